@@ -21,8 +21,8 @@ from pathlib import Path
 
 from benchmarks.corpus import generate, parse_size
 from clew.collect.archive.reader import Archive
-from clew.collect.sinks.lake.delta_tables import Lake, table_of
-from clew.collect.sinks.lake.sink import EVERY
+from clew.collect.sinks.lake.delta_tables import Lake, build_table
+from clew.collect.sinks.lake.sink import COMMIT_INTERVAL
 from clew.collect.sinks.outbox import DELIVERABLE
 from clew.errors import StoreError
 from tests.collect.postgres import PASSWORD, Cluster, furnished
@@ -173,7 +173,7 @@ def commit_rate(server: S3, writers: int, seconds: float) -> float:
         row = (f"host{number}", 1, "p", "p", "s", "", 1, "", 0, "", "prompt", "complete", 0, 0, 0, 0, "", 1, 1)
         while time.monotonic() < end:
             try:
-                lake.add("fact_turn", table_of("fact_turn", [row], ["2026-01-01"]))
+                lake.add("fact_turn", build_table("fact_turn", [row], ["2026-01-01"]))
                 done[number] += 1
             except StoreError as error:
                 if not error.retryable:
@@ -197,7 +197,7 @@ def model(database: Measured, lake: Measured, commits: float) -> Iterator[str]:
     per_day = [number * TRANSCRIPTS for number in DEVELOPERS]
     daily = [count * BYTES / 1e9 for count in per_day]
     mean = [gigabytes * 1000 / HOURS / 3600 for gigabytes in daily]
-    sends = [number / EVERY for number in DEVELOPERS]
+    sends = [number / COMMIT_INTERVAL for number in DEVELOPERS]
     rows: dict[str, list[float]] = {
         "transcripts a day": [float(count) for count in per_day],
         "lines a day, millions": [count * LINES / 1e6 for count in per_day],

@@ -22,7 +22,7 @@ from clew.demo.talk import Talk, bash, talk, todo
 from clew.demo.talk import read as look
 from clew.errors import Busy, NotFound, Refused
 from clew.foreign import codex
-from clew.foreign.write_import import draft, write
+from clew.foreign.write_import import draft_import, write_draft
 from clew.wire.layout import Tree
 from tests.chat.chat_fixture import MODEL, SESSION, TOOLS, World, sound, use, world
 from tests.foreign import logs
@@ -206,7 +206,7 @@ def test_the_model_of_another_program_is_not_gone_on_with(tmp_path: Path) -> Non
     talk_of_codex = next(codex.read(logs.codex(tmp_path / "log")))
     with world(tmp_path, rules=RULES) as made:
         made.project.mkdir(parents=True)
-        path = write(draft(talk_of_codex, Tree(made.root / "claude"), str(made.project)))
+        path = write_draft(draft_import(talk_of_codex, Tree(made.root / "claude"), str(made.project)))
         assert resume(path).model == ""
         ask(made, "NEXT", resume=path.stem, model="haiku")
         assert resume(path).model == "claude-haiku-5-5"
@@ -215,7 +215,7 @@ def test_the_model_of_another_program_is_not_gone_on_with(tmp_path: Path) -> Non
 
 def test_a_session_that_counted_nothing_is_estimated(tmp_path: Path) -> None:
     talk_of_codex = next(codex.read(logs.codex_old(tmp_path / "log")))
-    assert resume(write(draft(talk_of_codex, Tree(tmp_path), "/home/ada"))).reported > 100
+    assert resume(write_draft(draft_import(talk_of_codex, Tree(tmp_path), "/home/ada"))).reported > 100
 
 
 def test_another_model_gets_no_thinking_of_the_first(tmp_path: Path) -> None:

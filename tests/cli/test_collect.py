@@ -99,7 +99,7 @@ def test_an_archive_that_is_none_is_left_as_it_is(clew: Run, demo: DemoSummary, 
     other.write_bytes(b"no database at all, but somebody's notes" * 40)
     code, _, err = clew("collect", "--archive", str(other))
     assert code == 2
-    assert "it is no archive" in err
+    assert "it is not an archive" in err
     assert other.read_bytes().startswith(b"no database at all")
 
 
@@ -198,7 +198,7 @@ def test_records_go_to_a_file_once(clew: Run, demo: DemoSummary, tmp_path: Path)
 def test_a_sink_that_is_none_is_told(clew: Run, demo: DemoSummary) -> None:
     code, _, err = clew("collect", "--to", "ftp://example.com")
     assert code == 2
-    assert "is no place that records can go to" in err
+    assert "is not a sink address" in err
     assert clew("collect", "--state", "s", "--to", "a.jsonl", "--to", "b.jsonl")[0] == 2
 
 

@@ -1,6 +1,6 @@
 """One case for each rule of the collector, small enough to see what it is about.
 
-Each takes a maker of worlds, so that it can be run against a copy of the package in which the rule was switched off.
+Each takes a maker of worlds, so that it can also be run with the rule switched off.
 """
 
 from __future__ import annotations

@@ -28,10 +28,9 @@ def line(number: int, text: str = "") -> bytes:
 
 
 class World:
-    """`package` is `clew.collect`, or a copy of it in which a rule was switched off."""
+    """A folder of Claude Code with an open archive, in a temporary folder."""
 
-    def __init__(self, package: str = "clew.collect", **limits: int) -> None:
-        self.package = package
+    def __init__(self, **limits: int) -> None:
         made = tempfile.mkdtemp(dir=SHM if SHM.is_dir() else None)
         self.folder = Path(made)
         self.root = self.folder / "claude"
@@ -41,7 +40,7 @@ class World:
         self.connection: apsw.Connection = self.open()
 
     def module(self, name: str) -> ModuleType:
-        return import_module(f"{self.package}.{name}")
+        return import_module(f"clew.collect.{name}")
 
     @property
     def path(self) -> str:

@@ -24,10 +24,10 @@ from clew.collect.sinks.outbox import Delivery, SequenceCursor
 from clew.collect.sinks.postgres.connection import PostgresConnection
 from clew.collect.sinks.postgres.query_engine import PostgresEngine
 from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
-from clew.collect.sql.archive_engine import SqliteEngine, refreshed
+from clew.collect.sql.archive_engine import SqliteEngine, refresh_facts
 from clew.collect.sql.fact_cursor import FactCursor
 from clew.collect.sql.fact_tables import TABLES
-from clew.collect.sql.open_store import engine_at
+from clew.collect.sql.open_store import open_engine
 from clew.collect.sql.query_result import QueryEngine
 from clew.facts.prices import load
 from tests.collect.postgres import PASSWORD, Cluster, Store, furnished
@@ -58,7 +58,7 @@ def queries() -> list[str]:
 @contextmanager
 def sqlite(archive: apsw.Connection) -> Iterator[QueryEngine]:
     with TemporaryDirectory() as folder:
-        connection = refreshed(archive, f"{folder}/facts.db", load())
+        connection = refresh_facts(archive, f"{folder}/facts.db", load())
         try:
             yield SqliteEngine(connection)
         finally:
@@ -114,7 +114,7 @@ def lake(archive: apsw.Connection) -> Iterator[str]:
 
 @contextmanager
 def duckdb(archive: apsw.Connection) -> Iterator[QueryEngine]:
-    with lake(archive) as address, engine_at(address) as engine:
+    with lake(archive) as address, open_engine(address) as engine:
         yield engine
 
 
@@ -130,7 +130,7 @@ def spark(archive: apsw.Connection) -> Iterator[QueryEngine]:
     with lake(archive) as address:
         session = SparkSession.builder.master("local[1]").config(map=SMALL).getOrCreate()
         try:
-            with engine_at(address, engine="spark") as engine:
+            with open_engine(address, engine="spark") as engine:
                 for table in TABLES:
                     session.sql(f"CACHE TABLE {table.name}")
                 yield engine

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -48,12 +48,10 @@ class Shelf:
 
 
 class CollectorMachine(RuleBasedStateMachine):
-    package: ClassVar[str] = "clew.collect"
-
     @initialize(sure=st.booleans(), window=st.sampled_from([16, 700]))
     def begin(self, sure: bool, window: int) -> None:
         self.sure = sure
-        self.world = World(self.package, **SMALL, window=window, verify_below=1 << 20 if sure else 0)
+        self.world = World(**SMALL, window=window, verify_below=1 << 20 if sure else 0)
         self.number = 0
         self.changes = dict.fromkeys((*PATHS, INDEX), 0)
         self.hidden = False

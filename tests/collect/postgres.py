@@ -196,11 +196,11 @@ class Store:
 
 def furnished(cluster: Cluster, name: str) -> Store:
     from clew.collect.sinks.postgres.connection import PostgresConnection
-    from clew.collect.sinks.postgres.setup import setup
+    from clew.collect.sinks.postgres.setup import set_up_store
 
     cluster.ask(f"CREATE DATABASE {name}")
     link = PostgresConnection(f"postgresql://postgres@/{name}?host={cluster.folder}&port={cluster.port}")
-    setup(link)
+    set_up_store(link)
     link.close()
     if not cluster.ask("SELECT 1 FROM pg_roles WHERE rolname = 'ada'"):
         for user, role in (("ada", "clew_writer"), ("ben", "clew_writer"), ("rio", "clew_reader")):

@@ -2,47 +2,54 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import apsw
 import pytest
 
 from tests.collect import cases
+from tests.collect.cases import Make
 from tests.collect.collect_fixture import World
-from tests.collect.mutation import MUTATIONS, Mutation, mutant
+from tests.collect.mutation import MUTATIONS, Mutation
+from tests.mutations.patch import Patch
+
+
+def run(case: Callable[[Make], None]) -> None:
+    """Run a case, and remove its folders."""
+    worlds: list[World] = []
+
+    def make(**options: Any) -> World:
+        worlds.append(World(**options))
+        return worlds[-1]
+
+    try:
+        case(make)
+    finally:
+        for world in worlds:
+            world.close()
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.rule)
-def test_a_case_fails_when_the_rule_is_switched_off(mutation: Mutation, tmp_path: Path) -> None:
-    made: list[World] = []
-    with mutant(mutation, tmp_path) as package:
-
-        def make(**options: Any) -> World:
-            made.append(World(package, **options))
-            return made[-1]
-
-        try:
-            with pytest.raises((AssertionError, apsw.Error, KeyError)):
-                getattr(cases, mutation.found_by)(make)
-        finally:
-            for world in made:
-                world.close()
+def test_a_case_fails_when_the_rule_is_switched_off(mutation: Mutation) -> None:
+    reached: list[bool] = []
+    crashes: list[BaseException] = []
+    patch = Patch(lambda: reached.append(True), crashes.append)
+    mutation.apply(patch)
+    try:
+        with pytest.raises((AssertionError, apsw.Error, KeyError)):
+            run(mutation.found_by)
+    finally:
+        patch.undo()
+    assert reached, "the case does not run the changed code"
+    assert not crashes, "the mutation itself is wrong"
 
 
-def test_the_copy_itself_works(tmp_path: Path) -> None:
-    """A mutant must not fail for being a copy."""
-    nothing = Mutation("none", "read_limits", "DAY = 86_400", "DAY = 86_400", "")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tests.collect.mutation.MUTATIONS", (nothing,))
-        with mutant(nothing, tmp_path) as package:
-            for case in cases.CASES:
-                made: list[World] = []
-
-                def make(made: list[World] = made, **options: Any) -> World:
-                    made.append(World(package, **options))
-                    return made[-1]
-
-                case(make)
-                for world in made:
-                    world.close()
+def test_all_cases_pass_after_the_rules_are_switched_on_again() -> None:
+    """A mutant must not fail for being patched."""
+    for mutation in MUTATIONS:
+        patch = Patch()
+        mutation.apply(patch)
+        patch.undo()
+    for case in cases.CASES:
+        run(case)

@@ -175,7 +175,7 @@ def test_secrets_are_masked_for_a_sink_and_kept_in_the_archive(world: World) -> 
     assert deliver(world, shelf).sent == 3
     first, second, broken = shelf.records
     assert first.raw == second.raw and b"[REDACTED:anthropic-key:" in (first.raw or b"")
-    assert (first.masked, broken.withheld) == (1, "it could not be looked through: JSONDecodeError")
+    assert (first.masked, broken.withheld) == (1, "it could not be inspected: JSONDecodeError")
     assert not any(SECRET.encode() in (r.raw or b"") for r in shelf.records)
 
 
@@ -207,7 +207,7 @@ def test_a_file_of_other_things_is_left_alone(world: World, tmp_path: Path, mine
     path.write_bytes(mine)
     world.write(ONE, line(1))
     world.poll()
-    assert "holds other things" in str(deliver(world, JsonLines(str(path))).error)
+    assert "contains lines that are not records" in str(deliver(world, JsonLines(str(path))).error)
     assert path.read_bytes() == mine
 
 

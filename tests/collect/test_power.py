@@ -10,8 +10,8 @@ from pathlib import Path
 import apsw
 import pytest
 
+from clew.collect.archive import archive_schema
 from tests.collect.collect_fixture import World, line, session
-from tests.collect.mutation import Mutation, mutant
 from tests.collect.power import Disk, Event, after_loss
 
 ONE, TWO = session(1), session(2)
@@ -80,17 +80,17 @@ def test_no_loss_of_power_takes_what_was_safe(world: World) -> None:
     assert lose_power(world, LOSSES) == (0, 0)
 
 
-def test_the_simulation_can_tell(tmp_path: Path) -> None:
+def test_the_simulation_can_tell() -> None:
     """With less syncing what was told to be safe is lost: the test above is able to fail."""
-    less = Mutation("sync", "schema", "PRAGMA synchronous=FULL", "PRAGMA synchronous=NORMAL", "")
+    less = archive_schema._PRAGMAS.replace("PRAGMA synchronous=FULL", "PRAGMA synchronous=NORMAL")
+    assert less != archive_schema._PRAGMAS
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tests.collect.mutation.MUTATIONS", (less,))
-        with mutant(less, tmp_path) as package:
-            world = World(package, commit_bytes=2000)
-            try:
-                damaged, lost = lose_power(world, 30)
-            finally:
-                world.close()
+        patch.setattr(archive_schema, "_PRAGMAS", less)
+        world = World(commit_bytes=2000)
+        try:
+            damaged, lost = lose_power(world, 30)
+        finally:
+            world.close()
     assert damaged == 0
     assert lost > 10
 

@@ -18,10 +18,10 @@ from deltalake import DeltaTable, write_deltalake
 from pyarrow import dataset, parquet
 
 from clew.collect.masking import Policy
-from clew.collect.sinks.lake.delta_tables import NAMES, Lake
+from clew.collect.sinks.lake.delta_tables import TABLE_NAMES, Lake
 from clew.collect.sinks.lake.duckdb_engine import DuckEngine
 from clew.collect.sinks.lake.maintenance import compact
-from clew.collect.sinks.lake.sink import EVERY, LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
+from clew.collect.sinks.lake.sink import COMMIT_INTERVAL, LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
 from clew.collect.sinks.outbox import Delivery, DeliveryOutcome, SequenceCursor
 from clew.collect.sinks.parquet import ParquetFiles
 from clew.demo.demo_tree import write_demo
@@ -184,7 +184,7 @@ def test_a_collector_that_goes_on_commits_now_and_then(world: World, lake: Lake)
         outcome = delivery.run(now[0])
         assert outcome
         sent.append(outcome.sent)
-        now[0] += EVERY / 2
+        now[0] += COMMIT_INTERVAL / 2
     assert sent == [1, 0, 2, 0]
 
 
@@ -295,4 +295,4 @@ def test_a_batch_that_comes_again_takes_the_place_of_its_file(world: World, tmp_
 
 
 def test_there_is_a_table_for_lines_and_for_each_fact() -> None:
-    assert NAMES == ("line", "fact_file", "fact_turn", "fact_reply", "fact_call")
+    assert TABLE_NAMES == ("line", "fact_file", "fact_turn", "fact_reply", "fact_call")

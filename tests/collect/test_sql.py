@@ -15,13 +15,13 @@ import pytest
 import clew
 from clew.collect.masking import Policy
 from clew.collect.sinks.outbox import Delivery
-from clew.collect.sql.archive_engine import SqliteEngine, archive_engine, cache_path, refreshed
+from clew.collect.sql.archive_engine import SqliteEngine, cache_path, open_archive_engine, refresh_facts
 from clew.collect.sql.dataframes import frame
 from clew.collect.sql.fact_cursor import FactCursor
-from clew.collect.sql.fact_rows import name, text
+from clew.collect.sql.fact_rows import sql_name, sql_text
 from clew.collect.sql.fact_tables import FileFacts
-from clew.collect.sql.open_store import engine_at
-from clew.collect.sql.query_result import plain, result
+from clew.collect.sql.open_store import open_engine
+from clew.collect.sql.query_result import build_result, to_cell
 from clew.demo.demo_tree import write_demo
 from clew.demo.talk import bash, talk
 from clew.errors import BadQuery, StoreError
@@ -58,7 +58,7 @@ def demo() -> Iterator[World]:
 
 
 def ask(world: World, query: str) -> list[tuple[Any, ...]]:
-    with archive_engine(world.path) as engine:
+    with open_archive_engine(world.path) as engine:
         return answer(engine, query)[1]
 
 
@@ -136,10 +136,10 @@ def test_what_is_new_is_there_at_the_next_question(world: World) -> None:
 def test_only_changed_files_are_read_again(demo: World, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     cache = str(tmp_path / "facts.db")
-    refreshed(demo.connection, cache, load(), lambda done, total: seen.append((done, total))).close()
+    refresh_facts(demo.connection, cache, load(), lambda done, total: seen.append((done, total))).close()
     assert len(seen) > 20 and seen[-1][0] == seen[-1][1]
     seen.clear()
-    refreshed(demo.connection, cache, load(), lambda done, total: seen.append((done, total))).close()
+    refresh_facts(demo.connection, cache, load(), lambda done, total: seen.append((done, total))).close()
     assert seen == []
 
 
@@ -154,10 +154,10 @@ def test_a_cache_that_is_lost_is_made_again(demo: World, damage: bytes) -> None:
 
 def test_another_archive_in_the_same_place_does_not_see_the_old_facts(demo: World, tmp_path: Path) -> None:
     cache = str(tmp_path / "facts.db")
-    refreshed(demo.connection, cache, load()).close()
+    refresh_facts(demo.connection, cache, load()).close()
     other = World()
     try:
-        connection = refreshed(other.connection, cache, load())
+        connection = refresh_facts(other.connection, cache, load())
         assert connection.execute("SELECT count(*) FROM turns").get == 0
         connection.close()
     finally:
@@ -167,7 +167,7 @@ def test_another_archive_in_the_same_place_does_not_see_the_old_facts(demo: Worl
 def test_without_a_place_for_the_cache_it_is_in_memory(demo: World, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    connection = refreshed(demo.connection, str(blocked / "facts.db"), load())
+    connection = refresh_facts(demo.connection, str(blocked / "facts.db"), load())
     assert connection.execute("SELECT count(*) > 0 FROM turns").get == 1
     connection.close()
 
@@ -175,24 +175,24 @@ def test_without_a_place_for_the_cache_it_is_in_memory(demo: World, tmp_path: Pa
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("DELETE FROM fact_turn", "Only reading is possible"),
-        ("DROP VIEW turns", "Only reading is possible"),
-        ("DELETE FROM turns", "Only reading is possible"),
-        ("PRAGMA query_only = 0", "Only reading is possible"),
-        ("ATTACH 'x.db' AS x", "Only reading is possible"),
-        ("CREATE TEMP TABLE x(a)", "Only reading is possible"),
+        ("DELETE FROM fact_turn", "Only read-only queries are allowed"),
+        ("DROP VIEW turns", "Only read-only queries are allowed"),
+        ("DELETE FROM turns", "Only read-only queries are allowed"),
+        ("PRAGMA query_only = 0", "Only read-only queries are allowed"),
+        ("ATTACH 'x.db' AS x", "Only read-only queries are allowed"),
+        ("CREATE TEMP TABLE x(a)", "Only read-only queries are allowed"),
         ("SELECT load_extension('x')", "not authorized"),
         ("SELECT 1; DELETE FROM fact_turn", "Only one statement"),
         ("SELECT * FROM nowhere", "no such table: nowhere"),
         ("SELECT absent FROM turns", "no such column: absent"),
         ("SELEC 1", "syntax error"),
         ("SELECT max(1, 2, ", "incomplete input"),
-        ("   -- nothing", "Nothing is asked"),
+        ("   -- nothing", "The query is empty"),
     ],
 )
 def test_a_query_that_does_not_read_is_refused_in_one_sentence(demo: World, query: str, words: str) -> None:
     before = ask(demo, "SELECT count(*) FROM turns")
-    with pytest.raises(BadQuery) as caught, archive_engine(demo.path) as engine, engine.run(query) as found:
+    with pytest.raises(BadQuery) as caught, open_archive_engine(demo.path) as engine, engine.run(query) as found:
         list(found.rows)
     assert words in caught.value.reason and "\n" not in caught.value.reason
     assert "usage_daily" in caught.value.hint
@@ -200,9 +200,9 @@ def test_a_query_that_does_not_read_is_refused_in_one_sentence(demo: World, quer
 
 
 def test_there_is_nothing_to_ask_without_an_archive(world: World, tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), engine_at(archive=str(tmp_path / "none.db")):
+    with pytest.raises(FileNotFoundError), open_engine(archive=str(tmp_path / "none.db")):
         pass
-    with pytest.raises(StoreError, match="is no store"), engine_at("mysql://x"):
+    with pytest.raises(StoreError, match="is no store"), open_engine("mysql://x"):
         pass
 
 
@@ -227,16 +227,16 @@ def test_values_are_plain_whatever_an_engine_gives() -> None:
     from decimal import Decimal
 
     given = [Decimal(7), Decimal("7.50"), True, b"\xc3\xa4\xff", NOW, [1, "a"], None, 2.5, "x"]
-    assert [plain(value) for value in given] == [
+    assert [to_cell(value) for value in given] == [
         *(7, 7.5, 1, "ä\ufffd", "2026-06-01T12:00:00+00:00", '[1,"a"]', None, 2.5, "x")
     ]
-    assert result(["a", "a", "b", "a"], []).columns == ["a", "a_2", "b", "a_3"]
+    assert build_result(["a", "a", "b", "a"], []).columns == ["a", "a_2", "b", "a_3"]
 
 
 def test_texts_and_names_fit_every_engine() -> None:
-    assert text("a\0b\ud83dc") == "a\u2400b\ufffdc"
-    assert len(name("x" * 5000)) == len(name("y" * 5000)) < 100
-    assert name("x" * 5000) != name("y" * 5000)
+    assert sql_text("a\0b\ud83dc") == "a\u2400b\ufffdc"
+    assert len(sql_name("x" * 5000)) == len(sql_name("y" * 5000)) < 100
+    assert sql_name("x" * 5000) != sql_name("y" * 5000)
 
 
 class Shelf:

@@ -14,7 +14,7 @@ import pytest
 from clew.collect.masking import Policy
 from clew.collect.sinks.outbox import Delivery, SequenceCursor
 from clew.collect.sinks.postgres.connection import PostgresConnection
-from clew.collect.sinks.postgres.setup import setup, setup_text
+from clew.collect.sinks.postgres.setup import set_up_store, setup_sql
 from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
 from clew.errors import BadQuery, StoreError
 from tests.collect.collect_fixture import KEY, World, session
@@ -115,13 +115,13 @@ def test_a_rewritten_file_replaces_its_facts_and_keeps_its_lines(world: World, s
 
 
 def test_facts_that_come_late_do_not_replace_newer_ones(world: World, store: Store) -> None:
-    from clew.collect.sql.fact_rows import changed_since, facts_of
+    from clew.collect.sql.fact_rows import build_facts, changed_since
     from clew.facts.prices import load
 
     world.write(ONE, said(0))
     world.poll()
     [file] = changed_since(world.connection, 0)
-    old = facts_of(world.connection, world.archive.host, file, Policy(KEY), load())
+    old = build_facts(world.connection, world.archive.host, file, Policy(KEY), load())
     world.append(ONE, said(1))
     world.poll()
     deliver(world, store)
@@ -411,10 +411,10 @@ def test_what_a_query_does_on_the_side_is_undone(standing: Store) -> None:
 def test_the_tables_can_be_made_again_and_from_what_is_printed(store: Store, tmp_path: Path) -> None:
     folder, port = store.cluster.folder, store.cluster.port
     link = PostgresConnection(f"postgresql://postgres@/{store.name}?host={folder}&port={port}")
-    setup(link)
+    set_up_store(link)
     link.close()
     script = tmp_path / "setup.sql"
-    script.write_text(setup_text())
+    script.write_text(setup_sql())
     store.cluster.ask("CREATE DATABASE printed")
     address = f"postgresql://postgres@/printed?host={folder}&port={port}"
     run([str(needed() / "psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", str(script), address])
@@ -447,8 +447,8 @@ def test_tables_of_version_1_are_brought_up_to_date_and_keep_their_rows(world: W
     assert all("has tables of another version of clew" in str(each.error) for each in refused), refused
     assert rows(earlier) == (0, 0)
     link = PostgresConnection(address)
-    setup(link)
-    setup(link)
+    set_up_store(link)
+    set_up_store(link)
     link.close()
     assert earlier.ask("SELECT value FROM clew.about WHERE name = 'version'") == [("2",)]
     assert earlier.ask(_COLUMNS) == store.ask(_COLUMNS)

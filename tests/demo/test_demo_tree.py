@@ -308,7 +308,7 @@ def test_the_index_is_stale(demo: DemoSummary) -> None:
     assert index is not None
     listed = {entry.session_id for entry in index.entries}
     there = {path.stem for path in folder.glob("*.jsonl")}
-    assert listed - there == {home_files.GONE}
+    assert listed - there == {home_files.DELETED}
     assert len(there - listed) == 5
 
 
@@ -317,10 +317,10 @@ def test_the_history_has_prompts_of_a_session_that_is_gone(demo: DemoSummary) ->
     times = [row.time for row in rows if row.time]
     assert times == sorted(times)
     assert len(rows) > 200
-    gone = [row for row in rows if row.session_id == home_files.GONE]
+    gone = [row for row in rows if row.session_id == home_files.DELETED]
     assert len(gone) == 4
     assert any("move 12" in row.text for row in gone)
-    assert {row.session_id for row in rows} - {home_files.GONE, None} <= set(demo.sessions.values())
+    assert {row.session_id for row in rows} - {home_files.DELETED, None} <= set(demo.sessions.values())
     assert any(row.session_id is None for row in rows)
 
 

@@ -15,7 +15,7 @@ from clew.conversation.entry_graph import Dangling
 from clew.conversation.session import Session
 from clew.demo.demo_tree import write_demo
 from clew.demo.talk import Talk, bash, talk, task, tool
-from clew.demo.tool_results import picture
+from clew.demo.tool_results import image_block
 from clew.edit.plan import plan
 from clew.edit.redact_session import redact
 from clew.edit.redactor import Redactor, has_repeated_names, make_redactor
@@ -120,7 +120,7 @@ def test_kept_thinking_keeps_its_signature_and_goes_whole_where_it_tells(root: P
 
 
 def test_ids_and_pictures_stay_whatever_they_look_like() -> None:
-    image = picture(b"\x89PNG\r\n\x1a\n" + KEY.encode() * 4)
+    image = image_block(b"\x89PNG\r\n\x1a\n" + KEY.encode() * 4)
     entry = {
         "type": "user",
         "uuid": KEY,

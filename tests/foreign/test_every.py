@@ -17,9 +17,9 @@ from clew.conversation.load import request
 from clew.conversation.session import Session
 from clew.errors import Refused
 from clew.foreign.conversation_steps import Conversation, ForeignPrompt
-from clew.foreign.formats import FORMATS, detect, within
-from clew.foreign.session_builder import KEPT, ImportTarget, lines, session_id
-from clew.foreign.write_import import ImportDraft, draft, there, write
+from clew.foreign.formats import FORMATS, detect, find_in_path
+from clew.foreign.session_builder import FOREIGN_TYPE, ImportTarget, build_lines, session_id
+from clew.foreign.write_import import ImportDraft, draft_import, find_existing, write_draft
 from clew.wire.json_codec import encode
 from clew.wire.layout import Tree
 from tests.foreign.logs import FIRST, SECOND, WRITERS
@@ -31,12 +31,12 @@ WITH_BOTH = [name for name in WRITERS if name not in ("opencode, the first form"
 
 def made(path: Path) -> Conversation:
     """The newest conversation of a file whose form is told by itself."""
-    [form, file], *_ = within(path)
+    [form, file], *_ = find_in_path(path)
     return next(talk for talk in form.read(file) if not talk.is_empty)
 
 
 def drafted(name: str, folder: Path) -> ImportDraft:
-    return draft(made(WRITERS[name][1](folder / "log")), Tree(folder / "claude"), "/home/ada/garden")
+    return draft_import(made(WRITERS[name][1](folder / "log")), Tree(folder / "claude"), "/home/ada/garden")
 
 
 @EVERY
@@ -44,14 +44,14 @@ def test_its_form_is_told_by_what_it_says(name: str, tmp_path: Path) -> None:
     tool, writer = WRITERS[name]
     path = writer(tmp_path)
     assert detect(path).name == tool
-    assert path in [file for _, file in within(tmp_path)] or path.name in ("logs.json", "export.json")
+    assert path in [file for _, file in find_in_path(tmp_path)] or path.name in ("logs.json", "export.json")
 
 
 @EVERY
 def test_it_becomes_a_session_that_can_be_resumed(name: str, tmp_path: Path) -> None:
     found = drafted(name, tmp_path)
     assert found.violations == ()
-    session = Session(write(found))
+    session = Session(write_draft(found))
     prompts = [turn.text for turn in session.turns]
     assert prompts[0].split() == FIRST.split()
     assert SECOND in prompts or name not in WITH_BOTH
@@ -66,7 +66,7 @@ def test_it_becomes_a_session_that_can_be_resumed(name: str, tmp_path: Path) -> 
 def test_it_is_one_chain_with_times_that_grow(name: str, tmp_path: Path) -> None:
     entries = drafted(name, tmp_path).session.entries
     chain = [entry for entry in entries if entry.uuid]
-    assert [e.type for e in entries if not e.uuid and e.type != KEPT] == [
+    assert [e.type for e in entries if not e.uuid and e.type != FOREIGN_TYPE] == [
         *("clew-origin", *(["custom-title"] if any(e.type == "custom-title" for e in entries) else [])),
         *("tag", "last-prompt"),
     ]
@@ -79,7 +79,7 @@ def test_it_is_one_chain_with_times_that_grow(name: str, tmp_path: Path) -> None
 @EVERY
 def test_the_same_conversation_gets_the_same_names(name: str, tmp_path: Path) -> None:
     found = drafted(name, tmp_path)
-    again = draft(
+    again = draft_import(
         made(WRITERS[name][1](tmp_path / "log2") if name.startswith("codex") else Path(found.talk.path)),
         Tree(tmp_path),
         "/",
@@ -103,12 +103,12 @@ def test_it_says_where_it_came_from(name: str, tmp_path: Path) -> None:
 def test_it_is_there_once_it_was_written(name: str, tmp_path: Path) -> None:
     found = drafted(name, tmp_path)
     place = Tree(tmp_path / "claude")
-    assert there(found.talk, place) is None
-    write(found)
-    known = there(found.talk, place)
-    assert known and known.file.path == found.path and not known.is_behind
+    assert find_existing(found.talk, place) is None
+    write_draft(found)
+    known = find_existing(found.talk, place)
+    assert known and known.file.path == found.path and not known.is_outdated
     with pytest.raises(FileExistsError):
-        write(found)
+        write_draft(found)
 
 
 @pytest.mark.parametrize("name", OF_JSON)
@@ -119,7 +119,7 @@ def test_nothing_of_it_is_lost(name: str, tmp_path: Path) -> None:
     session = b"".join(
         encode(line)
         for talk in form.read(path)
-        for line in lines(
+        for line in build_lines(
             talk, ImportTarget(session_id(talk), "/", datetime(2026, 1, 1, tzinfo=UTC), datetime.now(UTC))
         )
     )
@@ -198,7 +198,7 @@ def test_what_is_left_of_a_torn_file_is_imported(name: str, tmp_path: Path) -> N
         path.write_bytes(whole[: int(len(whole) * part)])
         for talk in FORMATS[tool].read(path):
             if not talk.is_empty:
-                assert draft(talk, Tree(tmp_path / "claude"), "/home/ada").violations == ()
+                assert draft_import(talk, Tree(tmp_path / "claude"), "/home/ada").violations == ()
 
 
 @pytest.mark.parametrize("name", ["gemini", "opencode, exported", "openai, functions"])
@@ -222,7 +222,7 @@ def test_no_bytes_break_a_reader(tool: str, data: bytes, tmp_path: Path) -> None
         path.write_bytes(data)
         for talk in FORMATS[tool].read(path):
             if not talk.is_empty:
-                assert draft(talk, Tree(tmp_path / "claude"), "/home/ada").violations == ()
+                assert draft_import(talk, Tree(tmp_path / "claude"), "/home/ada").violations == ()
 
 
 def test_a_file_that_nobody_wrote_is_refused(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_no_value_in_any_place_breaks_a_reader(name: str, data: st.DataObject, t
     target.write_text("\n".join(map(json.dumps, values)))
     for talk in FORMATS[tool].read(target):
         if not talk.is_empty:
-            assert draft(talk, Tree(tmp_path / "claude"), "/home/ada").violations == ()
+            assert draft_import(talk, Tree(tmp_path / "claude"), "/home/ada").violations == ()
 
 
 def _existing(folder: Path, mark: str = "") -> Path | None:

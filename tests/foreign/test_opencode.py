@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import clew
-from clew.foreign.formats import within
+from clew.foreign.formats import find_in_path
 from tests.foreign import logs
 from tests.foreign.told import kept, originals, session, told
 
@@ -102,7 +102,7 @@ def test_a_damaged_row_does_not_hide_the_others(tmp_path: Path) -> None:
     with sqlite3.connect(path) as base:
         base.execute("UPDATE part SET data = '{torn' WHERE id = 'prt_20'")
     base.close()
-    [(form, file)] = within(path)
+    [(form, file)] = find_in_path(path)
     [talk] = form.read(file)
     assert talk.problems == ("part prt_20: not a JSON object",)
     assert talk.turns == 2
@@ -111,7 +111,7 @@ def test_a_damaged_row_does_not_hide_the_others(tmp_path: Path) -> None:
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     path = tmp_path / "opencode.db"
     path.write_text(json.dumps({}) * 200)
-    [(form, file)] = within(path)
+    [(form, file)] = find_in_path(path)
     [talk] = form.read(file)
     assert talk.is_empty
     assert "not a database" in talk.problems[0]
@@ -126,7 +126,7 @@ def test_text_of_a_database_that_is_not_utf_8_hides_no_other_conversation(tmp_pa
         base.execute("INSERT INTO part VALUES ('prt_x', 'msg_x', 'ses_2', '{}')")
         base.execute(f"UPDATE {table} SET data = CAST(x'7bec22' AS TEXT) WHERE session_id = 'ses_2'")
     base.close()
-    [(form, file)] = within(path)
+    [(form, file)] = find_in_path(path)
     broken, whole = form.read(file)
     assert "can't decode" in broken.problems[0]
     assert whole.turns == 2
@@ -137,6 +137,6 @@ def test_a_session_row_that_is_not_utf_8_is_a_problem_of_the_database(tmp_path: 
     with sqlite3.connect(path) as base:
         base.execute("UPDATE session SET title = CAST(x'ec22' AS TEXT)")
     base.close()
-    [(form, file)] = within(path)
+    [(form, file)] = find_in_path(path)
     [talk] = form.read(file)
     assert talk.is_empty and "can't decode" in talk.problems[0]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from clew.foreign.codex_patch import patched
-from clew.foreign.tool_names import translated
+from clew.foreign.codex_patch import translate_patch
+from clew.foreign.tool_names import translate_call
 
 CASES: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
     ("shell", {"command": ["bash", "-lc", "ls | wc"]}, "Bash", {"command": "ls | wc"}),
@@ -40,7 +40,7 @@ CASES: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("name", "given", "ours", "made"), CASES)
 def test_a_tool_has_the_name_that_means_the_same(name: str, given: Any, ours: str, made: Any) -> None:
-    assert translated(name, given, "/w") == (ours, made)
+    assert translate_call(name, given, "/w") == (ours, made)
 
 
 def test_every_tool_that_is_named_has_the_inputs_it_needs() -> None:
@@ -64,10 +64,10 @@ def test_every_tool_that_is_named_has_the_inputs_it_needs() -> None:
     ],
 )
 def test_a_patch_that_does_more_than_one_thing_stays_a_patch(body: str) -> None:
-    assert patched(f"*** Begin Patch\n{body}*** End Patch") is None
+    assert translate_patch(f"*** Begin Patch\n{body}*** End Patch") is None
 
 
 def test_a_patch_that_changes_one_place() -> None:
     patch = "*** Begin Patch\n*** Update File: a\n@@\n one\n-two\n+2\n+3\n\n four\n*** End of File\n*** End Patch"
     made = {"file_path": "a", "old_string": "one\ntwo\n\nfour", "new_string": "one\n2\n3\n\nfour"}
-    assert patched(patch) == ("Edit", made)
+    assert translate_patch(patch) == ("Edit", made)

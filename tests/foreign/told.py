@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from clew.conversation.session import Session
-from clew.foreign.formats import within
-from clew.foreign.session_builder import KEPT
-from clew.foreign.write_import import draft
+from clew.foreign.formats import find_in_path
+from clew.foreign.session_builder import FOREIGN_TYPE
+from clew.foreign.write_import import draft_import
 from clew.wire.layout import Tree
 
 
 def sessions(path: Path) -> list[Session]:
     """Each conversation of a file as a session."""
-    found = [talk for form, file in within(path) for talk in form.read(file)]
-    return [draft(talk, Tree(path.parent / "claude"), talk.cwd or "/home/ada").session for talk in found]
+    found = [talk for form, file in find_in_path(path) for talk in form.read(file)]
+    return [draft_import(talk, Tree(path.parent / "claude"), talk.cwd or "/home/ada").session for talk in found]
 
 
 def session(path: Path) -> Session:
@@ -46,8 +46,10 @@ def _line(kind: str, block: Any, data: Any) -> str:
 
 def kept(session: Session) -> list[str]:
     """The kinds of what stands beside."""
-    return [str(entry.data["kind"]) for entry in session.entries if entry.type == KEPT]
+    return [str(entry.data["kind"]) for entry in session.entries if entry.type == FOREIGN_TYPE]
 
 
 def originals(session: Session, kind: str) -> list[Any]:
-    return [entry.data["original"] for entry in session.entries if entry.type == KEPT and entry.data["kind"] == kind]
+    return [
+        entry.data["original"] for entry in session.entries if entry.type == FOREIGN_TYPE and entry.data["kind"] == kind
+    ]

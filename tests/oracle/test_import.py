@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.foreign.formats import within
-from clew.foreign.write_import import ImportDraft, draft
+from clew.foreign.formats import find_in_path
+from clew.foreign.write_import import ImportDraft, draft_import
 from clew.wire.layout import Tree
 from tests.foreign.logs import FIRST, WRITERS
 from tests.oracle.claude import LATEST
@@ -30,9 +30,9 @@ CHOSEN = {  # those in SAME say what another form says; all of them where there 
 def imported(folder: Path, names: tuple[str, ...]) -> dict[str, ImportDraft]:
     found = {}
     for name in names:
-        [form, path], *_ = within(WRITERS[name][1](folder / name))
+        [form, path], *_ = find_in_path(WRITERS[name][1](folder / name))
         for number, talk in enumerate(form.read(path)):
-            found[f"{name} {number}"] = draft(talk, Tree(folder / "claude"), "/home/ada/garden")
+            found[f"{name} {number}"] = draft_import(talk, Tree(folder / "claude"), "/home/ada/garden")
     return found
 
 

@@ -1,20 +1,17 @@
 """Synthetic sessions: a builder for tests, and the demo tree.
 
 Modules:
-    agent_talk      Errands: a sub-agent's conversation, made part of the session whose call began it.
-    demo_tree       The demo tree: a small `~/.claude` with some of everything in it, made up from beginning to end.
-    entry_gaps      How long after the line before it a line of a session comes, as in real sessions.
-    home_files      What lies around the sessions in the demo: history, statistics, todos, settings, an index gone
-                    stale, leftovers.
-    identifiers     Identifiers in the forms that the files hold, as functions of their parts: no chance, no clock.
-    line_script     The lines of a conversation, written down one by one: an immutable value that grows at its end.
-    program_notes   What the program itself notes: titles, pins and snapshots beside the conversation; hooks,
-                    progress, durations and compactions inside it.
+    agent_talk      Attach a sub-agent's conversation to the call that started it.
+    demo_tree       Write the demo tree: a small made-up `~/.claude` with a session of every kind.
+    entry_gaps      The time between two lines of a session, distributed as in real sessions.
+    home_files      The demo files outside of sessions: history, statistics, todos, settings, a stale index,
+                    leftovers.
+    identifiers     Deterministic identifiers in the forms that session files contain.
+    line_script     The lines of a conversation, as an immutable value that grows at its end.
+    program_notes   Builder methods for lines that Claude Code itself writes: titles, snapshots, hooks, compactions.
     stories/        The stories of the demo tree.
-    talk            A builder of sessions that reads like the conversation it makes.
-    tool_inputs     Tool calls as plain values: `bash("ls")`, `edit(path, old, new)`, `tool(name, **input)` for any
-                    other.
-    tool_results    What tools answer: the content for the model, and the detail (`toolUseResult`) kept beside it.
-    version_layout  How each version of Claude Code lays out its lines: which fields, in which order, with what
-                    usage.
+    talk            A fluent builder of sessions.
+    tool_inputs     Tool calls as plain values: `bash("ls")`, `edit(path, old, new)`, or `tool(name, **input)`.
+    tool_results    Tool results: the content for the model, and the detail (`toolUseResult`) stored next to it.
+    version_layout  How each Claude Code version writes its lines: fields, their order, and usage.
 """

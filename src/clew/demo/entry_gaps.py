@@ -1,4 +1,4 @@
-"""How long after the line before it a line of a session comes, as in real sessions."""
+"""The time between two lines of a session, distributed as in real sessions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Wait = Literal["prompt", "reply", "block", "result", "note"]
 
 # Seconds, spread as measured in 41 public sessions (572 replies, 647 results). The gaps before prompts have the
 # longer pauses of sessions that a person left and came back to.
-_SECONDS: Mapping[Wait, tuple[float, ...]] = {
+_GAP_SECONDS: Mapping[Wait, tuple[float, ...]] = {
     "prompt": (14.4, 27.9, 47.3, 82.7, 121.5, 212.8, 361.2, 1380.5, 8040.9),
     "reply": (2.2, 2.6, 2.9, 3.2, 3.6, 4.3, 5.2, 6.6, 8.7, 12.8, 41.6),
     "block": (0.03, 0.31, 0.46, 0.63, 0.85, 1.03, 1.34, 2.14, 3.85, 7.08),
@@ -22,8 +22,8 @@ _SECONDS: Mapping[Wait, tuple[float, ...]] = {
 
 
 def gap(wait: Wait, seed: str, number: int) -> timedelta:
-    """The time that passes before a line: the same for the same seed and number."""
-    choices = _SECONDS[wait]
+    """Return the time before a line; the same for the same seed and number."""
+    choices = _GAP_SECONDS[wait]
     drawn = int(identifiers.hexadecimal(8, seed, "gap", wait, number), 16)
     seconds = choices[drawn % len(choices)]
     varied = seconds * (0.8 + (drawn >> 8) % 1000 / 2500)  # from 0.8 to 1.2 of it

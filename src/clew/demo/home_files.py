@@ -1,4 +1,4 @@
-"""What lies around the sessions in the demo: history, statistics, todos, settings, an index gone stale, leftovers."""
+"""The demo files outside of sessions: history, statistics, todos, settings, a stale index, leftovers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from clew.demo import identifiers
-from clew.demo.line_script import written
+from clew.demo.line_script import encode_line
 from clew.demo.stories import tide_gauges
 from clew.demo.stories.story import BAKERY, CLOCK, DRIP, TIDES, session_id
 from clew.demo.talk import Talk, is_prompt, talk
@@ -17,59 +17,59 @@ from clew.demo.version_layout import Data
 from clew.wire.project_slug import slug
 from clew.wire.timestamps import format_timestamp, parse_timestamp
 
-GONE = session_id("gone")  # told of in the history and the index, but its file was deleted
+DELETED = session_id("gone")  # in the history and the index, but its file was deleted
 WARMUP = identifiers.hexadecimal(8, "warmup")
 SETTINGS = {"model": "opus", "cleanupPeriodDays": 365, "permissions": {"allow": ["Bash(git:*)"]}}
 EMPTY = session_id("empty")  # a stray file of 0 bytes, as 2.0.x left them
 
 
-def files(told: Mapping[str, Talk], now: datetime) -> Iterator[tuple[str, bytes, datetime]]:
-    """Every file of the tree that belongs to no session: its path, its content, its time."""
-    talks = list(told.values())
+def files(conversations: Mapping[str, Talk], now: datetime) -> Iterator[tuple[str, bytes, datetime]]:
+    """Yield every file of the tree that belongs to no session: its path, content and time."""
+    talks = list(conversations.values())
     then = now - timedelta(days=5)
-    yield "history.jsonl", b"".join(map(written, history(talks, now))), now
+    yield "history.jsonl", b"".join(map(encode_line, history(talks, now))), now
     yield "stats-cache.json", _indented(statistics(talks, then)), then
     yield "settings.json", _indented(SETTINGS), now - timedelta(days=60)
-    yield f"projects/{slug(TIDES)}/memory/MEMORY.md", tide_gauges.MEMORY.encode(), told["overflow"].now
-    bad, sensor = told["bad-day"], told["sensor"]
+    yield f"projects/{slug(TIDES)}/memory/MEMORY.md", tide_gauges.MEMORY.encode(), conversations["overflow"].now
+    bad, sensor = conversations["bad-day"], conversations["sensor"]
     yield f"projects/{slug(BAKERY)}/sessions-index.json", _indented(stale_index(bad, now)), bad.now
     yield f"projects/{slug(DRIP)}/{EMPTY}.jsonl", b"", sensor.now
-    yield f"projects/{slug(DRIP)}/agent-{WARMUP}.jsonl", warmup(sensor), sensor.now
-    for each in talks:
-        if not each.setup.since("2.1.80"):
-            name = f"{each.session_id}-agent-{each.session_id}.json"
-            yield f"todos/{name}", json.dumps(list(each.todos)).encode(), each.now
+    yield f"projects/{slug(DRIP)}/agent-{WARMUP}.jsonl", warmup_stub(sensor), sensor.now
+    for session in talks:
+        if not session.setup.since("2.1.80"):
+            name = f"{session.session_id}-agent-{session.session_id}.json"
+            yield f"todos/{name}", json.dumps(list(session.todos)).encode(), session.now
 
 
 # -- history
 
 
 def history(talks: Iterable[Talk], now: datetime) -> list[Data]:
-    """One line for each prompt that was typed, in the order of time; some of a session that is gone."""
-    rows = [row for each in talks if each.setup.entrypoint != "sdk-cli" for row in _typed(each)]
+    """Return one line for each typed prompt, in order of time; some are of a deleted session."""
+    rows = [row for session in talks if session.setup.entrypoint != "sdk-cli" for row in _typed_prompts(session)]
     old = int((now - timedelta(days=44)).timestamp() * 1000)
     pasted = {"1": {"id": 1, "type": "text", "content": "\n".join(f"move {n}: 0:0{n % 10}" for n in range(1, 13))}}
     rows += [
-        _row("why does the flag fall a second early?", old, CLOCK, GONE),
-        _row("[Pasted text #1 +12 lines] does this log look right", old + 90_000, CLOCK, GONE)
+        _row("why does the flag fall a second early?", old, CLOCK, DELETED),
+        _row("[Pasted text #1 +12 lines] does this log look right", old + 90_000, CLOCK, DELETED)
         | {"pastedContents": pasted},
-        _row("/clear", old + 160_000, CLOCK, GONE),
-        _row("!git status", old + 400_000, BAKERY, GONE),
+        _row("/clear", old + 160_000, CLOCK, DELETED),
+        _row("!git status", old + 400_000, BAKERY, DELETED),
     ]
     return sorted(rows, key=lambda row: int(row["timestamp"]))
 
 
-def _typed(each: Talk) -> Iterator[Data]:
-    seen = set[str]()
-    for entry in each.data():
-        if "uuid" not in entry or not is_prompt(entry) or entry["uuid"] in seen:
+def _typed_prompts(session: Talk) -> Iterator[Data]:
+    known = set[str]()
+    for entry in session.data():
+        if "uuid" not in entry or not is_prompt(entry) or entry["uuid"] in known:
             continue
-        seen.add(entry["uuid"])
+        known.add(entry["uuid"])
         content = entry["message"]["content"]
         text = content if isinstance(content, str) else content[0]["text"]
         moment = parse_timestamp(entry["timestamp"])
-        number = each.session_id if each.setup.since("2.0.0") else None
-        yield _row(text, int(moment.timestamp() * 1000) if moment else 0, each.home, number)
+        number = session.session_id if session.setup.since("2.0.0") else None
+        yield _row(text, int(moment.timestamp() * 1000) if moment else 0, session.home, number)
 
 
 def _row(text: str, time: int, project: str, number: str | None) -> Data:
@@ -81,22 +81,22 @@ def _row(text: str, time: int, project: str, number: str | None) -> Data:
 
 
 def statistics(talks: Iterable[Talk], until: datetime) -> Data:
-    """The program's own totals as of some days ago; it reckons them when asked, not when something happens."""
+    """Return Claude Code's own totals as of some days ago; it computes them on demand only."""
     daily: dict[str, Counter[str]] = defaultdict(Counter)
     tokens: dict[str, Counter[str]] = defaultdict(Counter)
     models: dict[str, Counter[str]] = defaultdict(Counter)
     hours: Counter[str] = Counter()
-    past = [each for each in talks if (_begun(each) or until) < until]
-    for each in past:
-        begun = _begun(each) or until
+    past = [session for session in talks if (_start_time(session) or until) < until]
+    for session in past:
+        begun = _start_time(session) or until
         day = begun.date().isoformat()
-        entries = [e for e in each.data() if e.get("type") in ("user", "assistant")]
+        entries = [e for e in session.data() if e.get("type") in ("user", "assistant")]
         daily[day].update(sessionCount=1, messageCount=len(entries), toolCallCount=_calls(entries))
         hours[str(begun.hour)] += 1
         for model, usage in _usages(entries):
             tokens[day][model] += usage["input_tokens"] + usage["output_tokens"]
             models[model].update({_CAMEL[key]: usage[key] for key in _CAMEL})
-    longest = max(past, key=lambda each: each.now - (_begun(each) or each.now))
+    longest = max(past, key=lambda each: each.now - (_start_time(each) or each.now))
     return {
         "version": 2,
         "lastComputedDate": until.date().isoformat(),
@@ -105,8 +105,8 @@ def statistics(talks: Iterable[Talk], until: datetime) -> Data:
         "modelUsage": {m: {**c, "webSearchRequests": 0, "costUSD": 0} for m, c in sorted(models.items())},
         "totalSessions": len(past),
         "totalMessages": sum(day["messageCount"] for day in daily.values()),
-        "longestSession": _longest(longest),
-        "firstSessionDate": format_timestamp(min(_begun(each) or until for each in past)),
+        "longestSession": _longest_session(longest),
+        "firstSessionDate": format_timestamp(min(_start_time(session) or until for session in past)),
         "hourCounts": dict(sorted(hours.items(), key=lambda item: int(item[0]))),
         "totalSpeculationTimeSavedMs": 0,
     }
@@ -120,13 +120,13 @@ _CAMEL = {
 }
 
 
-def _longest(each: Talk) -> Data:
-    begun = _begun(each) or each.now
-    took = int((each.now - begun) / timedelta(milliseconds=1))
+def _longest_session(session: Talk) -> Data:
+    begun = _start_time(session) or session.now
+    took = int((session.now - begun) / timedelta(milliseconds=1))
     return {
-        "sessionId": each.session_id,
+        "sessionId": session.session_id,
         "duration": took,
-        "messageCount": each.made,
+        "messageCount": session.made,
         "timestamp": format_timestamp(begun),
     }
 
@@ -141,15 +141,15 @@ def _calls(entries: Iterable[Data]) -> int:
     return sum(block["type"] == "tool_use" for content in contents for block in content)
 
 
-def _begun(each: Talk) -> datetime | None:
-    return next((found for e in each.data() if (found := parse_timestamp(e.get("timestamp")))), None)
+def _start_time(session: Talk) -> datetime | None:
+    return next((moment for e in session.data() if (moment := parse_timestamp(e.get("timestamp")))), None)
 
 
 # -- leftovers
 
 
-def stale_index(kept: Talk, now: datetime) -> Data:
-    """An index as it was long ago: one session with an old time, one that is gone, and none of the newer ones."""
+def stale_index(session: Talk, now: datetime) -> Data:
+    """Return an outdated index: one session with an old time, one deleted, and none of the newer ones."""
     folder = f"/home/ada/.claude/projects/{slug(BAKERY)}"
     old = now - timedelta(days=44)
 
@@ -169,18 +169,18 @@ def stale_index(kept: Talk, now: datetime) -> Data:
         }
 
     entries = [
-        entry(kept.session_id, "Run the load test against staging.", _begun(kept) or old, 4),
-        entry(GONE, "Which oven does the order go to?", old, 9),
+        entry(session.session_id, "Run the load test against staging.", _start_time(session) or old, 4),
+        entry(DELETED, "Which oven does the order go to?", old, 9),
     ]
     return {"version": 1, "entries": entries, "originalPath": BAKERY}
 
 
-def warmup(beside: Talk) -> bytes:
-    """An agent that was started to be ready and never used: one line."""
-    begun = (_begun(beside) or beside.now) - timedelta(seconds=1)
-    stub = talk(beside.session_id, cwd=DRIP, version="2.0.76", start=begun, seed="warmup").user("Warmup").data()[0]
-    kept = {key: stub[key] for key in stub if key not in ("thinkingMetadata", "todos")}
-    return written({**kept, "isSidechain": True, "agentId": WARMUP})
+def warmup_stub(session: Talk) -> bytes:
+    """Return an agent file that was started in advance and never used: one line."""
+    begun = (_start_time(session) or session.now) - timedelta(seconds=1)
+    stub = talk(session.session_id, cwd=DRIP, version="2.0.76", start=begun, seed="warmup").user("Warmup").data()[0]
+    fields = {key: stub[key] for key in stub if key not in ("thinkingMetadata", "todos")}
+    return encode_line({**fields, "isSidechain": True, "agentId": WARMUP})
 
 
 def _indented(value: Any) -> bytes:

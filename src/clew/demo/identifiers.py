@@ -1,4 +1,4 @@
-"""Identifiers in the forms that the files hold, as functions of their parts: no chance, no clock."""
+"""Deterministic identifiers in the forms that session files contain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def message_id(*parts: object) -> str:
 
 
 def request_id(message: str) -> str:
-    """The request that a message answers: the same for all lines of one message."""
+    """Return the id of the request that a message answers; the same for all lines of one message."""
     return "req_011C" + _base58(20, "request", message)
 
 
@@ -33,12 +33,12 @@ def hexadecimal(length: int, *parts: object) -> str:
 
 
 def signature(*parts: object) -> str:
-    """What seals a thinking block: opaque, base64, and here worth nothing."""
+    """Return the signature of a thinking block: opaque base64, here without meaning."""
     return base64.b64encode(b"".join(_digest(i, *parts) for i in range(5))).decode()
 
 
 def backup_name(path: str, version: int) -> str:
-    """The name in file-history/ of a saved state of a file."""
+    """Return the name in file-history/ of a saved state of a file."""
     return f"{sha256(path.encode()).hexdigest()[:16]}@v{version}"
 
 
@@ -48,8 +48,8 @@ def _digest(*parts: object) -> bytes:
 
 def _base58(length: int, *parts: object) -> str:
     number = int.from_bytes(_digest(*parts), "big")
-    found = []
+    digits = []
     for _ in range(length):
         number, digit = divmod(number, 58)
-        found.append(_BASE58[digit])
-    return "".join(found)
+        digits.append(_BASE58[digit])
+    return "".join(digits)

@@ -1,4 +1,4 @@
-"""The lines of a conversation, written down one by one: an immutable value that grows at its end."""
+"""The lines of a conversation, as an immutable value that grows at its end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clew.demo import identifiers
 from clew.demo.entry_gaps import Wait, gap
 from clew.demo.tool_inputs import ToolInput
 from clew.demo.tool_results import Content
-from clew.demo.version_layout import ABSENT, Data, Setup, arrange, envelope, is_new
+from clew.demo.version_layout import ABSENT, Data, Setup, arrange, envelope, has_trailing_envelope
 from clew.wire.entry import Entry, entries, read
 from clew.wire.json_codec import decode, encode
 from clew.wire.project_slug import slug
@@ -21,10 +21,10 @@ from clew.wire.session_writer import create
 from clew.wire.timestamps import format_timestamp
 
 Raw = bytes  # the method of that name hides the type inside the class
-Said = Data | bytes  # an object, or bytes to be written as they are
-# a call: itself, its number in the last reply, its id, or (None) the next without an answer
+LineContent = Data | bytes  # an object, or raw bytes
+# a call: itself, its number in the last reply, its id, or None for the next one without a result
 Which = ToolInput | int | str | None
-SYSTEM_PROMPT = 14_200  # tokens that stand before every conversation: a plausible number, not a measured one
+SYSTEM_PROMPT = 14_200  # tokens before every conversation: a plausible number, not a measured one
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -32,12 +32,12 @@ class NewestLines:
     """The newest line and the ones before it."""
 
     earlier: NewestLines | None
-    said: Said
+    said: LineContent
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
-    """A call of the last reply: its id, the line that it stands on, and whether it was answered."""
+class PendingUse:
+    """A call of the last reply: its id, its line, and whether it has a result."""
 
     call: ToolInput
     id: str
@@ -47,17 +47,17 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class AgentScript:
-    """A sub-agent's conversation, in a file of its own; `run` is the workflow run that it belongs to."""
+    """A sub-agent's conversation in its own file; `run` is the workflow run that it belongs to."""
 
     id: str
-    lines: tuple[Said, ...]
+    lines: tuple[LineContent, ...]
     meta: Mapping[str, Any]
     run: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """A file that belongs to the session: its path below the tree, with {project} and {session} in it."""
+class SideFile:
+    """A file that belongs to the session: its path in the tree, with {project} and {session} as placeholders."""
 
     path: str
     content: bytes
@@ -65,26 +65,26 @@ class Beside:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LineScript:
-    """What was written so far, and where the next line goes."""
+    """The lines written so far, and the state for the next one."""
 
     setup: Setup
     home: str
     now: datetime
     newest: NewestLines | None = None
-    paused: bool = False  # the next line follows at once
+    paused: bool = False  # the next line follows immediately
     leaf: str | None = None
     made: int = 0
     turn: int = 0
     prompt: str = ""
     prompt_text: str = ""
     prompt_time: datetime | None = None
-    uses: tuple[Use, ...] = ()
+    uses: tuple[PendingUse, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     todos: tuple[Data, ...] = ()
     tokens: int = SYSTEM_PROMPT
     cached: int = 0
     agents: tuple[AgentScript, ...] = ()
-    beside: tuple[Beside, ...] = ()
+    beside: tuple[SideFile, ...] = ()
 
     # -- reading it out
 
@@ -98,59 +98,59 @@ class LineScript:
         return list(entries(read(self.bytes())))
 
     def data(self) -> list[Data]:
-        """The JSON objects, decoded anew: private copies. Raw bytes are left out."""
+        """Return the JSON objects as private copies. Raw bytes are left out."""
         return [decode(encode(said)) for said in self._said() if isinstance(said, dict)]
 
     def bytes(self) -> Raw:
-        """The file."""
-        return b"".join(map(written, self._said()))
+        """Return the file."""
+        return b"".join(map(encode_line, self._said()))
 
     def lines(self) -> list[Raw]:
         """The lines of the file, newlines included."""
-        return _cut(self.bytes())
+        return _split_lines(self.bytes())
 
     def write(self, root: str | os.PathLike[str]) -> Path:
-        """Write the session, its agents and what lies beside it below `root`; an existing file is refused."""
-        paths = [lay(Path(root) / path, content) for path, content in self.contents()]
+        """Write the session, its agents and side files below `root`; an existing file is an error."""
+        paths = [write_new_file(Path(root) / path, content) for path, content in self.contents()]
         return paths[0]
 
     def contents(self) -> Iterator[tuple[str, Raw]]:
-        """Every file of the session, by its path below the tree: the session itself first."""
+        """Yield every file of the session by its path in the tree, the session itself first."""
         project = f"projects/{slug(self.home)}"
         yield f"{project}/{self.session_id}.jsonl", self.bytes()
         for agent in self.agents:
             folder = f"{project}/{self.session_id}/subagents" if self.setup.since("2.1.2") else project
             stem = f"{folder}/{f'workflows/{agent.run}/' if agent.run else ''}agent-{agent.id}"
-            yield f"{stem}.jsonl", b"".join(map(written, agent.lines))
+            yield f"{stem}.jsonl", b"".join(map(encode_line, agent.lines))
             if agent.meta and self.setup.since("2.1.80"):
                 yield f"{stem}.meta.json", encode(agent.meta)
         for beside in self.beside:
             path = beside.path.replace("{project}", project).replace("{session}", self.session_id)
             yield path, beside.content
 
-    def _said(self) -> list[Said]:
+    def _said(self) -> list[LineContent]:
         return list(self._backwards())[::-1]
 
-    def _backwards(self) -> Iterator[Said]:
+    def _backwards(self) -> Iterator[LineContent]:
         link = self.newest
         while link:
             yield link.said
             link = link.earlier
 
     def _chain(self) -> list[Data]:
-        """The objects that have a uuid, in file order."""
+        """Return the objects that have a uuid, in file order."""
         return [said for said in self._said() if isinstance(said, dict) and "uuid" in said]
 
     def _path(self) -> list[Data]:
-        """The entries from the first to the newest one, over compactions too."""
+        """Return the entries from the first to the newest one, across compactions."""
         known = {str(entry["uuid"]): entry for entry in self._chain()}
-        found: list[Data] = []
-        here = self.leaf
-        while here in known:
-            entry = known.pop(here)
-            found.append(entry)
-            here = entry.get("parentUuid") or entry.get("logicalParentUuid")
-        return found[::-1]
+        entries: list[Data] = []
+        uuid = self.leaf
+        while uuid in known:
+            entry = known.pop(uuid)
+            entries.append(entry)
+            uuid = entry.get("parentUuid") or entry.get("logicalParentUuid")
+        return entries[::-1]
 
     # -- writing it down
 
@@ -164,12 +164,17 @@ class LineScript:
         wait: Wait | None = "note",
         moves: bool = True,
     ) -> Self:
-        """One entry with its place in the graph; `over` has the last word on every field."""
+        """Append an entry with its position in the graph; `over` overrides every field."""
         timed = self._wait(wait) if wait else self
-        own = {"type": kind, "uuid": self._next_uuid(), "timestamp": format_timestamp(timed.now), "parentUuid": parent}
-        if kind == "user" and self.prompt and is_new(self.setup):
-            own["promptId"] = self.prompt
-        entry = arrange(self.setup, {**envelope(self.setup), **own, **body, **over})
+        identity = {
+            "type": kind,
+            "uuid": self._next_uuid(),
+            "timestamp": format_timestamp(timed.now),
+            "parentUuid": parent,
+        }
+        if kind == "user" and self.prompt and has_trailing_envelope(self.setup):
+            identity["promptId"] = self.prompt
+        entry = arrange(self.setup, {**envelope(self.setup), **identity, **body, **over})
         return replace(
             timed,
             newest=NewestLines(self.newest, entry),
@@ -179,33 +184,33 @@ class LineScript:
 
     def _user(self, content: Content, over: Mapping[str, Any], wait: Wait | None = "note") -> Self:
         body = {"message": {"role": "user", "content": content}}
-        return self._add("user", body, over, parent=self.leaf, wait=wait)._weighed(content)
+        return self._add("user", body, over, parent=self.leaf, wait=wait)._add_tokens(content)
 
     def _note(self, kind: str, wait: Wait | None = "note", **fields: Any) -> Self:
-        """One line without a place in the graph."""
-        found = {k: v for k, v in {"type": kind, **fields}.items() if v is not ABSENT}
+        """Append a line without a position in the graph."""
+        present = {k: v for k, v in {"type": kind, **fields}.items() if v is not ABSENT}
         timed = self._wait(wait) if wait else self
-        return replace(timed, newest=NewestLines(self.newest, found))
+        return replace(timed, newest=NewestLines(self.newest, present))
 
     def _next_uuid(self) -> str:
         return identifiers.uuid(self.setup.seed, "entry", self.made)
 
-    def _put(self, said: Said) -> Self:
+    def _put(self, said: LineContent) -> Self:
         return replace(self, newest=NewestLines(self.newest, said))
 
-    def _weighed(self, value: Any) -> Self:
-        """Count what the model has to read as context."""
-        return replace(self, tokens=self.tokens + weight(value))
+    def _add_tokens(self, value: Any) -> Self:
+        """Count the tokens that the model has to read as context."""
+        return replace(self, tokens=self.tokens + estimate_tokens(value))
 
     def _wait(self, wait: Wait) -> Self:
-        """Let the time pass that comes before a line; the first line is written at once."""
+        """Advance the time before a line; the first line is written immediately."""
         if self.newest is None or (self.paused and not self.setup.step):
             return replace(self, paused=False)
         passed = self.setup.step or gap(wait, self.setup.seed, self.made)
         return replace(self, now=self.now + passed, paused=False)
 
     def _follow(self) -> Self:
-        """The next line comes within milliseconds, whatever it is."""
+        """Make the next line follow within milliseconds."""
         return self if self.setup.step else self._later(timedelta(milliseconds=4))
 
     def _later(self, time: timedelta) -> Self:
@@ -213,8 +218,8 @@ class LineScript:
             raise ValueError("time does not run backwards")
         return replace(self, now=self.now + time, paused=True)
 
-    def _use(self, which: Which) -> Use:
-        """The call that is meant: by default the first without an answer."""
+    def _use(self, which: Which) -> PendingUse:
+        """Find a call: by default the first without a result."""
         if isinstance(which, str):
             return next((u for u in self.uses if u.id == which), None) or self._old_use(which)
         if isinstance(which, int):
@@ -224,43 +229,43 @@ class LineScript:
                 return use
         raise ValueError("no call is waiting for an answer")
 
-    def _old_use(self, ident: str) -> Use:
+    def _old_use(self, ident: str) -> PendingUse:
         for said in self._backwards():
             message = said.get("message") if isinstance(said, dict) else None
             content = message.get("content") if isinstance(message, dict) else None
             for block in content if isinstance(content, list) else ():
                 if block.get("type") == "tool_use" and block.get("id") == ident:
                     call = ToolInput(block["name"], block["input"], ident)
-                    return Use(call, ident, str(said.get("uuid")) if isinstance(said, dict) else "")
+                    return PendingUse(call, ident, str(said.get("uuid")) if isinstance(said, dict) else "")
         raise ValueError(f"no call has the id {ident}")
 
 
-def written(said: Said) -> bytes:
-    """A line as bytes: an object gets its newline, raw bytes stay as they are."""
-    return said if isinstance(said, bytes) else encode(said) + b"\n"
+def encode_line(line: LineContent) -> bytes:
+    """Return a line as bytes: an object with its newline, raw bytes unchanged."""
+    return line if isinstance(line, bytes) else encode(line) + b"\n"
 
 
-def weight(value: Any) -> int:
-    """About how many tokens a value is for the model."""
+def estimate_tokens(value: Any) -> int:
+    """Estimate the number of tokens of a value."""
     text = value if isinstance(value, str) else encode(value).decode()
     wide = 0 if text.isascii() else sum(c > "\u2e7f" for c in text)
     return wide + (len(text) - wide) // 4 + 1
 
 
-def _cut(data: bytes) -> list[bytes]:
+def _split_lines(data: bytes) -> list[bytes]:
     parts = data.split(b"\n")
-    found = [part + b"\n" for part in parts[:-1]]
-    return [*found, parts[-1]] if parts[-1] else found
+    lines = [part + b"\n" for part in parts[:-1]]
+    return [*lines, parts[-1]] if parts[-1] else lines
 
 
-def lay(path: Path, content: bytes) -> Path:
-    """Make a new file. A torn tail goes behind the whole lines, since the writer of sessions writes none."""
+def write_new_file(path: Path, content: bytes) -> Path:
+    """Create a file. A torn last line is appended separately, because the session writer only writes complete lines."""
     if path.suffix != ".jsonl":
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(path, "xb") as file:
             file.write(content)
         return path
-    lines = _cut(content)
+    lines = _split_lines(content)
     tail = lines.pop() if lines and not lines[-1].endswith(b"\n") else b""
     create(path, lines, sync=False)
     if tail:

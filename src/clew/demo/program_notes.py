@@ -1,6 +1,4 @@
-"""What the program itself notes: titles, pins and snapshots beside the conversation; hooks, progress, durations
-and compactions inside it.
-"""
+"""Builder methods for lines that Claude Code itself writes: titles, snapshots, hooks, compactions."""
 
 from __future__ import annotations
 
@@ -11,13 +9,13 @@ from typing import Any, Literal, Self
 
 from clew.demo import identifiers
 from clew.demo.entry_gaps import Wait
-from clew.demo.line_script import SYSTEM_PROMPT, Beside, LineScript, Which, weight
+from clew.demo.line_script import SYSTEM_PROMPT, LineScript, SideFile, Which, estimate_tokens
 from clew.demo.version_layout import ABSENT, Data
 from clew.wire.timestamps import format_timestamp
 
 
-class Notes(LineScript):
-    """The verbs that add such lines; those beside the conversation have no place in the graph."""
+class ProgramNotes(LineScript):
+    """Methods that add such lines; those outside of the conversation have no position in the graph."""
 
     __slots__ = ()
 
@@ -31,21 +29,21 @@ class Notes(LineScript):
         update: bool = False,
         version: int = 1,
     ) -> Self:
-        """The tracked files before the next prompt, saved in file-history/; None is a file not there yet."""
+        """Save the tracked files before the next prompt in file-history/; None is a file that does not exist yet."""
         message = of or self._next_uuid()
         timed = self._wait("note" if update else "prompt")
         tracked: Data = {}
         saved = []
         for path, content in (files or {}).items():
-            tracked[path], beside = timed._backup(path, content, version)
-            saved += beside
+            tracked[path], side_files = timed._backup(path, content, version)
+            saved += side_files
         inner = {"messageId": message, "trackedFileBackups": tracked, "timestamp": format_timestamp(timed.now)}
         talk = timed._note("file-history-snapshot", None, messageId=message, snapshot=inner, isSnapshotUpdate=update)
-        kept = replace(talk, beside=(*self.beside, *saved))
-        return kept if update else kept._follow()
+        extended = replace(talk, beside=(*self.beside, *saved))
+        return extended if update else extended._follow()
 
     def snapshot_delta(self, path: str, content: str | None, *, of: str, version: int = 1) -> Self:
-        """One file more in a snapshot, as newer versions note it."""
+        """Add one more file to a snapshot, as newer versions do."""
         timed = self._wait("note")
         backup, saved = timed._backup(path, content, version)
         talk = timed._note(
@@ -59,16 +57,16 @@ class Notes(LineScript):
         )
         return replace(talk, beside=(*self.beside, *saved))
 
-    def _backup(self, path: str, content: str | None, version: int) -> tuple[Data, list[Beside]]:
-        whole = path if path[:1] == "/" or path[1:2] == ":" else f"{self.setup.cwd}/{path}"
-        name = None if content is None else identifiers.backup_name(whole, version)
+    def _backup(self, path: str, content: str | None, version: int) -> tuple[Data, list[SideFile]]:
+        full_path = path if path[:1] == "/" or path[1:2] == ":" else f"{self.setup.cwd}/{path}"
+        name = None if content is None else identifiers.backup_name(full_path, version)
         entry = {"backupFileName": name, "version": version, "backupTime": format_timestamp(self.now)}
         if content is None:
             return entry, []
-        return entry, [Beside(f"file-history/{{session}}/{name}", content.encode())]
+        return entry, [SideFile(f"file-history/{{session}}/{name}", content.encode())]
 
     def queue(self, operation: str, text: str | None = None, **fields: Any) -> Self:
-        """A message typed while the model was busy: enqueue, dequeue, remove, popAll."""
+        """Add a queue operation for a message typed while the model was busy: enqueue, dequeue, remove, popAll."""
         timed = self._wait("block")
         talk = timed._note(
             "queue-operation",
@@ -82,7 +80,7 @@ class Notes(LineScript):
         return talk._follow() if operation == "dequeue" else talk
 
     def title(self, text: str) -> Self:
-        """The title that the person gave."""
+        """Add a title given by the user."""
         return self._note("custom-title", customTitle=text, sessionId=self.session_id)
 
     def ai_title(self, text: str) -> Self:
@@ -92,7 +90,7 @@ class Notes(LineScript):
         return self._note("agent-name", agentName=text, sessionId=self.session_id)
 
     def last_prompt(self, text: str | None = None, *, leaf: str | None = None, explicit: bool = False) -> Self:
-        """The pin on the leaf to resume from: the newest entry unless another is named."""
+        """Pin the leaf to resume from: the newest entry unless another is given."""
         return self._note(
             "last-prompt",
             lastPrompt=text or (not explicit and self.prompt_text) or ABSENT,
@@ -102,7 +100,7 @@ class Notes(LineScript):
         )
 
     def summary_line(self, text: str, *, leaf: str | None = None) -> Self:
-        """A title in the old form, for the conversation that ends in a leaf."""
+        """Add a title in the old form, for the conversation that ends in a leaf."""
         return self._note("summary", summary=text, leafUuid=leaf or self.leaf)
 
     def pr_link(self, number: int, repository: str, url: str | None = None) -> Self:
@@ -118,16 +116,16 @@ class Notes(LineScript):
         )
 
     def line(self, data: Mapping[str, Any]) -> Self:
-        """Any object, as it is. It becomes the newest entry only through `at`."""
+        """Add any object unchanged. It becomes the newest entry only through `at`."""
         return self._put(dict(data))
 
     def raw(self, data: bytes) -> Self:
-        """Any bytes, as they are: damage. A newline is not added."""
+        """Add any bytes unchanged, without a newline: damage."""
         return self._put(data)
 
     def file(self, path: str, content: bytes) -> Self:
-        """A file that belongs to the session, written with it; the path may hold {project} and {session}."""
-        return replace(self, beside=(*self.beside, Beside(path, content)))
+        """Add a file that belongs to the session; the path may contain {project} and {session}."""
+        return replace(self, beside=(*self.beside, SideFile(path, content)))
 
     # -- what the program notes inside the conversation
 
@@ -139,7 +137,7 @@ class Notes(LineScript):
         return self._add("system", {**body, "isMeta": False, **fields}, {}, parent=self.leaf, wait=wait)
 
     def turn_duration(self, ms: int | None = None, **fields: Any) -> Self:
-        """How long the turn took; reckoned from its prompt unless given."""
+        """Add the duration of the turn, computed from its prompt unless given."""
         timed = self._wait("note")
         took = timed.now - (self.prompt_time or timed.now)
         body: Data = {"durationMs": ms if ms is not None else int(took / timedelta(milliseconds=1))}
@@ -148,14 +146,14 @@ class Notes(LineScript):
         return timed.system("turn_duration", wait=None, **{**body, **fields})
 
     def command(self, name: str, arguments: str = "", output: str = "") -> Self:
-        """A slash command and what it printed."""
-        said = f"<command-name>/{name}</command-name>\n<command-message>{name}</command-message>\n"
-        said += f"<command-args>{arguments}</command-args>"
+        """Add a slash command and its output."""
+        invocation = f"<command-name>/{name}</command-name>\n<command-message>{name}</command-message>\n"
+        invocation += f"<command-args>{arguments}</command-args>"
         printed = f"<local-command-stdout>{output}</local-command-stdout>"
         if self.setup.since("2.1.80"):
-            run = self.system("local_command", content=said, wait="prompt", level="info")
+            run = self.system("local_command", content=invocation, wait="prompt", level="info")
             return run.system("local_command", content=printed, level="info")
-        return self._user(said, {}, "prompt")._user(printed, {})
+        return self._user(invocation, {}, "prompt")._user(printed, {})
 
     def attachment(
         self,
@@ -165,7 +163,7 @@ class Notes(LineScript):
         fields: Mapping[str, Any] | None = None,
         **inside: Any,
     ) -> Self:
-        """Context that the program adds for the model."""
+        """Add context that the program provides to the model."""
         body: Data = {"attachment": {"type": kind, **inside}}
         if rendered is not None:
             body |= {"rendered": [{"content": rendered}], "renderedRole": "user"}
@@ -180,7 +178,7 @@ class Notes(LineScript):
         fields: Data | None = None,
         **data: Any,
     ) -> Self:
-        """A sign of life. Those of hooks stand in the chain; others hang aside, below their call."""
+        """Add a progress line. Those of hooks are in the chain; others are siblings, below their call."""
         use = next((u for u in self.uses if not u.answered), None) if call is None else self._use(call)
         aside = (kind != "hook_progress" and use is not None) if aside is None else aside
         number = use.id if use else identifiers.uuid(self.setup.seed, "hook", self.made)
@@ -197,35 +195,35 @@ class Notes(LineScript):
         keep: int | Sequence[str] | None = None,
         **fields: Any,
     ) -> Self:
-        """A boundary and the summary behind it; `keep` names (or counts) the last entries that stay."""
+        """Add a boundary and the summary after it; `keep` names or counts the last entries that stay."""
         before = self.tokens if pre_tokens is None else pre_tokens
-        after = SYSTEM_PROMPT + weight(summary)
-        found: Data = {"trigger": trigger, "preTokens": before}
+        after = SYSTEM_PROMPT + estimate_tokens(summary)
+        metadata: Data = {"trigger": trigger, "preTokens": before}
         if self.setup.since("2.1.140"):
-            found |= {
+            metadata |= {
                 "postTokens": after,
                 "cumulativeDroppedTokens": max(0, before - after),
                 "durationMs": 8200,
             }
         anchor = identifiers.uuid(self.setup.seed, "entry", self.made + 1)
-        kept = self._kept(keep)
-        if kept and self.setup.since("2.1.80"):
-            found["preservedSegment"] = {"headUuid": kept[0], "anchorUuid": anchor, "tailUuid": kept[-1]}
-        if kept and self.setup.since("2.1.200"):
-            found["preservedMessages"] = {"anchorUuid": anchor, "uuids": kept, "allUuids": kept}
+        preserved = self._preserved_uuids(keep)
+        if preserved and self.setup.since("2.1.80"):
+            metadata["preservedSegment"] = {"headUuid": preserved[0], "anchorUuid": anchor, "tailUuid": preserved[-1]}
+        if preserved and self.setup.since("2.1.200"):
+            metadata["preservedMessages"] = {"anchorUuid": anchor, "uuids": preserved, "allUuids": preserved}
         body = {
             "subtype": "compact_boundary",
             "content": "Conversation compacted",
             "isMeta": False,
             "level": "info",
         }
-        body |= {"logicalParentUuid": self.leaf, "compactMetadata": found}
+        body |= {"logicalParentUuid": self.leaf, "compactMetadata": metadata}
         talk = self._add("system", body, {}, parent=None, wait="reply")
         flags = {"isVisibleInTranscriptOnly": True, "isCompactSummary": True}
         talk = talk._user(summary, {**flags, **fields})
         return replace(talk, tokens=after, cached=0, uses=())
 
-    def _kept(self, keep: int | Sequence[str] | None) -> list[str]:
+    def _preserved_uuids(self, keep: int | Sequence[str] | None) -> list[str]:
         if keep is None or not isinstance(keep, int):
             return list(keep or ())
         return [str(entry["uuid"]) for entry in self._path()][-keep:] if keep else []

@@ -1,10 +1,10 @@
-"""A builder of sessions that reads like the conversation it makes.
+"""A fluent builder of sessions.
 
-    talk().user("hi").reply("hello", call=bash("ls")).result("a").reply("done").write(root)
+talk().user("hi").reply("hello", call=bash("ls")).result("a").reply("done").write(root)
 
-A talk is a value: every verb gives a new one and leaves the old as it was, so two conversations may begin
-alike. The same words give the same bytes: ids and gaps come from a seed, times from a fixed start. Any field of an
-entry can be given by name (`requestId="x"`), or left out with `ABSENT`.
+A talk is an immutable value: every method returns a new one, so two conversations can share a beginning. The same
+calls produce the same bytes: ids and gaps come from a seed, times from a fixed start. Any field of an entry can be
+given by name (`requestId="x"`), or omitted with `ABSENT`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, Self
 from clew.demo import agent_talk, identifiers, version_layout
 from clew.demo.entry_gaps import Wait
 from clew.demo.identifiers import NIL
-from clew.demo.line_script import Use, Which, weight
-from clew.demo.program_notes import Notes
+from clew.demo.line_script import PendingUse, Which, estimate_tokens
+from clew.demo.program_notes import ProgramNotes
 from clew.demo.tool_inputs import (
     ToolInput,
     bash,
@@ -34,7 +34,7 @@ from clew.demo.tool_inputs import (
     web_search,
     write,
 )
-from clew.demo.tool_results import Content, ToolUse, answer, failure, picture
+from clew.demo.tool_results import Content, ToolUse, build_result, failed_result, image_block
 from clew.demo.version_layout import ABSENT, Data, Setup
 
 _INJECTED = ("[Request interrupted", "<command-", "<local-command", "<task-notification")
@@ -42,8 +42,8 @@ START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 DENSE = timedelta(seconds=1)
 
 
-class Talk(Notes):
-    """A conversation being built."""
+class Talk(ProgramNotes):
+    """A conversation under construction."""
 
     __slots__ = ()
 
@@ -58,22 +58,25 @@ class Talk(Notes):
         permission_mode: str | None = None,
         **fields: Any,
     ) -> Self:
-        """A prompt, which begins a turn; a meta entry does not."""
-        pictures = [picture(data) for data in images]
-        said: Content = content if isinstance(content, str) else [dict(block) for block in content]
+        """Add a prompt, which begins a turn; a meta entry does not."""
+        pictures = [image_block(data) for data in images]
+        message_content: Content = content if isinstance(content, str) else [dict(block) for block in content]
         if pictures:
-            said = [*([{"type": "text", "text": said}] if isinstance(said, str) else said), *pictures]
+            message_content = [
+                *([{"type": "text", "text": message_content}] if isinstance(message_content, str) else message_content),
+                *pictures,
+            ]
         if meta:
-            return self._user(said, {"isMeta": True, **fields})
-        begun = self._wait("prompt")._begin_turn(said)
+            return self._user(message_content, {"isMeta": True, **fields})
+        started = self._wait("prompt")._begin_turn(message_content)
         mode = permission_mode or self.setup.mode
-        body = version_layout.prompt_fields(self.setup, mode, begun.turn, list(self.todos))
+        body = version_layout.prompt_fields(self.setup, mode, started.turn, list(self.todos))
         if pictures and self.setup.since("2.1.17"):
             body["imagePasteIds"] = list(range(1, len(pictures) + 1))
-        return begun._user(said, {**body, **fields}, None)
+        return started._user(message_content, {**body, **fields}, None)
 
     def interrupt(self, *, in_tool: bool = False, **fields: Any) -> Self:
-        """The mark that the person broke off the reply or the tool."""
+        """Add the mark of a reply or tool that the user interrupted."""
         text = "[Request interrupted by user for tool use]" if in_tool else "[Request interrupted by user]"
         return self._user([{"type": "text", "text": text}], fields, "reply")
 
@@ -105,23 +108,23 @@ class Talk(Notes):
         joined: bool = False,
         **fields: Any,
     ) -> Self:
-        """One API reply, a line for each block: thinking, text, others, calls; or all on one, `joined`."""
+        """Add one API reply, one line per block (thinking, text, others, calls), or on one line if `joined`."""
         number = identifiers.message_id(self.setup.seed, self.made) if message_id is None else message_id
         model = model or self.setup.model
-        asked = [*([call] if call else []), *calls]
-        uses = [self._named(each, i) for i, each in enumerate(asked)]
-        said = [*_spoken(self.setup.seed, self.made, thinking, text), *map(dict, blocks)]
-        said += [version_layout.tool_use(self.setup, use.id, use.call.name, use.call.input) for use in uses]
+        tool_inputs = [*([call] if call else []), *calls]
+        uses = [self._name_call(tool_input, i) for i, tool_input in enumerate(tool_inputs)]
+        content_blocks = [*_spoken_blocks(self.setup.seed, self.made, thinking, text), *map(dict, blocks)]
+        content_blocks += [version_layout.tool_use(self.setup, use.id, use.call.name, use.call.input) for use in uses]
         final = stop or ("tool_use" if uses else "end_turn")
-        output = sum(map(weight, said))
-        groups = [said] if joined else [[block] for block in said] or [[]]
-        stops = version_layout.stops(self.setup, len(groups), final)
-        outputs = version_layout.outputs(self.setup, len(groups), output)
+        output = sum(map(estimate_tokens, content_blocks))
+        groups = [content_blocks] if joined else [[block] for block in content_blocks] or [[]]
+        stops = version_layout.stop_reasons(self.setup, len(groups), final)
+        outputs = version_layout.output_tokens(self.setup, len(groups), output)
         talk, owners = self, dict[str, str]()
         for index, group in enumerate(groups):
             tokens = version_layout.usage(self.setup, 4, self.tokens - self.cached, self.cached, outputs[index])
-            spent = {**tokens, **(usage or {})}
-            message = version_layout.message(self.setup, number, model, group, stops[index], spent)
+            line_usage = {**tokens, **(usage or {})}
+            message = version_layout.message(self.setup, number, model, group, stops[index], line_usage)
             first = group[0] if group else {"type": ""}
             body = version_layout.reply_fields(self.setup, first, index, model, identifiers.request_id(number))
             wait: Wait = "block" if index else "reply"
@@ -130,15 +133,15 @@ class Talk(Notes):
         known = tuple(replace(use, line=owners[use.id]) for use in uses)
         return replace(talk, uses=known, cached=self.tokens, tokens=self.tokens + output)
 
-    def _named(self, call: ToolInput, index: int) -> Use:
-        """A call with its id, under the name that its tool has in this version."""
+    def _name_call(self, call: ToolInput, index: int) -> PendingUse:
+        """Return a call with its id, under the tool name of this version."""
         if call.name == "Task" and self.setup.since("2.1.80"):
             call = replace(call, name="Agent")
         number = call.id or identifiers.call_id(self.setup.seed, self.made, index)
-        return Use(call, number, "")
+        return PendingUse(call, number, "")
 
     def api_error(self, text: str, *, error: str = "server_error", status: int | None = None, **fields: Any) -> Self:
-        """What the program writes in the model's name when the API failed."""
+        """Add the synthetic reply that Claude Code writes after an API error."""
         number = identifiers.uuid(self.setup.seed, "synthetic", self.made)
         usage = version_layout.usage(self.setup, 0, 0, 0, 0)
         blocks = [{"type": "text", "text": text}]
@@ -159,30 +162,30 @@ class Talk(Notes):
         detail: Any = None,
         **fields: Any,
     ) -> Self:
-        """The answer of a call. Without words an edit, a write or a read of a known file answers by itself."""
+        """Add the result of a call. An edit, a write or a read of a known file needs no content."""
         use = self._use(for_)
-        said = content if content is None or isinstance(content, str) else [dict(block) for block in content]
-        asked = ToolUse(use.call, said, self.setup, self.files, self.todos)
-        found = failure(said or "the tool failed") if error else answer(asked)
-        block: Data = {"tool_use_id": use.id, "type": "tool_result", "content": found.content}
+        given_content = content if content is None or isinstance(content, str) else [dict(block) for block in content]
+        tool_use = ToolUse(use.call, given_content, self.setup, self.files, self.todos)
+        tool_result = failed_result(given_content or "the tool failed") if error else build_result(tool_use)
+        block: Data = {"tool_use_id": use.id, "type": "tool_result", "content": tool_result.content}
         if error:
-            block = {"type": "tool_result", "content": found.content, "is_error": True, "tool_use_id": use.id}
+            block = {"type": "tool_result", "content": tool_result.content, "is_error": True, "tool_use_id": use.id}
         elif use.call.name == "Bash":
             block["is_error"] = False
         body = version_layout.result_fields(self.setup, use.line, use.call.name)
         body |= {"message": {"role": "user", "content": [block]}}
-        body["toolUseResult"] = found.detail if detail is None else detail
+        body["toolUseResult"] = tool_result.detail if detail is None else detail
         parent = use.line if self.setup.since("2.1.1") else self.leaf
-        talk = self._add("user", body, fields, parent=parent, wait="result")._weighed(found.content)
+        talk = self._add("user", body, fields, parent=parent, wait="result")._add_tokens(tool_result.content)
         todos = self.todos if error or use.call.name != "TodoWrite" else tuple(use.call.input["todos"])
-        left = tuple(replace(u, answered=True) if u.id == use.id else u for u in self.uses)
-        return replace(talk, uses=left, todos=todos, files={**self.files, **found.files})
+        remaining = tuple(replace(u, answered=True) if u.id == use.id else u for u in self.uses)
+        return replace(talk, uses=remaining, todos=todos, files={**self.files, **tool_result.files})
 
     def deny(self, *, for_: Which = None, **fields: Any) -> Self:
-        """The person would not let the tool run."""
+        """Add the result of a call that the user rejected."""
         kind = {"toolDenialKind": "user-rejected"} if self.setup.since("2.1.205") else {}
-        said = "The person declined this tool use. Nothing was run."
-        return self.result(said, for_=for_, error=True, detail="User rejected tool use", **{**kind, **fields})
+        message = "The person declined this tool use. Nothing was run."
+        return self.result(message, for_=for_, error=True, detail="User rejected tool use", **{**kind, **fields})
 
     def agent(
         self,
@@ -194,49 +197,49 @@ class Talk(Notes):
         background: bool = False,
         **fields: Any,
     ) -> Self:
-        """A sub-agent's conversation behind a call: a file of its own, and the result with its totals."""
+        """Attach a sub-agent's conversation to a call: its own file, and the result with its totals."""
         use = self._use(call)
-        sent = agent_talk.send(self, child, use, agent_id=agent_id, agent_type=agent_type)
+        sent = agent_talk.attach_agent(self, child, use, agent_id=agent_id, agent_type=agent_type)
         talk = sent.parent
         if background:
-            detail = agent_talk.launch(talk.setup, use, sent.agent_id)
-            words = f"The agent works in the background as {sent.agent_id}."
+            detail = agent_talk.background_launch(talk.setup, use, sent.agent_id)
+            report = f"The agent works in the background as {sent.agent_id}."
         else:
-            detail = agent_talk.totals(talk.setup, child, use, sent)
-            words = agent_talk.last_text(child)
-        said = [{"type": "text", "text": words}]
-        return talk.result(said, for_=use.id, detail=detail, **fields)
+            detail = agent_talk.agent_totals(talk.setup, child, use, sent)
+            report = agent_talk.last_text(child)
+        report_blocks = [{"type": "text", "text": report}]
+        return talk.result(report_blocks, for_=use.id, detail=detail, **fields)
 
     def workflow(self, call: Which, children: Mapping[str, Talk], *, run: str | None = None) -> Self:
-        """A run of several agents behind one call, in a folder of their own with a journal."""
+        """Attach a run of several agents to one call, in its own folder with a journal."""
         use = self._use(call)
         run = run or f"wf_{identifiers.hexadecimal(8, self.setup.seed, self.made)}-{identifiers.hexadecimal(3, use.id)}"
-        talk = agent_talk.run_all(self, children, use, run)
+        talk = agent_talk.attach_workflow(self, children, use, run)
         detail = {"taskType": "local_workflow", "runId": run, "status": "async_launched"}
         return talk.result(f"The workflow {run} has finished.", for_=use.id, detail=detail)
 
     # -- where the conversation goes on
 
     def at(self, entry: str | int) -> Self:
-        """Go on below an older entry: by its uuid, or by its number among the entries."""
+        """Continue after an older entry, given by its uuid or its number among the entries."""
         if isinstance(entry, int):
             entry = str(self._chain()[entry]["uuid"])
         return replace(self, leaf=entry, uses=())
 
     def rewind(self, *, to: int) -> Self:
-        """Go back to before a prompt (turn 1 is the first on this path): what is said next is another branch."""
+        """Go back to before a prompt (turn 1 is the first on this path); the next entry starts another branch."""
         prompts = [entry for entry in self._path() if is_prompt(entry)]
         if not 1 <= to <= len(prompts):
             raise ValueError(f"there is no turn {to}: the talk has {len(prompts)}")
         return replace(self, leaf=prompts[to - 1]["parentUuid"], turn=to - 1, uses=())
 
     def fork(self, session_id: str | None = None) -> Self:
-        """A copy under a new session id with the same uuids, as `--fork-session` makes it."""
+        """Return a copy under a new session id with the same uuids, like `--fork-session`."""
         number = session_id or identifiers.uuid(self.setup.seed, "fork", self.made)
         setup = replace(self.setup, session_id=number, seed=f"{self.setup.seed}/{number}")
         empty = replace(self, setup=setup, newest=None, agents=())
-        for said in self._said():
-            empty = empty._put(agent_talk.renamed(said, {self.session_id: number}))
+        for line in self._said():
+            empty = empty._put(agent_talk.rename_line(line, {self.session_id: number}))
         return empty
 
     def change(
@@ -247,7 +250,7 @@ class Talk(Notes):
         branch: str | None = None,
         model: str | None = None,
     ) -> Self:
-        """From here on another folder, version, branch or model; the file stays where it is."""
+        """Use another folder, version, branch or model from here on; the file stays where it is."""
         now = self.setup
         setup = replace(
             now,
@@ -259,7 +262,7 @@ class Talk(Notes):
         return replace(self, setup=setup)
 
     def pause(self, **gap: float) -> Self:
-        """Let time pass: `pause(minutes=40)`. The next line is written then, without the gap it would have had."""
+        """Advance the time: `pause(minutes=40)`. The next line is written then, without its usual gap."""
         return self._later(timedelta(**gap))
 
 
@@ -277,10 +280,10 @@ def talk(
     entrypoint: str = "cli",
     name: str | None = None,
 ) -> Talk:
-    """An empty conversation. Another seed or session id gives other ids; `name` is the slug of old versions.
+    """Return an empty conversation. Another seed or session id gives other ids; `name` is the slug of old versions.
 
-    The gaps between lines are those of real sessions: seconds between calls, minutes or hours before a prompt.
-    With a `step` every line comes that much after the line before it (`DENSE` is one second), and a pause is added.
+    The gaps between lines are those of real sessions: seconds between calls, minutes or hours before a prompt. With
+    a `step` every line comes that much after the line before it (`DENSE` is one second), and a pause is added.
     """
     number = session_id or identifiers.uuid("session", seed)
     setup = Setup(
@@ -299,7 +302,7 @@ def talk(
 
 
 def is_prompt(entry: Data) -> bool:
-    """Whether an entry begins a turn: typed by a person, no result, no note of the program."""
+    """Return whether an entry begins a turn: typed by the user, not a result or a program note."""
     if entry["type"] != "user" or "toolUseResult" in entry or "isSidechain" not in entry:
         return False
     if entry.get("isMeta") or entry.get("isCompactSummary") or entry["isSidechain"]:
@@ -310,11 +313,11 @@ def is_prompt(entry: Data) -> bool:
     return "tool_result" not in kinds and not first.startswith(_INJECTED)
 
 
-def _spoken(seed: str, made: int, thinking: str | None, text: str | None) -> list[Data]:
+def _spoken_blocks(seed: str, made: int, thinking: str | None, text: str | None) -> list[Data]:
     blocks: list[Data] = []
     if thinking is not None:
-        seal = identifiers.signature(seed, made, thinking)
-        blocks.append({"type": "thinking", "thinking": thinking, "signature": seal})
+        signature = identifiers.signature(seed, made, thinking)
+        blocks.append({"type": "thinking", "thinking": thinking, "signature": signature})
     if text is not None:
         blocks.append({"type": "text", "text": text})
     return blocks

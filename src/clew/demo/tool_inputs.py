@@ -1,4 +1,4 @@
-"""Tool calls as plain values: `bash("ls")`, `edit(path, old, new)`, `tool(name, **input)` for any other."""
+"""Tool calls as plain values: `bash("ls")`, `edit(path, old, new)`, or `tool(name, **input)`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Todo = str | tuple[str, str] | Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolInput:
-    """A tool use before it is said. `text` and `image` are what a Read will find; the id comes later."""
+    """A tool use without an id. `text` and `image` are what a Read returns."""
 
     name: str
     input: Mapping[str, Any]
@@ -24,22 +24,22 @@ class ToolInput:
 
 
 def tool(name: str, /, **arguments: Any) -> ToolInput:
-    """A call of any tool."""
+    """Return a call of any tool."""
     return ToolInput(name, arguments)
 
 
 def bash(command: str, description: str | None = None, **more: Any) -> ToolInput:
-    return ToolInput("Bash", {"command": command, "description": description or _first_word(command), **more})
+    return ToolInput("Bash", {"command": command, "description": description or _default_description(command), **more})
 
 
 def read(path: str, text: str | None = None, *, image: bytes | None = None, **more: Any) -> ToolInput:
-    """A read; with `text` (or `image`) its result needs no content and the file is known to later edits."""
+    """Return a read; with `text` or `image` its result needs no content, and later edits know the file."""
     return ToolInput("Read", {"file_path": path, **more}, text=text, image=image)
 
 
 def edit(path: str, old: str, new: str, *, everywhere: bool = False) -> ToolInput:
-    found = {"file_path": path, "old_string": old, "new_string": new, "replace_all": everywhere}
-    return ToolInput("Edit", found)
+    arguments = {"file_path": path, "old_string": old, "new_string": new, "replace_all": everywhere}
+    return ToolInput("Edit", arguments)
 
 
 def write(path: str, content: str) -> ToolInput:
@@ -59,14 +59,14 @@ def glob(pattern: str, path: str | None = None) -> ToolInput:
 
 
 def task(description: str, prompt: str, subagent_type: str = "general-purpose", **more: Any) -> ToolInput:
-    """A sub-agent's errand; the tool is called Task, and Agent in newer versions."""
-    found = {"description": description, "prompt": prompt, "subagent_type": subagent_type, **more}
-    return ToolInput("Task", found)
+    """Return a call that starts a sub-agent; the tool is named Task, and Agent in newer versions."""
+    arguments = {"description": description, "prompt": prompt, "subagent_type": subagent_type, **more}
+    return ToolInput("Task", arguments)
 
 
 def todo(items: Iterable[Todo]) -> ToolInput:
-    """A todo list; an item is a text, a (text, status) pair, or a whole object."""
-    return ToolInput("TodoWrite", {"todos": [_todo(item) for item in items]})
+    """Return a todo list; an item is a text, a (text, status) pair, or an object."""
+    return ToolInput("TodoWrite", {"todos": [_todo_item(item) for item in items]})
 
 
 def web_search(query: str, **more: Any) -> ToolInput:
@@ -78,17 +78,17 @@ def web_fetch(url: str, prompt: str) -> ToolInput:
 
 
 def plan(text: str, path: str | None = None) -> ToolInput:
-    """A plan, laid before the person for approval."""
+    """Return a plan for the user's approval."""
     return ToolInput("ExitPlanMode", {"plan": text, **({"planFilePath": path} if path else {})})
 
 
-def _todo(item: Todo) -> dict[str, Any]:
+def _todo_item(item: Todo) -> dict[str, Any]:
     if isinstance(item, Mapping):
         return dict(item)
     text, status = (item, "pending") if isinstance(item, str) else item
     return {"content": text, "status": status, "activeForm": f"Working on: {text}"}
 
 
-def _first_word(command: str) -> str:
-    words = command.split()
-    return f"Run {words[0]}" if words else "Run nothing"
+def _default_description(command: str) -> str:
+    arguments = command.split()
+    return f"Run {arguments[0]}" if arguments else "Run nothing"

@@ -1,4 +1,4 @@
-"""What tools answer: the content for the model, and the detail (`toolUseResult`) kept beside it."""
+"""Tool results: the content for the model, and the detail (`toolUseResult`) stored next to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Content = str | list[Data]
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """A result: its content, its detail (ABSENT for none) and the files as they are now known."""
+    """A result: its content, its detail (ABSENT for none) and the files known after it."""
 
     content: Content
     detail: Any = ABSENT
@@ -26,7 +26,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A call in its surroundings: what was said, the files known so far, the todos before it."""
+    """A call with its context: the given content, the files known so far, the todos before it."""
 
     call: ToolInput
     said: Content | None
@@ -42,30 +42,30 @@ class ToolUse:
         return str(self.call.input.get(name) or "")
 
 
-def answer(asked: ToolUse) -> ToolResult:
-    """The answer of a call that went well; tools without a shape here answer with what was said."""
-    name = asked.call.name
+def build_result(use: ToolUse) -> ToolResult:
+    """Return the result of a successful call; tools without a shape here return the given content."""
+    name = use.call.name
     shape = _mcp if name.startswith("mcp__") else _SHAPES.get(name, _plain)
-    found = shape(asked)
-    if asked.said is None or shape in (_mcp, _task):
-        return found
-    return replace(found, content=asked.said)
+    result = shape(use)
+    if use.said is None or shape in (_mcp, _task):
+        return result
+    return replace(result, content=use.said)
 
 
-def failure(said: Content) -> ToolResult:
-    """The answer of a call that failed."""
-    text = said if isinstance(said, str) else "the tool failed"
-    return ToolResult(said, f"Error: {text}")
+def failed_result(content: Content) -> ToolResult:
+    """Return the result of a failed call."""
+    text = content if isinstance(content, str) else "the tool failed"
+    return ToolResult(content, f"Error: {text}")
 
 
-def picture(data: bytes, kind: str = "image/png") -> Data:
-    """An image block."""
+def image_block(data: bytes, kind: str = "image/png") -> Data:
+    """Return an image block."""
     source = {"type": "base64", "media_type": kind, "data": base64.b64encode(data).decode()}
     return {"type": "image", "source": source}
 
 
-def patch(before: str, after: str) -> list[Data]:
-    """The hunks that turn one text into the other, with three lines around each."""
+def structured_patch(before: str, after: str) -> list[Data]:
+    """Return the hunks that turn one text into the other, with three lines of context."""
     old, new = before.splitlines(), after.splitlines()
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     hunks = []
@@ -89,8 +89,8 @@ def patch(before: str, after: str) -> list[Data]:
     return hunks
 
 
-def numbered(setup: Setup, text: str, start: int = 1) -> str:
-    """A file as the Read tool shows it to the model."""
+def number_lines(setup: Setup, text: str, start: int = 1) -> str:
+    """Return a file with line numbers, as the Read tool shows it to the model."""
     form = "{}\t{}" if setup.since("2.1.90") else "{:6d}→{}"
     return "\n".join(form.format(start + i, line) for i, line in enumerate(text.split("\n")))
 
@@ -115,11 +115,11 @@ def _read(asked: ToolUse) -> ToolResult:
     path = asked.argument("file_path")
     if asked.call.image is not None:
         return _image(asked, asked.call.image)
-    whole = asked.call.text
-    if whole is None:
-        whole = asked.said if isinstance(asked.said, str) else asked.files.get(path, "")
+    full_text = asked.call.text
+    if full_text is None:
+        full_text = asked.said if isinstance(asked.said, str) else asked.files.get(path, "")
     start = int(asked.call.input.get("offset") or 1)
-    lines = whole.split("\n")
+    lines = full_text.split("\n")
     part = lines[start - 1 :][: int(asked.call.input.get("limit") or len(lines))]
     file = {
         "filePath": path,
@@ -128,12 +128,12 @@ def _read(asked: ToolUse) -> ToolResult:
         "startLine": start,
         "totalLines": len(lines),
     }
-    text = numbered(asked.setup, "\n".join(part), start)
-    return ToolResult(text, {"type": "text", "file": file}, {path: whole})
+    text = number_lines(asked.setup, "\n".join(part), start)
+    return ToolResult(text, {"type": "text", "file": file}, {path: full_text})
 
 
 def _image(asked: ToolUse, data: bytes) -> ToolResult:
-    block = picture(data)
+    block = image_block(data)
     file = {"base64": block["source"]["data"], "type": "image/png", "originalSize": len(data)}
     return ToolResult([block], {"type": "image", "file": file})
 
@@ -150,7 +150,7 @@ def _edit(asked: ToolUse) -> ToolResult:
         "oldString": old,
         "newString": new,
         "originalFile": before,
-        "structuredPatch": patch(before, after),
+        "structuredPatch": structured_patch(before, after),
         "userModified": False,
         "replaceAll": everywhere,
     }
@@ -161,13 +161,13 @@ def _write(asked: ToolUse) -> ToolResult:
     path, content = asked.argument("file_path"), asked.argument("content")
     before = asked.files.get(path)
     detail: Data = {"type": "create" if before is None else "update", "filePath": path, "content": content}
-    detail["structuredPatch"] = [] if before is None else patch(before, content)
+    detail["structuredPatch"] = [] if before is None else structured_patch(before, content)
     if asked.setup.since("2.0.50"):
         detail["originalFile"] = before
     if asked.setup.since("2.1.200"):
         detail["userModified"] = False
-    said = f"File created: {path}" if before is None else f"The file {path} has been updated."
-    return ToolResult(said, detail, {path: content})
+    message = f"File created: {path}" if before is None else f"The file {path} has been updated."
+    return ToolResult(message, detail, {path: content})
 
 
 def _grep(asked: ToolUse) -> ToolResult:

@@ -1,6 +1,6 @@
-"""How each version of Claude Code lays out its lines: which fields, in which order, with what usage.
+"""How each Claude Code version writes its lines: fields, their order, and usage.
 
-The versions named here are the first that were seen to write the field in question.
+Each version named here is the first that is known to write the field in question.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Data = dict[str, Any]
 
 
 class Absent(Enum):
-    """The value of a field that is to be left out."""
+    """The type of ABSENT, the value of a field that is left out."""
 
     ABSENT = 0
 
@@ -35,29 +35,29 @@ class Setup:
     branch: str
     model: str
     seed: str
-    step: timedelta | None  # between two lines; None for the gaps of real sessions
+    step: timedelta | None  # time between two lines; None for the gaps of real sessions
     mode: str = "default"
     entrypoint: str = "cli"
     name: str | None = None
     is_agent: bool = False
 
     def since(self, version: str) -> bool:
-        return numbers(self.version) >= numbers(version)
+        return parse_version(self.version) >= parse_version(version)
 
     def within(self, first: str, last: str) -> bool:
-        return numbers(first) <= numbers(self.version) <= numbers(last)
+        return parse_version(first) <= parse_version(self.version) <= parse_version(last)
 
 
 @lru_cache(64)
-def numbers(version: str) -> tuple[int, ...]:
+def parse_version(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version)))
 
 
 def default_model(version: str) -> str:
-    """A model that was current when a version was."""
-    at = numbers(version)
+    """Return a model that was current when a version was."""
+    at = parse_version(version)
     for first, model in _MODELS:
-        if at >= numbers(first):
+        if at >= parse_version(first):
             return model
     return _MODELS[-1][1]
 
@@ -102,25 +102,25 @@ _BODY = {
 }
 
 
-def is_new(setup: Setup) -> bool:
-    """Whether the shared fields stand at the end of a line; in older versions they stand at its beginning."""
+def has_trailing_envelope(setup: Setup) -> bool:
+    """Return whether the shared fields are at the end of a line; older versions write them at the beginning."""
     return setup.since("2.1.78")
 
 
 def arrange(setup: Setup, fields: Mapping[str, Any]) -> Data:
-    """The fields in the order in which that version writes them, without the absent ones."""
+    """Return the fields in the order of that version, without the absent ones."""
     kind = str(fields.get("type"))
     if kind == "assistant" and "isApiErrorMessage" in fields:
         kind = "synthetic"
-    front, back = (_NEW_FRONT, _NEW_BACK) if is_new(setup) else (_OLD_FRONT, [])
+    front, back = (_NEW_FRONT, _NEW_BACK) if has_trailing_envelope(setup) else (_OLD_FRONT, [])
     known = front + _BODY.get(kind, ["type", "uuid", "timestamp"])
-    named = {*known, *back}
-    order = [*known, *(key for key in fields if key not in named), *back]
+    positioned = {*known, *back}
+    order = [*known, *(key for key in fields if key not in positioned), *back]
     return {key: fields[key] for key in order if key in fields and fields[key] is not ABSENT}
 
 
 def envelope(setup: Setup) -> Data:
-    """The fields that every entry of a conversation carries."""
+    """Return the fields that every entry of a conversation has."""
     shared: Data = {
         "isSidechain": setup.is_agent,
         "userType": "external",
@@ -138,81 +138,81 @@ def envelope(setup: Setup) -> Data:
 
 
 def prompt_fields(setup: Setup, mode: str, turn: int, todos: list[Data]) -> Data:
-    """What a typed prompt carries beside its message."""
-    found: Data = {}
+    """Return the fields of a typed prompt next to its message."""
+    fields: Data = {}
     if setup.within("1.0.117", "2.0.76"):
-        found["thinkingMetadata"] = {"level": "high", "disabled": False, "triggers": []}
+        fields["thinkingMetadata"] = {"level": "high", "disabled": False, "triggers": []}
     elif setup.within("2.1.0", "2.1.45"):
-        found["thinkingMetadata"] = {"maxThinkingTokens": 31999}
+        fields["thinkingMetadata"] = {"maxThinkingTokens": 31999}
     if setup.within("2.0.50", "2.1.62"):
-        found["todos"] = todos
+        fields["todos"] = todos
     if setup.since("2.1.15"):
-        found["permissionMode"] = mode
+        fields["permissionMode"] = mode
     if setup.since("2.1.92"):
-        found["origin"] = {"kind": "human"}
+        fields["origin"] = {"kind": "human"}
     if setup.since("2.1.169"):
-        found["promptSource"] = "typed"
+        fields["promptSource"] = "typed"
     if setup.since("2.1.290"):
-        found["turnOrigin"] = "human"
-        found["turnPosition"] = {"promptIndex": turn, "turnIndex": turn}
-    return found
+        fields["turnOrigin"] = "human"
+        fields["turnPosition"] = {"promptIndex": turn, "turnIndex": turn}
+    return fields
 
 
 def reply_fields(setup: Setup, block: Mapping[str, Any], index: int, model: str, request: str) -> Data:
-    """What one line of a reply carries beside its message."""
-    found: Data = {"requestId": request}
+    """Return the fields of one line of a reply next to its message."""
+    fields: Data = {"requestId": request}
     if setup.since("2.1.215"):
-        found["effort"] = "medium"
+        fields["effort"] = "medium"
     if setup.since("2.1.260"):
-        found["apiBlockIndex"] = index
+        fields["apiBlockIndex"] = index
     if setup.since("2.1.290"):
-        found["perTurnEffort"] = "medium"
+        fields["perTurnEffort"] = "medium"
     if setup.since("2.1.310"):
-        found["requestedModel"] = model
+        fields["requestedModel"] = model
         if block["type"] == "thinking":
-            found |= {"thinkingDurationMs": 900, "thinkingDisplay": "updates"}
+            fields |= {"thinkingDurationMs": 900, "thinkingDisplay": "updates"}
     if setup.since("2.1.325"):
-        found |= {"promptCacheRequested": "5m", "madeBy": "model"}
+        fields |= {"promptCacheRequested": "5m", "madeBy": "model"}
         if block["type"] == "tool_use":
-            found["toolInputStreamMs"] = 12
-    return found
+            fields["toolInputStreamMs"] = 12
+    return fields
 
 
 def result_fields(setup: Setup, owner: str, tool: str) -> Data:
-    """What a tool's result carries beside its message and its detail."""
-    found: Data = {}
+    """Return the fields of a tool result next to its message and detail."""
+    fields: Data = {}
     if setup.since("2.1.1"):
-        found["sourceToolAssistantUUID"] = owner
+        fields["sourceToolAssistantUUID"] = owner
     if setup.since("2.1.310"):
-        found["permissionDecision"] = {"decision": "accept", "source": "config", "reasonType": "mode"}
+        fields["permissionDecision"] = {"decision": "accept", "source": "config", "reasonType": "mode"}
         if tool == "Bash":
-            found["sandboxed"] = False
-    return found
+            fields["sandboxed"] = False
+    return fields
 
 
 # -- replies
 
 
 def message(setup: Setup, ident: str, model: str, blocks: list[Data], stop: str | None, usage: Data) -> Data:
-    """The API message of one line."""
-    found: Data = {"id": ident, "type": "message", "role": "assistant", "model": model}
+    """Return the API message of one line."""
+    fields: Data = {"id": ident, "type": "message", "role": "assistant", "model": model}
     if setup.since("2.0.0"):
-        found = {"model": model, "id": ident, "type": "message", "role": "assistant"}
-    found |= {"content": blocks, "stop_reason": stop, "stop_sequence": None}
+        fields = {"model": model, "id": ident, "type": "message", "role": "assistant"}
+    fields |= {"content": blocks, "stop_reason": stop, "stop_sequence": None}
     if setup.since("2.1.100"):
-        found["stop_details"] = None
-    return found | {"usage": usage}
+        fields["stop_details"] = None
+    return fields | {"usage": usage}
 
 
 def tool_use(setup: Setup, ident: str, name: str, arguments: Mapping[str, Any]) -> Data:
-    found: Data = {"type": "tool_use", "id": ident, "name": name, "input": dict(arguments)}
+    block: Data = {"type": "tool_use", "id": ident, "name": name, "input": dict(arguments)}
     if setup.since("2.1.40"):
-        found["caller"] = {"type": "direct"}
-    return found
+        block["caller"] = {"type": "direct"}
+    return block
 
 
-def stops(setup: Setup, count: int, final: str | None) -> list[str | None]:
-    """The stop reason on each line of a reply: on all, on the last alone, or on none."""
+def stop_reasons(setup: Setup, count: int, final: str | None) -> list[str | None]:
+    """Return the stop reason of each line of a reply: on all lines, only on the last, or on none."""
     if setup.since("2.1.97") or setup.within("2.0.36", "2.0.44"):
         return [final] * count
     if setup.since("2.1.59") or setup.within("2.0.45", "2.1.8"):
@@ -220,8 +220,8 @@ def stops(setup: Setup, count: int, final: str | None) -> list[str | None]:
     return [None] * count
 
 
-def outputs(setup: Setup, count: int, total: int) -> list[int]:
-    """The output tokens on each line; 2.1.9 to 2.1.56 only wrote the number from the start of the stream."""
+def output_tokens(setup: Setup, count: int, total: int) -> list[int]:
+    """Return the output tokens of each line; 2.1.9 to 2.1.56 only wrote the number from the start of the stream."""
     if setup.since("2.1.97") or setup.within("2.0.36", "2.0.44"):
         return [total] * count
     stub = min(total, 2)
@@ -229,8 +229,8 @@ def outputs(setup: Setup, count: int, total: int) -> list[int]:
 
 
 def usage(setup: Setup, fresh: int, written: int, reused: int, output: int) -> Data:
-    """`message.usage` with the fields and in the order of the version."""
-    found: Data = {
+    """Return `message.usage` with the fields and in the order of the version."""
+    fields: Data = {
         "input_tokens": fresh,
         "cache_creation_input_tokens": written,
         "cache_read_input_tokens": reused,
@@ -238,12 +238,12 @@ def usage(setup: Setup, fresh: int, written: int, reused: int, output: int) -> D
     creation = {"ephemeral_5m_input_tokens": written, "ephemeral_1h_input_tokens": 0}
     if not setup.since("2.1.50"):
         if setup.since("1.0.90"):
-            found["cache_creation"] = creation
-        return found | {"output_tokens": output, "service_tier": "standard"}
-    found["output_tokens"] = output
+            fields["cache_creation"] = creation
+        return fields | {"output_tokens": output, "service_tier": "standard"}
+    fields["output_tokens"] = output
     if setup.since("2.1.228"):
-        found["output_tokens_details"] = {"thinking_tokens": 0}
-    return found | {
+        fields["output_tokens_details"] = {"thinking_tokens": 0}
+    return fields | {
         "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
         "service_tier": "standard",
         "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": written},

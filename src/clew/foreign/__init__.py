@@ -1,28 +1,22 @@
 """Import conversations that other programs wrote.
 
 Modules:
-    aider               aider: `.aider.chat.history.md`, one file with many chats, and beside it
-                        `.aider.llm.history` with the time of each reply.
-    codex               Codex CLI: rollouts, `~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`.
-    codex_patch         Patches in the form of Codex (`*** Begin Patch`): what a small one does, as the Write or
-                        Edit that would do the same.
-    conversation_steps  Steps: what was said in another program's conversation, before it becomes a session.
-    formats             Formats: the table of programs whose conversations can be read, where theirs lie, and which
-                        of them wrote a file.
-    gemini              Gemini CLI: chats, `~/.gemini/tmp/<project>/chats/session-*.json` (0.20) and `.jsonl`
-                        (0.61), checkpoints and logs.
-    gptme               gptme: `conversation.jsonl` in a folder for each conversation.
-    image_blocks        Pictures in messages: as blocks that the Messages API takes, or as a word in their place.
-    json_values         Values out of foreign JSON: whatever stands there, what comes back has the type that was
-                        asked for.
-    openai_logs         Logs in the form of OpenAI's APIs: messages with `tool_calls`, items of the Responses API,
-                        and ShareGPT's turns.
-    opencode            OpenCode: sessions, messages and parts, in a database (`opencode.db`, 1.18) or in files
-                        below `storage/` (1.1).
-    responses_items     Items of OpenAI's Responses API: messages, calls and their outputs, one after another.
-    session_builder     Building a session: the steps of a conversation as lines that clew and Claude Code go on
-                        from.
-    tool_names          Tools of other programs under the names of Claude Code's, where both mean the same.
-    write_import        Writing an imported session: checked before and after, whole or not at all, and once for
-                        each conversation.
+    aider               Read aider chats: `.aider.chat.history.md`, with times from `.aider.llm.history`.
+    codex               Read Codex CLI rollouts: `~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`.
+    codex_patch         Translate small Codex patches (`*** Begin Patch`) into an equivalent Write or Edit.
+    conversation_steps  The steps of another program's conversation, before it becomes a session.
+    formats             The table of supported programs: where their conversations are, and how a file is
+                        recognized.
+    gemini              Read Gemini CLI chats (`.json` of 0.20, `.jsonl` of 0.61), checkpoints and prompt logs.
+    gptme               Read gptme conversations: one folder with a `conversation.jsonl` each.
+    image_blocks        Convert images to blocks that the Messages API accepts, or to a text placeholder.
+    json_values         Read typed values from untrusted JSON, with defaults for missing or wrong types.
+    openai_logs         Read logs in the form of OpenAI's APIs: chat messages, Responses items and ShareGPT turns.
+    opencode            Read OpenCode sessions from a database (`opencode.db`, 1.18) or from files below `storage/`
+                        (1.1).
+    responses_items     Convert items of OpenAI's Responses API (messages, calls, outputs) to steps.
+    session_builder     Build session lines from the steps of a conversation, so that clew and Claude Code can
+                        resume it.
+    tool_names          Translate tool calls of other programs to Claude Code tools with the same meaning.
+    write_import        Write an imported session atomically, verified before and after, once per conversation.
 """

@@ -1,7 +1,7 @@
-"""aider: `.aider.chat.history.md`, one file with many chats, and beside it `.aider.llm.history` with the time of each reply.
+"""Read aider chats: `.aider.chat.history.md`, with times from `.aider.llm.history`.
 
-What a person typed stands behind `####`, what the program said behind `>`, and the model's words as they are. Edits are
-part of those words; aider knows no tools.
+The file contains many chats. Lines of the user begin with `####`, lines of the program with `>`, and replies of the
+model are plain Markdown. Edits are part of the replies; aider has no tools.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from clew.foreign.conversation_steps import Conversation, Scribe
-from clew.foreign.json_values import time_of, usage
+from clew.foreign.conversation_steps import Conversation, StepRecorder
+from clew.foreign.json_values import build_usage, parse_time
 from clew.wire.json_codec import Json
 
 TOOL = "aider"
 NAME = ".aider.chat.history.md"
 LLM = ".aider.llm.history"
 _CHAT = "# aider chat started at "
-_TYPED, _TOLD = "####", ">"
-_ASKING = re.compile(r"/(?:ask|code|architect|chat|context)\s+(.+)", re.DOTALL)
+_TYPED, _OUTPUT = "####", ">"
+_CHAT_COMMAND = re.compile(r"/(?:ask|code|architect|chat|context)\s+(.+)", re.DOTALL)
 _MODEL = re.compile(r"(?:Main m|M)odel: (\S+)")
 _VERSION = re.compile(r"Aider v(\S+)")
 _TOKENS = re.compile(r"Tokens: ([\d.,]+[kM]?) sent(.*?), ([\d.,]+[kM]?) received")
@@ -41,7 +41,7 @@ def fits(path: Path, head: Json) -> bool:
 
 
 def read(path: Path) -> Iterator[Conversation]:
-    times = _times(path.parent / LLM)
+    times = _read_times(path.parent / LLM)
     lines = path.read_bytes().decode("utf-8", "replace").split("\n")
     begins = [index for index, line in enumerate(lines) if line.startswith(_CHAT)]
     if not begins and any(line.strip() for line in lines):
@@ -52,14 +52,14 @@ def read(path: Path) -> Iterator[Conversation]:
 
 
 class _Chat:
-    """One chat as it is read, line by line."""
+    """Reads one chat line by line."""
 
     def __init__(self, path: Path, lines: list[str], times: dict[str, datetime]) -> None:
         started = lines[0].removeprefix(_CHAT).strip() if lines[0].startswith(_CHAT) else ""
         self.path, self.times, self.started = path, times, started
-        self.time = time_of(started, local=True)
+        self.time = parse_time(started, local=True)
         self.version = ""
-        self.scribe = Scribe()
+        self.scribe = StepRecorder()
         self.said: list[str] = []
         self.typed: list[str] = []
         self.told: list[str] = []
@@ -69,7 +69,7 @@ class _Chat:
                 is_code = not is_code
             if line.startswith("> Tokens: "):
                 is_code = False
-            self._take(line, is_code)
+            self._take_line(line, is_code)
         self._flush()
 
     def conversation(self) -> Conversation:
@@ -83,73 +83,73 @@ class _Chat:
             problems=tuple(self.scribe.problems),
         )
 
-    def _take(self, line: str, is_code: bool) -> None:
+    def _take_line(self, line: str, is_code: bool) -> None:
         if not is_code and (line == _TYPED or line.startswith(f"{_TYPED} ")):
             if not self.typed:
                 self._flush()
             self.typed.append(line[len(_TYPED) + 1 :].removesuffix("  "))
-        elif not is_code and (line.rstrip() == _TOLD or line.startswith(f"{_TOLD} ")):
-            self._tell(line[2:].rstrip())
+        elif not is_code and (line.rstrip() == _OUTPUT or line.startswith(f"{_OUTPUT} ")):
+            self._take_output(line[2:].rstrip())
         elif line.strip() or self.said:
-            self._ask()
+            self._end_prompt()
             self.said.append(line)
         elif self.typed and not line.strip():
-            self._ask()
+            self._end_prompt()
 
-    def _tell(self, line: str) -> None:
-        """A line of the program. It may name the model or the version, or say what the reply before it took."""
-        self._ask()
-        self._reply(_spent(line))
-        if found := _MODEL.match(line):
-            self.scribe.model = found[1].rsplit("/", 1)[-1]
-        if found := _VERSION.match(line):
-            self.version = found[1]
+    def _take_output(self, line: str) -> None:
+        """Handle a line of the program. It may name the model or version, or the usage of the reply before it."""
+        self._end_prompt()
+        self._end_reply(_parse_usage(line))
+        if match := _MODEL.match(line):
+            self.scribe.model = match[1].rsplit("/", 1)[-1]
+        if match := _VERSION.match(line):
+            self.version = match[1]
         self.told.append(line)
 
     def _flush(self) -> None:
-        self._ask()
-        self._reply({})
-        self._note()
+        self._end_prompt()
+        self._end_reply({})
+        self._end_output()
 
-    def _note(self) -> None:
+    def _end_output(self) -> None:
         if self.told:
             self.scribe.keep("aider", "\n".join(self.told), self.time)
         self.told = []
 
-    def _ask(self) -> None:
-        words = "\n".join(self.typed).strip()
+    def _end_prompt(self) -> None:
+        prompt = "\n".join(self.typed).strip()
         self.typed = []
-        if not words:
+        if not prompt:
             return
-        self._note()
-        command = _ASKING.fullmatch(words)
+        self._end_output()
+        command = _CHAT_COMMAND.fullmatch(prompt)
         if command:
             self.scribe.prompt(command[1], self.time)
-        elif words.startswith(("/", "!")):
-            self.scribe.keep("command", words, self.time)
+        elif prompt.startswith(("/", "!")):
+            self.scribe.keep("command", prompt, self.time)
         else:
-            self.scribe.prompt(words, self.time)
+            self.scribe.prompt(prompt, self.time)
 
-    def _reply(self, spent: Json) -> None:
-        words = "\n".join(self.said).strip("\n")
+    def _end_reply(self, tokens: Json) -> None:
+        reply_text = "\n".join(self.said).strip("\n")
         self.said = []
-        if words.strip():
-            self._note()
-            self.scribe.say(words, self.times.get(words.strip(), self.time))
-            self.scribe.close(spent)
+        if reply_text.strip():
+            self._end_output()
+            self.scribe.say(reply_text, self.times.get(reply_text.strip(), self.time))
+            self.scribe.close(tokens)
 
 
-def _spent(line: str) -> Json:
-    """`Tokens: 2.4k sent, 1k cache hit, 21 received.`, rounded as the program rounds."""
-    found = _TOKENS.match(line)
-    if not found:
+def _parse_usage(line: str) -> Json:
+    """Parse `Tokens: 2.4k sent, 1k cache hit, 21 received.`; the numbers are rounded by the program."""
+    match = _TOKENS.match(line)
+    if not match:
         return {}
-    cache = {kind: _count(amount) for amount, kind in _CACHE.findall(found[2])}
+    cache = {kind: _parse_count(amount) for amount, kind in _CACHE.findall(match[2])}
     read, written = cache.get("hit", 0), cache.get("write", 0)
-    return usage(max(0, _count(found[1]) - read - written), _count(found[3]), read, written)
+    return build_usage(max(0, _parse_count(match[1]) - read - written), _parse_count(match[3]), read, written)
 
 
-def _count(amount: str) -> int:
+def _parse_count(amount: str) -> int:
     factor = {"k": 1_000, "M": 1_000_000}.get(amount[-1], 1)
     try:
         return int(float(amount.rstrip("kM").replace(",", "")) * factor)
@@ -157,13 +157,13 @@ def _count(amount: str) -> int:
         return 0
 
 
-def _times(path: Path) -> dict[str, datetime]:
-    """When each reply came, by its words; nothing if the program was not asked to keep that."""
+def _read_times(path: Path) -> dict[str, datetime]:
+    """Return the time of each reply by its text; empty if the program did not record them."""
     if not path.is_file():
         return {}
-    found: dict[str, datetime] = {}
+    times: dict[str, datetime] = {}
     for match in _RESPONSE.finditer(path.read_bytes().decode("utf-8", "replace")):
-        words = "\n".join(line.removeprefix("ASSISTANT").removeprefix(" ") for line in match[2].split("\n"))
-        if time := time_of(match[1], local=True):
-            found[words.strip()] = time
-    return found
+        reply_text = "\n".join(line.removeprefix("ASSISTANT").removeprefix(" ") for line in match[2].split("\n"))
+        if time := parse_time(match[1], local=True):
+            times[reply_text.strip()] = time
+    return times

@@ -1,7 +1,7 @@
-"""Codex CLI: rollouts, `~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`.
+"""Read Codex CLI rollouts: `~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`.
 
-Three forms, all of them seen: bare items behind a header without a type (0.25), items in envelopes with `payload` (0.50,
-0.90), and the same with ordinals, records of usage and a world state (0.166).
+There are three forms: bare items after a header without a type (0.25), items in envelopes with `payload` (0.50,
+0.90), and the same with ordinals, usage records and a world state (0.166).
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from clew.foreign.conversation_steps import Conversation, OtherRecord, Scribe, Step, with_usage
-from clew.foreign.json_values import number, object_of, objects, records, text, time_of, usage
-from clew.foreign.responses_items import ADDED, Items, plain
+from clew.foreign.conversation_steps import Conversation, OtherRecord, Step, StepRecorder, assign_usage
+from clew.foreign.json_values import build_usage, get_count, get_object, get_objects, get_text, parse_time, read_records
+from clew.foreign.responses_items import INJECTED_PREFIXES, ItemReader, item_text
 from clew.wire.json_codec import Json
 
 TOOL = "codex"
 _NAME = re.compile(r"rollout-.*?([0-9a-f]{8}-[0-9a-f-]{27})")
 _CWD = re.compile(r"<cwd>(.+?)</cwd>")
-_REPEATED = {  # events that say again what an item says
+_DUPLICATE_EVENTS = {  # events that repeat an item
     *("user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content"),
     *("agent_reasoning_section_break", "token_count"),
 }
@@ -32,7 +32,7 @@ def find(folder: Path) -> Iterator[Path]:
 
 
 def fits(path: Path, head: Json) -> bool:
-    """Whether a file is a rollout, told by its name or its first object."""
+    """Return whether a file is a rollout, by its name or its first object."""
     is_new = isinstance(head.get("payload"), dict) and isinstance(head.get("type"), str)
     is_old = {"id", "timestamp"} <= head.keys() and "instructions" in head and "type" not in head
     return bool(_NAME.match(path.name)) or is_new or is_old
@@ -41,15 +41,15 @@ def fits(path: Path, head: Json) -> bool:
 def read(path: Path) -> Iterator[Conversation]:
     rollout = _Rollout(path)
     if path.suffix == ".zst":
-        rollout.scribe.damaged(path.name, f"it is compressed; unpack it with: zstd -d {path.name}")
+        rollout.scribe.damaged(path.name, f"it is compressed; decompress it with: zstd -d {path.name}")
     else:
-        for line, record in records(path, rollout.scribe):
+        for line, record in read_records(path, rollout.scribe):
             rollout.take(line, record)
     yield rollout.conversation()
 
 
 class _Rollout:
-    """One file as it is read, record by record."""
+    """Reads one file record by record."""
 
     def __init__(self, path: Path) -> None:
         named = _NAME.match(path.name)
@@ -57,8 +57,8 @@ class _Rollout:
         self.id = named[1] if named else ""
         self.meta: Json = {}
         self.cwd = ""
-        self.scribe = Scribe()
-        self.items = Items(self.scribe)
+        self.scribe = StepRecorder()
+        self.items = ItemReader(self.scribe)
         self.usages: list[tuple[int, Json]] = []
         self.total: Any = None
         self.has_records = False
@@ -69,23 +69,23 @@ class _Rollout:
             tool=TOOL,
             id=self.id or str(self.path),
             path=str(self.path),
-            steps=with_usage(self.scribe.steps, self.usages),
-            version=text(self.meta, "cli_version"),
-            cwd=text(self.meta, "cwd") or self.cwd or self._told_cwd(),
-            branch=text(object_of(self.meta, "git"), "branch"),
+            steps=assign_usage(self.scribe.steps, self.usages),
+            version=get_text(self.meta, "cli_version"),
+            cwd=get_text(self.meta, "cwd") or self.cwd or self._cwd_from_context(),
+            branch=get_text(get_object(self.meta, "git"), "branch"),
             problems=tuple(self.scribe.problems),
         )
 
-    def _told_cwd(self) -> str:
-        """The folder as the model was told of it, which is all that the first form says."""
-        told = (_CWD.search(plain(step.original)) for step in self.scribe.steps if _is_message(step))
-        return next((found[1] for found in told if found), "")
+    def _cwd_from_context(self) -> str:
+        """Return the folder from the environment message, the only source in the first form."""
+        matches = (_CWD.search(item_text(step.original)) for step in self.scribe.steps if _is_message(step))
+        return next((match[1] for match in matches if match), "")
 
     def take(self, line: int, record: Json) -> None:
         payload = record.get("payload")
-        kind, time = text(record, "type"), time_of(record.get("timestamp"))
+        kind, time = get_text(record, "type"), parse_time(record.get("timestamp"))
         if not isinstance(payload, dict):
-            self._bare(line, record, time)
+            self._take_bare(line, record, time)
             return
         match kind:
             case "session_meta":
@@ -96,12 +96,12 @@ class _Rollout:
             case "compacted":
                 self._compacted(payload, time)
             case "turn_context":
-                self.scribe.model = text(payload, "model") or self.scribe.model
-                self.cwd = self.cwd or text(payload, "cwd")
+                self.scribe.model = get_text(payload, "model") or self.scribe.model
+                self.cwd = self.cwd or get_text(payload, "cwd")
                 self.scribe.keep(kind, payload, time)
             case "token_usage_record":
                 self.has_records = True
-                self._used(object_of(payload, "usage"))
+                self._add_usage_record(get_object(payload, "usage"))
                 self.scribe.close()
                 self.scribe.keep(kind, payload, time)
             case "event_msg":
@@ -110,13 +110,13 @@ class _Rollout:
                 self.scribe.keep(kind or "record", record, time)
 
     def _meta(self, payload: Json, time: datetime | None) -> None:
-        if not self.meta:  # a fork holds that of its source as well
-            self.meta, self.id = payload, text(payload, "id", "session_id") or self.id
+        if not self.meta:  # a fork also contains the header of its source
+            self.meta, self.id = payload, get_text(payload, "id", "session_id") or self.id
         self.scribe.keep("session_meta", payload, time)
 
-    def _bare(self, line: int, record: Json, time: datetime | None) -> None:
-        """The first form: a header, then items; marks of state hold nothing else."""
-        if text(record, "type"):
+    def _take_bare(self, line: int, record: Json, time: datetime | None) -> None:
+        """Take a record of the first form: a header, then items. State records are dropped."""
+        if get_text(record, "type"):
             self.items.take(record, time)
         elif "record_type" not in record:
             if line == 1:
@@ -125,34 +125,36 @@ class _Rollout:
                 self.scribe.keep("record", record, time)
 
     def _event(self, payload: Json, time: datetime | None) -> None:
-        kind = text(payload, "type")
-        item = text(object_of(payload, "item"), "type")
+        kind = get_text(payload, "type")
+        item = get_text(get_object(payload, "item"), "type")
         if kind == "token_count" and not self.has_records:
-            info = object_of(payload, "info")
+            info = get_object(payload, "info")
             total = info.get("total_token_usage")
             if total and total != self.total:
                 self.total = total
-                self._used(object_of(info, "last_token_usage"))
+                self._add_usage_record(get_object(info, "last_token_usage"))
         elif kind == "turn_aborted":
-            self.items.aborted(time)
+            self.items.add_interruption(time)
             self.scribe.keep(kind, payload, time)
-        elif kind not in _REPEATED and item not in ("UserMessage", "AgentMessage", "Reasoning"):
+        elif kind not in _DUPLICATE_EVENTS and item not in ("UserMessage", "AgentMessage", "Reasoning"):
             self.scribe.keep(kind or "event", payload, time)
 
-    def _used(self, told: Json) -> None:
-        read, written = number(told, "cached_input_tokens"), number(told, "cache_write_input_tokens")
-        fresh = max(0, number(told, "input_tokens") - read - written)
+    def _add_usage_record(self, counts: Json) -> None:
+        read, written = get_count(counts, "cached_input_tokens"), get_count(counts, "cache_write_input_tokens")
+        fresh = max(0, get_count(counts, "input_tokens") - read - written)
         before = self.scribe.replies + self.scribe.is_open
-        if found := usage(fresh, number(told, "output_tokens"), read, written):
-            self.usages.append((before, found))
+        if converted := build_usage(fresh, get_count(counts, "output_tokens"), read, written):
+            self.usages.append((before, converted))
 
     def _compacted(self, payload: Json, time: datetime | None) -> None:
-        said = [plain(item) for item in objects(payload.get("replacement_history")) if item.get("type") == "message"]
-        words = [part for part in said if part.strip() and not part.startswith(ADDED)]
-        message = text(payload, "message")
-        if message and message not in words:
-            words.append(message)
-        self.scribe.summary("\n\n".join(words), time)
+        texts = [
+            item_text(item) for item in get_objects(payload.get("replacement_history")) if item.get("type") == "message"
+        ]
+        kept_texts = [part for part in texts if part.strip() and not part.startswith(INJECTED_PREFIXES)]
+        message = get_text(payload, "message")
+        if message and message not in kept_texts:
+            kept_texts.append(message)
+        self.scribe.summary("\n\n".join(kept_texts), time)
         self.scribe.keep("compacted", payload, time)
 
 

@@ -1,6 +1,6 @@
-"""Steps: what was said in another program's conversation, before it becomes a session.
+"""The steps of another program's conversation, before it becomes a session.
 
-A reader of a format turns records into steps, one after another. What has no place among them is kept as it was.
+The reader of a format turns records into steps. Records that are not a step are kept unchanged.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from clew.wire.json_codec import Json, encode
 
 Content = str | tuple[Json, ...]
 
-INTERRUPTED = "[Request interrupted by user]"  # as Claude Code marks it
+INTERRUPTED = "[Request interrupted by user]"  # the text that Claude Code writes
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignPrompt:
-    """What a person said; a note is for the model and was written by the program."""
+    """A prompt of the user; a note was written by the program for the model."""
 
     content: Content
     time: datetime | None = None
     is_note: bool = False
-    extra: Json = field(default_factory=dict)  # what else its record says
+    extra: Json = field(default_factory=dict)  # remaining fields of its record
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignCall:
-    """A tool use, under the name that the other program gave the tool."""
+    """A tool call, under the other program's tool name."""
 
     id: str
     name: str
@@ -40,7 +40,7 @@ class ForeignCall:
 
 @dataclass(frozen=True, slots=True)
 class ForeignReply:
-    """One answer of the model: texts, signed thoughts and calls, in order. A text may have an `extra` of its own."""
+    """One reply of the model: texts, signed thinking and calls, in order. A text may have its own `extra`."""
 
     parts: tuple[Json | ForeignCall, ...]
     time: datetime | None = None
@@ -50,7 +50,7 @@ class ForeignReply:
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """What came of a call; `aside` is what the program told of it beside the output."""
+    """The result of a call; `aside` is additional data that the program recorded."""
 
     call: str
     content: Content
@@ -61,7 +61,7 @@ class CallOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ForeignSummary:
-    """From here on the model knew this text instead of what stands before."""
+    """A compaction: from here on the model saw this text instead of everything before."""
 
     text: str
     time: datetime | None = None
@@ -69,7 +69,7 @@ class ForeignSummary:
 
 @dataclass(frozen=True, slots=True)
 class OtherRecord:
-    """A record that is not part of what was said."""
+    """A record that is not part of the conversation."""
 
     kind: str
     original: Any
@@ -81,7 +81,7 @@ Step = ForeignPrompt | ForeignReply | CallOutcome | ForeignSummary | OtherRecord
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation of another program. Its `id` is that program's own, or made of the place where it lies."""
+    """A conversation of another program. Its `id` is that program's, or derived from its path."""
 
     tool: str
     id: str
@@ -107,14 +107,14 @@ class Conversation:
 
     @property
     def digest(self) -> str:
-        """The same for the same steps: by it a conversation that grew is known."""
+        """A hash of the steps, which shows whether the conversation has grown."""
         total = sha256()
         for step in self.steps:
-            total.update(encode([type(step).__name__, *map(_plain, _values(step))]) + b"\n")
+            total.update(encode([type(step).__name__, *map(_plain, _field_values(step))]) + b"\n")
         return total.hexdigest()[:32]
 
 
-def _values(step: Step) -> Iterable[Any]:
+def _field_values(step: Step) -> Iterable[Any]:
     return (getattr(step, name) for name in type(step).__slots__ if name != "time")
 
 
@@ -124,8 +124,8 @@ def _plain(value: Any) -> Any:
     return [_plain(part) for part in value] if isinstance(value, tuple) else value
 
 
-class Scribe:
-    """Takes down steps in the order of the records, and gathers the parts of each reply."""
+class StepRecorder:
+    """Collects steps in the order of the records, and groups the parts of each reply."""
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
@@ -139,7 +139,7 @@ class Scribe:
         self, content: Content, time: datetime | None = None, *, is_note: bool = False, extra: Json | None = None
     ) -> None:
         self.close()
-        if _says(content):
+        if _has_content(content):
             self.steps.append(ForeignPrompt(content, time, is_note, extra or {}))
         elif extra:
             self.keep("empty prompt", extra, time)
@@ -151,14 +151,16 @@ class Scribe:
             self.keep("empty text", extra, time)
 
     def think(self, text: str, time: datetime | None = None, *, signature: str = "", original: Any = None) -> None:
-        """A thought. Only a signed one can be sent again; any other is kept beside."""
+        """Add thinking. Only signed thinking can be sent again; other thinking is kept as a record."""
         if signature and text.strip():
             self._add({"type": "thinking", "thinking": text, "signature": signature}, time)
         elif text.strip() or original is not None:
             self.keep("thinking", original if original is not None else {"text": text}, time)
 
-    def call(self, id: str, name: str, given: Json, time: datetime | None = None, *, extra: Json | None = None) -> None:
-        self._add(ForeignCall(id, name, given, extra or {}), time)
+    def call(
+        self, id: str, name: str, arguments: Json, time: datetime | None = None, *, extra: Json | None = None
+    ) -> None:
+        self._add(ForeignCall(id, name, arguments, extra or {}), time)
 
     def result(
         self, call: str, content: Content, time: datetime | None = None, *, is_error: bool = False, aside: Any = None
@@ -172,57 +174,57 @@ class Scribe:
             self.steps.append(ForeignSummary(text, time))
 
     def keep(self, kind: str, original: Any, time: datetime | None = None) -> None:
-        """What is no step; it does not end a reply."""
+        """Keep a record that is not a step; it does not end a reply."""
         self.steps.append(OtherRecord(kind, original, time))
 
     @property
-    def is_untouched(self) -> bool:
-        """Whether nobody has said anything yet."""
+    def has_no_messages(self) -> bool:
+        """Return whether there is no prompt or reply yet."""
         return not self._parts and all(isinstance(step, OtherRecord) for step in self.steps)
 
     @property
     def is_open(self) -> bool:
-        """Whether a reply is being taken down."""
+        """Return whether a reply is being collected."""
         return bool(self._parts)
 
     def close(self, usage: Json | None = None, model: str = "") -> None:
-        """End the reply that is being taken down, if there is one."""
+        """End the current reply, if there is one."""
         if self._parts:
             self.steps.append(ForeignReply(tuple(self._parts), self._began, model or self.model, usage or {}))
             self.replies += 1
         self._parts, self._began = [], None
 
-    def damaged(self, where: str, reason: str) -> None:
-        self.problems.append(f"{where}: {reason}")
+    def damaged(self, location: str, reason: str) -> None:
+        self.problems.append(f"{location}: {reason}")
 
     def _add(self, part: Json | ForeignCall, time: datetime | None) -> None:
         self._began = self._began or time
         self._parts.append(part)
 
 
-def _says(content: Content) -> bool:
-    """Whether there is more than white space in it."""
+def _has_content(content: Content) -> bool:
+    """Return whether there is more than white space."""
     if isinstance(content, str):
         return bool(content.strip())
     return any(block.get("type") != "text" or str(block.get("text", "")).strip() for block in content)
 
 
-def with_usage(steps: Sequence[Step], found: Sequence[tuple[int, Json]]) -> tuple[Step, ...]:
-    """The steps with what was told of usage, each at the number of replies that stood before it.
+def assign_usage(steps: Sequence[Step], usages: Sequence[tuple[int, Json]]) -> tuple[Step, ...]:
+    """Assign usage records to replies, each given with the number of replies before it.
 
-    If there is one for each reply they belong together in order. Else each goes to the reply before it, and adds up.
+    If there is one per reply, they belong together in order. Otherwise each is added to the reply before it.
     """
     replies = [index for index, step in enumerate(steps) if isinstance(step, ForeignReply)]
-    made = list(steps)
-    for number, (before, usage) in enumerate(found):
+    assigned = list(steps)
+    for number, (before, usage) in enumerate(usages):
         if not replies:
             break
-        at = replies[number if len(found) == len(replies) else min(max(before - 1, 0), len(replies) - 1)]
-        reply = made[at]
+        at = replies[number if len(usages) == len(replies) else min(max(before - 1, 0), len(replies) - 1)]
+        reply = assigned[at]
         assert isinstance(reply, ForeignReply)
-        made[at] = replace(reply, usage=_sum(reply.usage, usage))
-    return tuple(made)
+        assigned[at] = replace(reply, usage=_add_usage(reply.usage, usage))
+    return tuple(assigned)
 
 
-def _sum(one: Json, other: Json) -> Json:
+def _add_usage(one: Json, other: Json) -> Json:
     return {key: one.get(key, 0) + other.get(key, 0) for key in {**one, **other}}

@@ -1,4 +1,4 @@
-"""Formats: the table of programs whose conversations can be read, where theirs lie, and which of them wrote a file."""
+"""The table of supported programs: where their conversations are, and how a file is recognized."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from clew.system.environment import foreign_homes
 from clew.wire.json_codec import Json, decode, decode_loosely
 from clew.wire.line import lines
 
-_HEAD = 1 << 16
+_HEAD_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A program: how its files are found in a folder, known, and read."""
+    """A program: how its files are found in a folder, recognized and read."""
 
     name: str
     label: str
@@ -42,62 +42,61 @@ FORMATS = {
 }
 
 
-def usual(names: tuple[str, ...] = ()) -> Iterator[tuple[Format, Path]]:
-    """The files in the places where each program keeps them."""
+def find_in_usual_folders(names: tuple[str, ...] = ()) -> Iterator[tuple[Format, Path]]:
+    """Yield the files in the folders where each program stores its conversations."""
     for name, folders in foreign_homes().items():
         for folder in map(Path, folders if not names or name in names else ()):
             if os.path.isdir(folder):
                 yield from ((FORMATS[name], path) for path in _newest_first(FORMATS[name].find(folder)))
 
 
-def within(path: Path, name: str | None = None) -> Iterator[tuple[Format, Path]]:
-    """The files that a path means: itself, or those in a folder that a program is known to have written."""
+def find_in_path(path: Path, name: str | None = None) -> Iterator[tuple[Format, Path]]:
+    """Yield the files that a path stands for: itself, or those in a folder that a known program wrote."""
     if not os.path.isdir(path):
         yield (FORMATS[name] if name else detect(path)), path
         return
-    seen: set[Path] = set()
+    known: set[Path] = set()
     for form in [FORMATS[name]] if name else FORMATS.values():
         for file in _newest_first(form.find(path)):
-            if file not in seen:
-                seen.add(file)
+            if file not in known:
+                known.add(file)
                 yield form, file
 
 
 def detect(path: Path) -> Format:
-    """The format of a file, by its name and its first object. Raises Refused if none fits."""
+    """Detect the format of a file by its name and its first object. Raises Refused if none fits."""
     if not os.path.exists(path):
         raise NotFound(str(path), kind="file")
-    head = _first(path)
+    head = _read_first_object(path)
     for form in FORMATS.values():
         if form.fits(path, head):
             return form
-    raise Refused(
-        [f"{path.name} is in no form that is known"],
-        hint=f"If you know which program wrote it, say so: --from {'|'.join(FORMATS)}",
-    )
+    error = Refused([f"{path.name} has an unknown format"])
+    error.hint = f"Name the program that wrote it with --from {'|'.join(FORMATS)}"
+    raise error
 
 
-def _first(path: Path) -> Json:
-    """The first object of a file, whether it stands on a line or fills the file; a list counts as its first object."""
+def _read_first_object(path: Path) -> Json:
+    """Return the first object of a file, on a line or as the whole document; of a list its first object."""
     for line in islice(lines(path), 20):
         try:
-            found = decode(line.json)
+            value = decode(line.json)
         except ValueError:
             break
-        if isinstance(found, dict):
-            return found
+        if isinstance(value, dict):
+            return value
     with path.open("rb") as file:
-        head = file.read(_HEAD)
+        head = file.read(_HEAD_BYTES)
     try:
-        whole = decode(path.read_bytes()) if head.lstrip()[:1] in (b"{", b"[") else None
+        content = decode(path.read_bytes()) if head.lstrip()[:1] in (b"{", b"[") else None
     except ValueError:
-        whole = _loosely(head)
-    if isinstance(whole, list):
-        whole = next((item for item in whole if isinstance(item, dict)), None)
-    return whole if isinstance(whole, dict) else {}
+        content = _decode_head(head)
+    if isinstance(content, list):
+        content = next((item for item in content if isinstance(item, dict)), None)
+    return content if isinstance(content, dict) else {}
 
 
-def _loosely(head: bytes) -> object:
+def _decode_head(head: bytes) -> object:
     try:
         return decode_loosely(head)
     except ValueError:

@@ -1,7 +1,7 @@
-"""gptme: `conversation.jsonl` in a folder for each conversation.
+"""Read gptme conversations: one folder with a `conversation.jsonl` each.
 
-Tools are called in Markdown, which stays as it was said, or as `@tool(id): {…}`, which becomes a call. What the program
-says, outputs of tools included, has the role `system`.
+Tools are called in Markdown, which stays text, or as `@tool(id): {…}`, which becomes a call. Messages of the
+program, including tool outputs, have the role `system`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from clew.foreign.conversation_steps import Conversation, Scribe
-from clew.foreign.image_blocks import picture
-from clew.foreign.json_values import number, object_of, objects, records, text, time_of, usage
+from clew.foreign.conversation_steps import Conversation, StepRecorder
+from clew.foreign.image_blocks import image_block
+from clew.foreign.json_values import build_usage, get_count, get_object, get_objects, get_text, parse_time, read_records
 from clew.wire.json_codec import Json, scan
 
 TOOL = "gptme"
@@ -43,14 +43,14 @@ def fits(path: Path, head: Json) -> bool:
 
 
 def read(path: Path) -> Iterator[Conversation]:
-    scribe = Scribe()
+    scribe = StepRecorder()
     folder, version = "", ""
-    for _, message in records(path, scribe):
-        words = _words(message)
-        if message.get("role") == "system" and scribe.is_untouched:
-            folder = folder or _found(_FOLDER, words)
-            version = version or _found(_VERSION, words)
-        _take(scribe, message, words, path.parent)
+    for _, message in read_records(path, scribe):
+        message_text = _message_text(message)
+        if message.get("role") == "system" and scribe.has_no_messages:
+            folder = folder or _search(_FOLDER, message_text)
+            version = version or _search(_VERSION, message_text)
+        _take_message(scribe, message, message_text, path.parent)
     scribe.close()
     yield Conversation(
         tool=TOOL,
@@ -64,82 +64,86 @@ def read(path: Path) -> Iterator[Conversation]:
     )
 
 
-def _take(scribe: Scribe, message: Json, words: str, folder: Path) -> None:
-    time = time_of(message.get("timestamp"), local=True)
-    match text(message, "role"):
+def _take_message(scribe: StepRecorder, message: Json, message_text: str, folder: Path) -> None:
+    time = parse_time(message.get("timestamp"), local=True)
+    match get_text(message, "role"):
         case "user":
-            is_note = words.startswith("<system>") and words.rstrip().endswith("</system>")
-            pictures = tuple(_pictures(message, folder))
-            scribe.prompt(({"type": "text", "text": words}, *pictures) if pictures else words, time, is_note=is_note)
+            is_note = message_text.startswith("<system>") and message_text.rstrip().endswith("</system>")
+            pictures = tuple(_message_images(message, folder))
+            scribe.prompt(
+                ({"type": "text", "text": message_text}, *pictures) if pictures else message_text, time, is_note=is_note
+            )
             if message.get("files") or message.get("file_hashes"):
                 scribe.keep("files", {"files": message.get("files"), "file_hashes": message.get("file_hashes")}, time)
         case "assistant":
-            _reply(scribe, message, words, time)
-        case "system" if call := text(message, "call_id"):
-            scribe.result(call, words, time, is_error=bool(_FAILED.match(words)), aside=message.get("metadata"))
-        case "system" if not (scribe.is_untouched or message.get("hide") is True or message.get("pinned") is True):
-            scribe.prompt(words, time, is_note=True)
+            _take_reply(scribe, message, message_text, time)
+        case "system" if call := get_text(message, "call_id"):
+            scribe.result(
+                call, message_text, time, is_error=bool(_FAILED.match(message_text)), aside=message.get("metadata")
+            )
+        case "system" if not (scribe.has_no_messages or message.get("hide") is True or message.get("pinned") is True):
+            scribe.prompt(message_text, time, is_note=True)
         case role:
             scribe.keep(f"{role or 'unknown'} message", message, time)
 
 
-def _reply(scribe: Scribe, message: Json, words: str, time: datetime | None) -> None:
-    if thought := _THOUGHT.match(words):
+def _take_reply(scribe: StepRecorder, message: Json, reply_text: str, time: datetime | None) -> None:
+    if thought := _THOUGHT.match(reply_text):
         scribe.think(thought[2].strip(), time)
-        words = words[thought.end() :]
+        reply_text = reply_text[thought.end() :]
     at = 0
-    for found in _CALL.finditer(words):
-        if found.start() < at:
+    for match in _CALL.finditer(reply_text):
+        if match.start() < at:
             continue
         try:
-            given, end = scan(words, found.end())
+            call_input, end = scan(reply_text, match.end())
         except ValueError:
             continue
-        scribe.say(words[at : found.start()].rstrip("\n"), time)
-        scribe.call(found[2], found[1], given if isinstance(given, dict) else {"input": given}, time)
+        scribe.say(reply_text[at : match.start()].rstrip("\n"), time)
+        scribe.call(match[2], match[1], call_input if isinstance(call_input, dict) else {"input": call_input}, time)
         at = end
-    scribe.say(words[at:].strip("\n"), time)
-    meta = object_of(message, "metadata")
-    told = object_of(meta, "usage")
-    spent = usage(
-        number(told, "input_tokens"),
-        number(told, "output_tokens"),
-        number(told, "cache_read_tokens"),
-        number(told, "cache_creation_tokens"),
+    scribe.say(reply_text[at:].strip("\n"), time)
+    meta = get_object(message, "metadata")
+    counts = get_object(meta, "usage")
+    tokens = build_usage(
+        get_count(counts, "input_tokens"),
+        get_count(counts, "output_tokens"),
+        get_count(counts, "cache_read_tokens"),
+        get_count(counts, "cache_creation_tokens"),
     )
-    scribe.close(spent, text(meta, "served_model", "model"))
+    scribe.close(tokens, get_text(meta, "served_model", "model"))
     if meta:
         scribe.keep("metadata", meta, time)
 
 
-def _words(message: Json) -> str:
+def _message_text(message: Json) -> str:
     content = message.get("content")
     if isinstance(content, str):
         return content
-    return "".join(text(part, "text") for part in objects(content))
+    return "".join(get_text(part, "text") for part in get_objects(content))
 
 
-def _pictures(message: Json, folder: Path) -> Iterator[Json]:
-    """The pictures of a message, from the copies that lie beside the conversation; nothing else is opened."""
+def _message_images(message: Json, folder: Path) -> Iterator[Json]:
+    """Yield the images of a message from the copies next to the conversation; no other file is opened."""
     import base64
 
-    for name, hash in object_of(message, "file_hashes").items():
+    for name, hash in get_object(message, "file_hashes").items():
         kind = _PICTURES.get(Path(name).suffix.lower())
         if kind and isinstance(hash, str) and hash.isalnum():
             for copy in (folder / "files").glob(f"{hash}.*"):
-                yield picture(f"data:{kind};base64,{base64.b64encode(copy.read_bytes()).decode()}")
+                yield image_block(f"data:{kind};base64,{base64.b64encode(copy.read_bytes()).decode()}")
 
 
 def _workspace(folder: Path) -> str:
     try:
-        told: Any = tomllib.loads((folder / "config.toml").read_text(encoding="utf-8"))
+        settings: Any = tomllib.loads((folder / "config.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        told = {}
-    named = text(object_of(told, "chat"), "workspace")
+        settings = {}
+    workspace = get_text(get_object(settings, "chat"), "workspace")
     link = folder / "workspace"
-    return named if named.startswith("/") else str(link.resolve()) if link.is_dir() else ""
+    return workspace if workspace.startswith("/") else str(link.resolve()) if link.is_dir() else ""
 
 
-def _found(pattern: re.Pattern[str], words: str) -> str:
-    found = pattern.search(words)
-    return found[1].strip() if found else ""
+def _search(pattern: re.Pattern[str], content: str) -> str:
+    match = pattern.search(content)
+    return match[1].strip() if match else ""

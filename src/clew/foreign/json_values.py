@@ -1,4 +1,4 @@
-"""Values out of foreign JSON: whatever stands there, what comes back has the type that was asked for."""
+"""Read typed values from untrusted JSON, with defaults for missing or wrong types."""
 
 from __future__ import annotations
 
@@ -8,61 +8,61 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from clew.foreign.conversation_steps import Scribe
+from clew.foreign.conversation_steps import StepRecorder
 from clew.wire.json_codec import Json, decode_readable, decode_truncated, encode
 from clew.wire.line import BOM, lines
 from clew.wire.timestamps import parse_timestamp
 
-_DEEPEST = 60
-_LONE = re.compile("[\ud800-\udfff]")
-_SECONDS = 1e11  # a larger number of seconds would be after the year 5000: it is milliseconds
+_MAX_DEPTH = 60
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_MAX_SECONDS = 1e11  # a larger number of seconds would be after the year 5000: it is milliseconds
 
 
-def text(value: Any, *keys: str) -> str:
-    """The text at the first of these keys that has one, or the value itself; half characters are replaced."""
-    for found in (value.get(key) for key in keys) if keys and isinstance(value, dict) else () if keys else (value,):
-        if isinstance(found, str):
-            return found if found.isascii() else _LONE.sub("\ufffd", found)
+def get_text(value: Any, *keys: str) -> str:
+    """Return the text at the first of these keys that has one, or the value itself; lone surrogates are replaced."""
+    for candidate in (value.get(key) for key in keys) if keys and isinstance(value, dict) else () if keys else (value,):
+        if isinstance(candidate, str):
+            return candidate if candidate.isascii() else _LONE_SURROGATE.sub("\ufffd", candidate)
     return ""
 
 
-def object_of(value: Any, *keys: str) -> Json:
-    """The object at the end of a way of keys; an empty one if there is none."""
+def get_object(value: Any, *keys: str) -> Json:
+    """Return the object at a path of keys; an empty one if there is none."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
 
 
-def objects(value: Any) -> list[Json]:
+def get_objects(value: Any) -> list[Json]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def number(value: Any, *keys: str) -> int:
-    """A count of tokens: never negative, 0 if it is none."""
+def get_count(value: Any, *keys: str) -> int:
+    """Return a non-negative count at the first of these keys; 0 if there is none."""
     for key in keys:
-        found = value.get(key) if isinstance(value, dict) else None
-        if isinstance(found, int | float) and not isinstance(found, bool) and 0 <= found < 1 << 53:
-            return int(found)
+        candidate = value.get(key) if isinstance(value, dict) else None
+        if isinstance(candidate, int | float) and not isinstance(candidate, bool) and 0 <= candidate < 1 << 53:
+            return int(candidate)
     return 0
 
 
-def time_of(value: Any, *, local: bool = False) -> datetime | None:
-    """ISO text, or a number of seconds or milliseconds. Text without a zone is UTC unless it is `local`."""
+def parse_time(value: Any, *, local: bool = False) -> datetime | None:
+    """Parse ISO text, or a number of seconds or milliseconds. Text without a zone is UTC unless it is `local`."""
     if isinstance(value, str):
         try:
             naive = datetime.fromisoformat(value)
-            found = naive.astimezone() if local and naive.tzinfo is None else parse_timestamp(value)
+            moment = naive.astimezone() if local and naive.tzinfo is None else parse_timestamp(value)
         except (ValueError, OverflowError, OSError):
             return None
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        found = parse_timestamp(value if abs(value) > _SECONDS else value * 1000)
+        moment = parse_timestamp(value if abs(value) > _MAX_SECONDS else value * 1000)
     else:
         return None
-    return found if found and 1970 < found.year < 9999 else None
+    return moment if moment and 1970 < moment.year < 9999 else None
 
 
-def usage(fresh: int, output: int, read: int = 0, written: int = 0) -> Json:
-    """What a reply took, as Claude Code counts it; nothing if nothing was told."""
+def build_usage(fresh: int, output: int, read: int = 0, written: int = 0) -> Json:
+    """Return token counts in the form of Claude Code; empty if all are zero."""
     if not (fresh or output or read or written):
         return {}
     return {
@@ -73,21 +73,21 @@ def usage(fresh: int, output: int, read: int = 0, written: int = 0) -> Json:
     }
 
 
-def wash(value: Any, depth: int = 0) -> Any:
-    """A value that every JSON reader takes: no half characters, no bottomless depth."""
+def sanitize(value: Any, depth: int = 0) -> Any:
+    """Return a value that every JSON reader accepts: without lone surrogates and with limited depth."""
     if isinstance(value, str):
-        return _LONE.sub("\ufffd", value)
-    if depth > _DEEPEST and isinstance(value, dict | list):
-        return _LONE.sub("\ufffd", encode(value).decode("utf-8", "replace"))
+        return _LONE_SURROGATE.sub("\ufffd", value)
+    if depth > _MAX_DEPTH and isinstance(value, dict | list):
+        return _LONE_SURROGATE.sub("\ufffd", encode(value).decode("utf-8", "replace"))
     if isinstance(value, dict):
-        return {wash(str(key)): wash(each, depth + 1) for key, each in value.items()}
+        return {sanitize(str(key)): sanitize(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [wash(each, depth + 1) for each in value]
+        return [sanitize(item, depth + 1) for item in value]
     return value
 
 
-def records(path: Path, scribe: Scribe) -> Iterator[tuple[int, Json]]:
-    """The objects of a file of JSON lines, with their lines; what is none is told and kept."""
+def read_records(path: Path, scribe: StepRecorder) -> Iterator[tuple[int, Json]]:
+    """Yield the objects of a JSON lines file with their line numbers; other lines are reported and kept."""
     for line in lines(path):
         if not line.json:
             continue
@@ -102,22 +102,22 @@ def records(path: Path, scribe: Scribe) -> Iterator[tuple[int, Json]]:
             scribe.keep("damaged line", line.raw.decode("utf-8", "replace").rstrip("\n"))
 
 
-def document(path: Path) -> Any:
-    """The JSON of a whole file; None if it is none."""
+def read_document(path: Path) -> Any:
+    """Return the JSON value of a file; None if it is not JSON."""
     try:
         return decode_readable(path.read_bytes().removeprefix(BOM).strip())
     except ValueError:
         return None
 
 
-def document_or_part(path: Path, problems: list[str]) -> Any:
-    """The JSON of a whole file, or what is whole of it, which is told."""
-    found = document(path)
-    if found is None and path.stat().st_size:
-        problems.append(f"{path.name}: it breaks off or is damaged; what could be read of it was")
-        found = decode_truncated(path.read_bytes().removeprefix(BOM))
-    return found
+def read_document_or_part(path: Path, problems: list[str]) -> Any:
+    """Return the JSON value of a file, or the readable part of a damaged one, with a problem added."""
+    value = read_document(path)
+    if value is None and path.stat().st_size:
+        problems.append(f"{path.name}: the file is incomplete or damaged; the readable part was imported")
+        value = decode_truncated(path.read_bytes().removeprefix(BOM))
+    return value
 
 
-def changed(path: Path) -> datetime:
+def modification_time(path: Path) -> datetime:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC)

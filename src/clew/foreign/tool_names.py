@@ -1,7 +1,7 @@
-"""Tools of other programs under the names of Claude Code's, where both mean the same.
+"""Translate tool calls of other programs to Claude Code tools with the same meaning.
 
-A row says which inputs have which name there. A call with an input that no row knows stays as it was: a model that reads it
-later should see what was really asked.
+A row maps the input names. A call with an input that no row knows is not translated: a model that reads it later
+must see the actual call.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from clew.foreign.codex_patch import patched
-from clew.foreign.json_values import objects, text
+from clew.foreign.codex_patch import translate_patch
+from clew.foreign.json_values import get_objects, get_text
 from clew.wire.json_codec import Json
 
-Made = tuple[str, Json]
+TranslatedCall = tuple[str, Json]
 
-_ODD = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST = 128
+_INVALID_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_MAX_NAME = 128
 _SHELLS = ("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh", "/usr/bin/bash", "/usr/bin/zsh")
 _STATES = ("pending", "in_progress", "completed")
 _PATHS = ("file_path", "path")
@@ -28,7 +28,7 @@ _PATHS = ("file_path", "path")
 
 @dataclass(frozen=True, slots=True)
 class ToolMapping:
-    """Claude Code's name of a tool, and of its inputs; `spare` are inputs that change nothing of what is done."""
+    """The Claude Code name of a tool and of its inputs; `spare` inputs do not change what is done."""
 
     name: str
     inputs: Mapping[str, str]
@@ -36,25 +36,29 @@ class ToolMapping:
     spare: frozenset[str] = field(default_factory=frozenset)
 
 
-def _row(name: str, inputs: str, needs: str, spare: str = "") -> ToolMapping:
-    """Inputs as `theirs>ours`, or one word where both are the same."""
+def _mapping(name: str, inputs: str, needs: str, spare: str = "") -> ToolMapping:
+    """Build a mapping. Inputs are `theirs>ours`, or one name if both are equal."""
     pairs = (word.partition(">") for word in inputs.split())
     return ToolMapping(name, {old: new or old for old, _, new in pairs}, tuple(needs.split()), frozenset(spare.split()))
 
 
-_READ = _row("Read", "filePath>file_path absolute_path>file_path file_path path>file_path offset limit", "file_path")
-_WRITE = _row("Write", "filePath>file_path file_path path>file_path content", "file_path content", "modified_by_user")
-_EDIT = _row(
+_READ = _mapping(
+    "Read", "filePath>file_path absolute_path>file_path file_path path>file_path offset limit", "file_path"
+)
+_WRITE = _mapping(
+    "Write", "filePath>file_path file_path path>file_path content", "file_path content", "modified_by_user"
+)
+_EDIT = _mapping(
     "Edit",
     "filePath>file_path file_path oldString>old_string newString>new_string old_string new_string "
     "replaceAll>replace_all allow_multiple>replace_all replace_all",
     "file_path old_string new_string",
     "instruction",
 )
-_GLOB = _row("Glob", "pattern path dir_path>path", "pattern")
-_GREP = _row("Grep", "pattern path dir_path>path include>glob include_pattern>glob", "pattern")
-_LIST = _row("LS", "path dir_path>path", "path")
-_TASK = _row("Task", "description prompt subagent_type", "description prompt subagent_type")
+_GLOB = _mapping("Glob", "pattern path dir_path>path", "pattern")
+_GREP = _mapping("Grep", "pattern path dir_path>path include>glob include_pattern>glob", "pattern")
+_LIST = _mapping("LS", "path dir_path>path", "path")
+_TASK = _mapping("Task", "description prompt subagent_type", "description prompt subagent_type")
 _TABLE: Mapping[str, ToolMapping] = {
     "read": _READ,
     "read_file": _READ,
@@ -70,29 +74,31 @@ _TABLE: Mapping[str, ToolMapping] = {
     "grep_search": _GREP,
     "list": _LIST,
     "list_directory": _LIST,
-    "google_web_search": _row("WebSearch", "query", "query"),
-    "websearch": _row("WebSearch", "query", "query"),
+    "google_web_search": _mapping("WebSearch", "query", "query"),
+    "websearch": _mapping("WebSearch", "query", "query"),
     "task": _TASK,
 }
 
 
-def translated(name: str, given: Json, cwd: str) -> Made:
-    """The name and input that a call has in a session."""
-    found = _SPECIAL[name](given, cwd) if name in _SPECIAL else _by_table(name, given)
-    if found is None:
-        return _ODD.sub("_", name)[:_LONGEST] or "tool", given
-    return found[0], {key: _absolute(value, cwd) if key in _PATHS else value for key, value in found[1].items()}
+def translate_call(name: str, arguments: Json, cwd: str) -> TranslatedCall:
+    """Return the tool name and input for a call in a session."""
+    translation = _SPECIAL[name](arguments, cwd) if name in _SPECIAL else _translate_by_table(name, arguments)
+    if translation is None:
+        return _INVALID_NAME.sub("_", name)[:_MAX_NAME] or "tool", arguments
+    return translation[0], {
+        key: _to_absolute(value, cwd) if key in _PATHS else value for key, value in translation[1].items()
+    }
 
 
-def _by_table(name: str, given: Json) -> Made | None:
+def _translate_by_table(name: str, arguments: Json) -> TranslatedCall | None:
     row = _TABLE.get(name)
-    if row is None or not row.inputs.keys() | row.spare >= given.keys():
+    if row is None or not row.inputs.keys() | row.spare >= arguments.keys():
         return None
-    made = {row.inputs[key]: value for key, value in given.items() if key in row.inputs and value is not None}
-    return (row.name, made) if all(isinstance(made.get(key), str) for key in row.needs) else None
+    translated = {row.inputs[key]: value for key, value in arguments.items() if key in row.inputs and value is not None}
+    return (row.name, translated) if all(isinstance(translated.get(key), str) for key in row.needs) else None
 
 
-def _absolute(path: Any, cwd: str) -> Any:
+def _to_absolute(path: Any, cwd: str) -> Any:
     is_relative = isinstance(path, str) and cwd and path and path[0] not in "/\\~" and path[1:2] != ":"
     return os.path.normpath(f"{cwd}/{path}") if is_relative else path
 
@@ -100,52 +106,52 @@ def _absolute(path: Any, cwd: str) -> Any:
 # -- shells
 
 
-def _shell(given: Json, cwd: str) -> Made | None:
-    command = given.get("command") or given.get("cmd") or given.get("code")
+def _translate_shell(arguments: Json, cwd: str) -> TranslatedCall | None:
+    command = arguments.get("command") or arguments.get("cmd") or arguments.get("code")
     if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
         if command[0] == "apply_patch" and len(command) == 2:
-            return patched(command[1])
+            return translate_patch(command[1])
         is_wrapped = len(command) == 3 and command[0] in _SHELLS and command[1] in ("-lc", "-c", "-ic")
         command = command[2] if is_wrapped else shlex.join(command)
     if not isinstance(command, str) or not command.strip():
         return None
-    where = text(given, "workdir", "working_directory", "directory", "dir_path", "cwd")
-    if where and where != "." and os.path.normpath(_absolute(where, cwd)) != os.path.normpath(cwd):
-        command = f"cd {shlex.quote(where)} && {command}"
-    made: Json = {"command": command}
-    if description := text(given, "description"):
-        made["description"] = description
-    limit = given.get("timeout_ms", given.get("timeout"))
+    folder = get_text(arguments, "workdir", "working_directory", "directory", "dir_path", "cwd")
+    if folder and folder != "." and os.path.normpath(_to_absolute(folder, cwd)) != os.path.normpath(cwd):
+        command = f"cd {shlex.quote(folder)} && {command}"
+    bash_input: Json = {"command": command}
+    if description := get_text(arguments, "description"):
+        bash_input["description"] = description
+    limit = arguments.get("timeout_ms", arguments.get("timeout"))
     if isinstance(limit, int) and not isinstance(limit, bool) and limit > 0:
-        made["timeout"] = limit
-    return "Bash", made
+        bash_input["timeout"] = limit
+    return "Bash", bash_input
 
 
-def _patch(given: Json, cwd: str) -> Made | None:
-    return patched(text(given, "input", "patch", "patchText"))
+def _translate_patch_call(arguments: Json, cwd: str) -> TranslatedCall | None:
+    return translate_patch(get_text(arguments, "input", "patch", "patchText"))
 
 
-def _plan(given: Json, cwd: str) -> Made | None:
-    """A list of things to do; one with a state of its own is left as it was."""
+def _translate_todo_list(arguments: Json, cwd: str) -> TranslatedCall | None:
+    """Translate a todo list; one with an unknown status is not translated."""
     todos = [
-        {"content": words, "status": item["status"], "activeForm": words}
-        for item in objects(given.get("plan") or given.get("todos"))
-        if (words := text(item, "step", "content", "description")) and item.get("status") in _STATES
+        {"content": label, "status": item["status"], "activeForm": label}
+        for item in get_objects(arguments.get("plan") or arguments.get("todos"))
+        if (label := get_text(item, "step", "content", "description")) and item.get("status") in _STATES
     ]
-    count = len(given.get("plan") or given.get("todos") or [])
+    count = len(arguments.get("plan") or arguments.get("todos") or [])
     return ("TodoWrite", {"todos": todos}) if todos and len(todos) == count else None
 
 
-_SPECIAL: Mapping[str, Callable[[Json, str], Made | None]] = {
-    "shell": _shell,
-    "shell_command": _shell,
-    "local_shell": _shell,
-    "container.exec": _shell,
-    "exec_command": _shell,
-    "bash": _shell,
-    "run_shell_command": _shell,
-    "apply_patch": _patch,
-    "update_plan": _plan,
-    "todowrite": _plan,
-    "write_todos": _plan,
+_SPECIAL: Mapping[str, Callable[[Json, str], TranslatedCall | None]] = {
+    "shell": _translate_shell,
+    "shell_command": _translate_shell,
+    "local_shell": _translate_shell,
+    "container.exec": _translate_shell,
+    "exec_command": _translate_shell,
+    "bash": _translate_shell,
+    "run_shell_command": _translate_shell,
+    "apply_patch": _translate_patch_call,
+    "update_plan": _translate_todo_list,
+    "todowrite": _translate_todo_list,
+    "write_todos": _translate_todo_list,
 }

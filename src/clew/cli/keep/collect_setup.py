@@ -15,16 +15,16 @@ def setup(options: Namespace) -> int:
     if not options.to or not all(address.startswith(POSTGRES) for address in options.to):
         raise Refused(["only a database has tables; name it with --to postgresql://…"])
     from clew.collect.sinks.postgres.connection import PostgresConnection
-    from clew.collect.sinks.postgres.setup import setup, setup_text
+    from clew.collect.sinks.postgres.setup import set_up_store, setup_sql
 
     if options.dry_run:
-        print(setup_text(), end="")
+        print(setup_sql(), end="")
         return 0
     password = Path(options.token_file).expanduser().read_text().strip() if options.token_file else ""
     for address in options.to:
         link = PostgresConnection(address, password)
         try:
-            setup(link)
+            set_up_store(link)
         finally:
             link.close()
         if options.json:

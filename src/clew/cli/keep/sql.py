@@ -58,7 +58,7 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from clew.collect.sql.open_store import engine_at
+    from clew.collect.sql.open_store import open_engine
 
     form = "json" if options.json else options.format or "table"
     query = "" if options.views else _query(options.query)
@@ -66,7 +66,7 @@ def run(options: Namespace) -> int:
         raise Refused(["Parquet is no text; name a file with --output"])
     password = Path(options.token_file).expanduser().read_text().strip() if options.token_file else ""
     progress, reader = _progress(options), options.engine
-    with engine_at(
+    with open_engine(
         options.store,
         archive=options.archive,
         password=password,

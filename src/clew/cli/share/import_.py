@@ -21,7 +21,7 @@ from clew.wire.json_codec import as_text
 
 if TYPE_CHECKING:
     from clew.foreign.conversation_steps import Conversation
-    from clew.foreign.write_import import ImportDraft, There
+    from clew.foreign.write_import import ExistingImport, ImportDraft
     from clew.system.file_errors import ErrorCollector
     from clew.wire.layout import Tree
 
@@ -99,13 +99,17 @@ def run(options: Namespace) -> int:
 
 def _conversations(options: Namespace, fence: ErrorCollector) -> Iterator[Conversation]:
     """What was asked for, newest first for each program; each conversation once, and none that holds nothing."""
-    from clew.foreign.formats import usual, within
+    from clew.foreign.formats import find_in_path, find_in_usual_folders
 
     source: str | None = options.source
     is_path = source is not None and os.path.lexists(os.path.expanduser(source))  # noqa: PTH111
     if source is not None and not is_path and os.sep in source:
         raise FileNotFoundError(2, "No such file or folder", source)
-    files = within(Path(source).expanduser(), options.form) if source and is_path else usual(_forms(options))
+    files = (
+        find_in_path(Path(source).expanduser(), options.form)
+        if source and is_path
+        else find_in_usual_folders(_forms(options))
+    )
     wanted = options.only or (source if source and not is_path else "")
     seen: set[str] = set()
     for form, path in files:
@@ -133,22 +137,22 @@ def _id(talk: Conversation) -> str:
 
 
 def _list(options: Namespace, place: Tree, found: Iterable[Conversation], fence: ErrorCollector) -> int:
-    from clew.foreign.write_import import there
+    from clew.foreign.write_import import find_existing
 
     count = 0
     for talk in found:
         with fence.catch(talk.path):
             count += 1
-            _list_one(options, talk, there(talk, place))
+            _list_one(options, talk, find_existing(talk, place))
     if not count and not fence.problems and not options.quiet:
         print_message("Nothing was found that could be imported. Name a file or a folder: clew import FILE")
     return 0 if count and not fence.problems else 1
 
 
-def _list_one(options: Namespace, talk: Conversation, known: There | None) -> None:
+def _list_one(options: Namespace, talk: Conversation, known: ExistingImport | None) -> None:
     from clew.facts.secrets.mask_secrets import mask
 
-    state = "" if known is None else BEHIND if known.is_behind else THERE
+    state = "" if known is None else BEHIND if known.is_outdated else THERE
     if options.json:
         print_json([_json(talk) | {"kind": "conversation", "id": _id(talk), "state": state or None}])
         return
@@ -171,12 +175,12 @@ def _title(talk: Conversation) -> str:
 
 
 def _import(options: Namespace, place: Tree, talk: Conversation) -> ImportOutcome:
-    from clew.foreign.write_import import draft, there
+    from clew.foreign.write_import import draft_import, find_existing
 
-    known = there(talk, place, again=options.again)
+    known = find_existing(talk, place, again=options.again)
     if known is not None:
-        return ImportOutcome(talk, BEHIND if known.is_behind else THERE, known.file.id, known.file.path)
-    made = draft(talk, place, _cwd(options, talk), again=options.again)
+        return ImportOutcome(talk, BEHIND if known.is_outdated else THERE, known.file.id, known.file.path)
+    made = draft_import(talk, place, _cwd(options, talk), again=options.again)
     if made.violations:
         return _done(made, REFUSED, violations=made.violations)
     if options.dry_run:
@@ -187,12 +191,12 @@ def _import(options: Namespace, place: Tree, talk: Conversation) -> ImportOutcom
 def _write(made: ImportDraft) -> ImportOutcome:
     """Write a draft, in a way that can be taken back."""
     from clew.edit.undo_journal import UndoJournal
-    from clew.foreign.write_import import write
+    from clew.foreign.write_import import write_draft
 
     journal = UndoJournal()
     number = journal.begin(f"import from {made.talk.tool}", made.talk.id, made.id, [made.path])
     try:
-        path = write(made)
+        path = write_draft(made)
     except Refused as refused:
         journal.undone(number)
         return _done(made, REFUSED, violations=refused.violations)
@@ -201,10 +205,10 @@ def _write(made: ImportDraft) -> ImportOutcome:
 
 
 def _done(made: ImportDraft, state: str, *, undo: str | None = None, violations: tuple[str, ...] = ()) -> ImportOutcome:
-    from clew.foreign.session_builder import KEPT
+    from clew.foreign.session_builder import FOREIGN_TYPE
 
     kinds = [entry.type for entry in made.session.entries]
-    kept = kinds.count(KEPT)
+    kept = kinds.count(FOREIGN_TYPE)
     return ImportOutcome(made.talk, state, made.id, made.path, made.cwd, len(kinds) - kept, kept, undo, violations)
 
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clew.collect.archive.archive_schema import create_private
-from clew.collect.sinks.lake.delta_tables import table_of
+from clew.collect.sinks.lake.delta_tables import build_table
 from clew.collect.sinks.record import Record
-from clew.collect.sql.line_rows import LINE, line_row
+from clew.collect.sql.line_rows import LINE, build_line_row
 from clew.errors import StoreError
 
 try:
@@ -34,7 +34,7 @@ class ParquetFiles:
         self.folder = folder
 
     def write(self, records: Sequence[Record]) -> None:
-        rows = [line_row(record) for record in records]
+        rows = [build_line_row(record) for record in records]
         days = [str(row[list(LINE.columns).index("day")]) for row in rows]
         path = str(Path(self.folder) / f"{records[0].host}-{records[0].seq:012}.parquet")
         temporary = f"{path}.half"
@@ -42,7 +42,7 @@ class ParquetFiles:
             Path(temporary).unlink(missing_ok=True)
             create_private(temporary)
             parquet.write_table(
-                table_of(LINE.name, rows, days, [record.raw for record in records]), temporary, compression="zstd"
+                build_table(LINE.name, rows, days, [record.raw for record in records]), temporary, compression="zstd"
             )
             with open(temporary, "rb") as file:
                 os.fsync(file.fileno())

@@ -96,7 +96,7 @@ def _mask_batch(host: str, rows: Sequence[Sequence[Any]], policy: Policy) -> Ite
     for row, is_file, raw in sources:
         names = (row[0], host, *row[1:12], row[12].hex())
         if raw is None:
-            yield Record._make((*names, None, 0, "it is too long to be stored"))
+            yield Record._make((*names, None, 0, "it is too long to be kept"))
         else:
             masked = policy.mask_document(raw) if is_file else next(lines)
             yield Record._make((*names, masked.data, masked.masked, masked.withheld))

@@ -1,15 +1,13 @@
 """Tables and views for `clew sql`, the same on every engine.
 
 Modules:
-    archive_engine  The facts of an archive, in SQLite: a cache beside it, brought up to date when it is asked, and
-                    read only from then on.
-    dataframes      Frames: the answer to a query as a table of polars, pandas or DuckDB.
-    fact_cursor     The cursor of facts: which files have new lines that a sink has not seen the sum of.
-    fact_rows       Facts: the rows of one file, from its lines in the archive, by the same reading that every
-                    command has.
-    fact_tables     Fact tables: what each file amounts to, as rows that every engine takes alike.
-    line_rows       Lines as rows: what a store keeps of each line beside its bytes.
-    open_store      Opening what can be asked: the archive, or a store that is named by its address.
-    query_result    Results: columns and rows, with the same values whichever engine they come from.
-    views           Views: the contract of `clew sql`.
+    archive_engine  Query the facts of an archive in a SQLite cache, which is updated before each query.
+    dataframes      Return the result of a query as a polars, pandas or DuckDB table.
+    fact_cursor     Find the files with new lines whose facts a sink has not received.
+    fact_rows       Build the fact rows of one file from its archived lines.
+    fact_tables     Define the fact tables: rows derived from each file, with the same types on every engine.
+    line_rows       Build the row that a store keeps for each line, in addition to its bytes.
+    open_store      Open a query engine for the archive, or for a store given by its address.
+    query_result    The columns and rows of a query, with the same value types on every engine.
+    views           SQL of the views behind `clew sql`, identical on every engine.
 """

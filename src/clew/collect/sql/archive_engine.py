@@ -1,4 +1,4 @@
-"""The facts of an archive, in SQLite: a cache beside it, brought up to date when it is asked, and read only from then on."""
+"""Query the facts of an archive in a SQLite cache, which is updated before each query."""
 
 from __future__ import annotations
 
@@ -16,93 +16,93 @@ import apsw.ext
 
 from clew.collect.archive.archive_schema import create_private, open_read_only
 from clew.collect.masking import Policy
-from clew.collect.sql.fact_rows import changed_since, facts_of
+from clew.collect.sql.fact_rows import build_facts, changed_since
 from clew.collect.sql.fact_tables import TABLES, FactTable, FileFacts
-from clew.collect.sql.query_result import QueryResult, bad_query, result, too_slow
+from clew.collect.sql.query_result import QueryResult, build_result, query_error, timeout_error
 from clew.collect.sql.views import VIEWS
 from clew.facts.prices import Prices, load
 from clew.system.environment import cache_home
 from clew.system.sqlite_file import BUSY_MS, DAMAGE, WriteTransaction
 from clew.version import __version__
 
-Progress = Callable[[int, int], None]  # bytes that have been read, and all that are to be
+Progress = Callable[[int, int], None]  # bytes read so far, and in total
 _TYPES = {"text": "TEXT NOT NULL", "number": "INTEGER NOT NULL", "number or nothing": "INTEGER"}
 _ALLOWED = {apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_FUNCTION, apsw.SQLITE_RECURSIVE}
-_OUTSIDE = {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"}
-_LONGEST = 100_000_000  # bytes of a value
-_STEPS = 100_000  # of SQLite's machine between two looks at whether somebody pressed Ctrl-C
+_FORBIDDEN_FUNCTIONS = {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"}
+_MAX_VALUE_BYTES = 100_000_000  # bytes of one value
+_PROGRESS_STEPS = 100_000  # virtual machine steps between two checks for Ctrl-C and the time limit
 
 
-def table_text(table: FactTable) -> str:
+def create_table_sql(table: FactTable) -> str:
     columns = ", ".join(f"{name} {_TYPES[type]}" for name, type in table.columns.items())
     return f"CREATE TABLE {table.name}({columns}, PRIMARY KEY({', '.join(table.key)})) STRICT, WITHOUT ROWID"
 
 
-_TEXT = ";\n".join(
+_SCHEMA = ";\n".join(
     (
         "CREATE TABLE about(seq INTEGER NOT NULL) STRICT",
         "INSERT INTO about VALUES(0)",
-        *map(table_text, TABLES),
+        *map(create_table_sql, TABLES),
         *(f"CREATE VIEW {name} AS {text}" for name, text in VIEWS.items()),
     )
 )
 
 
 def cache_path(archive: str) -> str:
-    """Where the facts of an archive lie, whether or not they exist."""
+    """Return the path of the facts of an archive, whether or not they exist."""
     path = os.path.realpath(archive).encode("utf-8", "surrogateescape")
     return os.path.join(cache_home(), "facts", f"{crc32(path):08x}-{len(path)}.db")
 
 
 class SqliteEngine:
-    """Asks the facts of an archive. The engine itself refuses whatever does not read."""
+    """Queries the facts of an archive. SQLite itself refuses everything that does not read."""
 
     def __init__(self, connection: apsw.Connection, timeout: float = inf) -> None:
         self.connection = connection
         self.timeout = timeout
-        self._until = inf
-        connection.pragma("case_sensitive_like", True)  # as it is everywhere else
+        self._deadline = inf
+        connection.pragma("case_sensitive_like", True)  # as on the other engines
         connection.pragma("query_only", True)
         connection.authorizer = _authorize
-        connection.limit(apsw.SQLITE_LIMIT_LENGTH, _LONGEST)
-        connection.set_progress_handler(self._is_over, _STEPS)
+        connection.limit(apsw.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
+        connection.set_progress_handler(self._is_expired, _PROGRESS_STEPS)
 
-    def _is_over(self) -> bool:
-        """Whether to end the query. While this runs, Python hears of Ctrl-C too."""
-        return time.monotonic() > self._until
+    def _is_expired(self) -> bool:
+        """Return whether to end the query. Calling this also lets Python handle Ctrl-C."""
+        return time.monotonic() > self._deadline
 
     @contextmanager
     def run(self, query: str) -> Iterator[QueryResult]:
         try:
-            about = apsw.ext.query_info(self.connection, query)
-            if about.query_remaining and about.query_remaining.strip().strip(";"):
-                raise bad_query(query, len(about.first_query), "Only one statement can be asked at a time")
-            if not about.description:
-                raise bad_query(query, 0, "Nothing is asked")
-            self._until = time.monotonic() + self.timeout
-            yield result([name for name, _ in about.description], self._rows(query))
+            info = apsw.ext.query_info(self.connection, query)
+            if info.query_remaining and info.query_remaining.strip().strip(";"):
+                raise query_error(query, len(info.first_query), "Only one statement is allowed")
+            if not info.description:
+                raise query_error(query, 0, "The query is empty")
+            self._deadline = time.monotonic() + self.timeout
+            yield build_result([name for name, _ in info.description], self._rows(query))
         except apsw.InterruptError:
-            raise too_slow(self.timeout) from None
+            raise timeout_error(self.timeout) from None
         except apsw.TooBigError:
-            raise bad_query(query, 0, f"A value has at most {_LONGEST // 10**6} MB") from None
+            raise query_error(query, 0, f"A value has at most {_MAX_VALUE_BYTES // 10**6} MB") from None
         except apsw.AuthError:
-            raise bad_query(query, 0, "Only reading is possible") from None
+            raise query_error(query, 0, "Only read-only queries are allowed") from None
         except apsw.SQLError as error:
-            said = str(error)
-            if "because it is a view" in said:
-                raise bad_query(query, 0, "Only reading is possible") from None
-            raise bad_query(query, getattr(error, "error_offset", 0), said) from None
+            message = str(error)
+            if "because it is a view" in message:
+                raise query_error(query, 0, "Only read-only queries are allowed") from None
+            raise query_error(query, getattr(error, "error_offset", 0), message) from None
 
     def _rows(self, query: str) -> Iterator[tuple[Any, ...]]:
         yield from self.connection.execute(query)
 
 
 @contextmanager
-def archive_engine(archive: str, progress: Progress | None = None, timeout: float = inf) -> Iterator[SqliteEngine]:
-    """The facts of an archive, as new as it is. Raises FileNotFoundError if there is none."""
+def open_archive_engine(archive: str, progress: Progress | None = None, timeout: float = inf) -> Iterator[SqliteEngine]:
+    """Open the facts of an archive, up to date. Raises FileNotFoundError if there is no archive."""
     source = open_read_only(archive)
     try:
-        connection = refreshed(source, cache_path(archive), load(), progress)
+        connection = refresh_facts(source, cache_path(archive), load(), progress)
     finally:
         source.close()
     try:
@@ -111,15 +111,17 @@ def archive_engine(archive: str, progress: Progress | None = None, timeout: floa
         connection.close()
 
 
-def refreshed(source: apsw.Connection, path: str, prices: Prices, progress: Progress | None = None) -> apsw.Connection:
-    """The facts at a path, with those of every file that has new lines made anew."""
+def refresh_facts(
+    source: apsw.Connection, path: str, prices: Prices, progress: Progress | None = None
+) -> apsw.Connection:
+    """Open the facts at a path and rebuild those of every file with new lines."""
     host = str(source.execute("SELECT value FROM about WHERE name = 'host'").get)
-    connection = _opened(path, f"{__version__} {prices.date} {prices.source} {host}")
+    connection = _open_cache(path, f"{__version__} {prices.date} {prices.source} {host}")
     with WriteTransaction(connection):
         files = changed_since(source, int(connection.execute("SELECT seq FROM about").get))
         done, total = 0, sum(file.size for file in files)
         for file in files:
-            write_facts(connection, facts_of(source, host, file, Policy(), prices))
+            write_facts(connection, build_facts(source, host, file, Policy(), prices))
             done += file.size
             if progress:
                 progress(done, total)
@@ -127,32 +129,32 @@ def refreshed(source: apsw.Connection, path: str, prices: Prices, progress: Prog
 
 
 def write_facts(connection: apsw.Connection, facts: FileFacts) -> None:
-    """The rows of a file in the place of those that it had."""
+    """Replace the rows of a file."""
     for table in TABLES:
         connection.execute(f"DELETE FROM {table.name} WHERE host = ? AND file = ?", (facts.host, facts.file))
-        marks = ", ".join("?" * len(table.columns))
-        connection.executemany(f"INSERT OR IGNORE INTO {table.name} VALUES({marks})", facts.rows[table.name])
+        placeholders = ", ".join("?" * len(table.columns))
+        connection.executemany(f"INSERT OR IGNORE INTO {table.name} VALUES({placeholders})", facts.rows[table.name])
     connection.execute("UPDATE about SET seq = max(seq, ?)", (facts.seq,))
 
 
-def _opened(path: str, made_by: str) -> apsw.Connection:
-    """An empty one if there is none, or one that was made otherwise; in memory where none can be written."""
-    mark = crc32(f"{made_by}\n{_TEXT}".encode()) & 0x7FFFFFFF
+def _open_cache(path: str, inputs: str) -> apsw.Connection:
+    """Open the cache; an empty one if it is missing, damaged or outdated, in memory if none can be written."""
+    mark = crc32(f"{inputs}\n{_SCHEMA}".encode()) & 0x7FFFFFFF
     try:
         create_private(path)
-        return _made(path, mark)
+        return _create_cache(path, mark)
     except DAMAGE:
         Path(path).unlink()
         create_private(path)
-        return _made(path, mark)
+        return _create_cache(path, mark)
     except (OSError, apsw.CantOpenError, apsw.ReadOnlyError):
-        return _made(":memory:", mark)
+        return _create_cache(":memory:", mark)
 
 
-def _made(path: str, mark: int) -> apsw.Connection:
+def _create_cache(path: str, mark: int) -> apsw.Connection:
     connection = apsw.Connection(path)
     connection.set_busy_timeout(BUSY_MS)
-    connection.execute("PRAGMA synchronous=OFF")  # it can be made again
+    connection.execute("PRAGMA synchronous=OFF")  # it can be rebuilt
     if connection.pragma("user_version") != mark:
         with WriteTransaction(connection):
             names = connection.execute(
@@ -160,11 +162,13 @@ def _made(path: str, mark: int) -> apsw.Connection:
             ).fetchall()
             for type, name in sorted(names, reverse=True):
                 connection.execute(f"DROP {type} {name}")
-            connection.execute(_TEXT)
+            connection.execute(_SCHEMA)
             connection.pragma("user_version", mark)
     return connection
 
 
 def _authorize(action: int, first: str | None, second: str | None, *_: str | None) -> int:
-    is_fine = action in _ALLOWED and not (action == apsw.SQLITE_FUNCTION and (second or "").lower() in _OUTSIDE)
-    return apsw.SQLITE_OK if is_fine else apsw.SQLITE_DENY
+    is_allowed = action in _ALLOWED and not (
+        action == apsw.SQLITE_FUNCTION and (second or "").lower() in _FORBIDDEN_FUNCTIONS
+    )
+    return apsw.SQLITE_OK if is_allowed else apsw.SQLITE_DENY

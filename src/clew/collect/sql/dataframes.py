@@ -1,4 +1,4 @@
-"""Frames: the answer to a query as a table of polars, pandas or DuckDB."""
+"""Return the result of a query as a polars, pandas or DuckDB table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from clew.collect.sql.open_store import engine_at
+from clew.collect.sql.open_store import open_engine
 from clew.collect.sql.query_result import QueryResult
 from clew.errors import StoreError
 
@@ -14,45 +14,45 @@ Kind = Literal["polars", "pandas", "duckdb"]
 
 
 def frame(query: str, *, store: str | None = None, archive: str | None = None, kind: Kind = "polars") -> Any:
-    """The answer to a query over the archive, or over the store at an address.
+    """Run a query on the archive, or on the store at an address, and return the result as a table.
 
-    A `polars.DataFrame`, a `pandas.DataFrame` or a `duckdb.DuckDBPyRelation`. Raises BadQuery, or StoreError.
+    The result is a `polars.DataFrame`, a `pandas.DataFrame` or a `duckdb.DuckDBPyRelation`. Raises BadQuery or
+    StoreError.
     """
-    _need(kind)
-    with engine_at(store, archive=archive) as engine, engine.run(query) as found:
-        return framed(found, kind)
+    _require_libraries(kind)
+    with open_engine(store, archive=archive) as engine, engine.run(query) as query_result:
+        return to_frame(query_result, kind)
 
 
-def framed(found: QueryResult, kind: Kind) -> Any:
-    """A result as a frame of a kind."""
+def to_frame(query_result: QueryResult, kind: Kind) -> Any:
+    """Convert a query result to a table of a library."""
     if kind == "pandas":
         import pandas
 
-        return pandas.DataFrame.from_records(list(found.rows), columns=found.columns)
+        return pandas.DataFrame.from_records(list(query_result.rows), columns=query_result.columns)
     import polars
 
-    made = polars.DataFrame(list(found.rows), schema=found.columns, orient="row", infer_schema_length=None)
+    table = polars.DataFrame(
+        list(query_result.rows), schema=query_result.columns, orient="row", infer_schema_length=None
+    )
     if kind == "polars":
-        return made
+        return table
     import duckdb
 
-    return duckdb.connect().from_arrow(made.to_arrow())
+    return duckdb.connect().from_arrow(table.to_arrow())
 
 
-def write_parquet(found: QueryResult, path: str | Path) -> int:
-    """A result as a Parquet file; how many rows it has. The file is there already, empty, and its owner's alone."""
-    _need("polars")
-    made = framed(found, "polars")
-    made.write_parquet(path, compression="zstd")
-    return int(made.height)
+def write_parquet(query_result: QueryResult, path: str | Path) -> int:
+    """Write a query result to an existing, empty file as Parquet. Returns the number of rows."""
+    _require_libraries("polars")
+    table = to_frame(query_result, "polars")
+    table.write_parquet(path, compression="zstd")
+    return int(table.height)
 
 
-def _need(kind: Kind) -> None:
-    wanted = {"polars": ("polars",), "pandas": ("pandas",), "duckdb": ("polars", "duckdb", "pyarrow")}[kind]
-    if not all(map(find_spec, wanted)):
-        raise StoreError(
-            f"{' and '.join(wanted)} is needed for this and not installed.",
-            "extra",
-            False,
-            hint="Install it: pip install " + ("pandas" if kind == "pandas" else "'clew[frame]'"),
-        )
+def _require_libraries(kind: Kind) -> None:
+    libraries = {"polars": ("polars",), "pandas": ("pandas",), "duckdb": ("polars", "duckdb", "pyarrow")}[kind]
+    if not all(map(find_spec, libraries)):
+        missing = StoreError(f"{' and '.join(libraries)} is needed for this and not installed.", "extra", False)
+        missing.hint = "Install it: pip install " + ("pandas" if kind == "pandas" else "'clew[frame]'")
+        raise missing

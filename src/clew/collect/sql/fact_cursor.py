@@ -1,4 +1,4 @@
-"""The cursor of facts: which files have new lines that a sink has not seen the sum of."""
+"""Find the files with new lines whose facts a sink has not received."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import apsw
 
 from clew.collect.masking import Policy
 from clew.collect.sinks.outbox import SequenceCursor
-from clew.collect.sql.fact_rows import changed_since, facts_of
+from clew.collect.sql.fact_rows import build_facts, changed_since
 from clew.collect.sql.fact_tables import FileFacts
 from clew.facts.prices import Prices
 
-_REST = 20  # times as long as it took to make the facts of a file: a long session that grows costs 5 % of a core
+_REST_FACTOR = 20  # pause per file, as a multiple of the time to build its facts: a growing session costs 5 % of a core
 
 
 class FactCursor:
-    """Each file whose lines are newer than its facts, one at a time. Behind one that rests the cursor waits."""
+    """Yields each file whose lines are newer than its facts, one at a time. The cursor waits before a resting file."""
 
     def __init__(
         self, connection: apsw.Connection, sink: str, prices: Prices, clock: Callable[[], float] = time.monotonic
@@ -41,8 +41,8 @@ class FactCursor:
             if began < self._rests_until.get(file.file, began):
                 self._is_held = True
                 continue
-            facts = facts_of(self.connection, host, file, policy, self.prices)
-            self._rests_until[file.file] = began + _REST * (self.clock() - began)
+            facts = build_facts(self.connection, host, file, policy, self.prices)
+            self._rests_until[file.file] = began + _REST_FACTOR * (self.clock() - began)
             yield [facts]
         if not self._is_held:
             self.place.move(last)

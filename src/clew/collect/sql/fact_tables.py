@@ -1,8 +1,8 @@
-"""Fact tables: what each file amounts to, as rows that every engine takes alike.
+"""Define the fact tables: rows derived from each file, with the same types on every engine.
 
-There are two types, text and whole numbers of 64 bits, and nothing is NULL but a price that nobody knows. Truth is 0 or 1, a
-time is a text that sorts (UTC, `''` for none) with its milliseconds since 1970 beside it. The rows of a file are written and
-replaced together; the views of `sql_view` make of them what people ask.
+There are two types, text and 64-bit integers, and only an unknown price is NULL. Booleans are 0 or 1. A time is a
+text that sorts (UTC, `''` for none), next to its milliseconds since 1970. The rows of a file are written and
+replaced together; `views` builds the queryable views on them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Value = str | int | None
 
 
 class FactTable(NamedTuple):
-    """A table: its columns in order, and those that name a row."""
+    """A table: its columns in order, and its key columns."""
 
     name: str
     columns: dict[str, Type]
@@ -25,7 +25,7 @@ class FactTable(NamedTuple):
         return ", ".join(self.columns)
 
 
-_PLACE: dict[str, Type] = {
+_OWNER: dict[str, Type] = {
     "host": "text",
     "file": "number",
     "path": "text",
@@ -38,7 +38,7 @@ _TIME: dict[str, Type] = {"time": "text", "time_ms": "number", "day": "text"}
 FILE = FactTable(
     "fact_file",
     {
-        **_PLACE,
+        **_OWNER,
         "seq": "number",
         "title": "text",
         "folder": "text",
@@ -62,7 +62,7 @@ FILE = FactTable(
 TURN = FactTable(
     "fact_turn",
     {
-        **_PLACE,
+        **_OWNER,
         "turn": "number",
         **_TIME,
         "kind": "text",
@@ -82,7 +82,7 @@ TURN = FactTable(
 REPLY = FactTable(
     "fact_reply",
     {
-        **_PLACE,
+        **_OWNER,
         "reply": "text",
         "turn": "number",
         **_TIME,
@@ -106,7 +106,7 @@ REPLY = FactTable(
 CALL = FactTable(
     "fact_call",
     {
-        **_PLACE,
+        **_OWNER,
         "call": "text",
         "reply": "text",
         "turn": "number",
@@ -128,7 +128,7 @@ TABLES = (FILE, TURN, REPLY, CALL)
 
 
 class FileFacts(NamedTuple):
-    """The rows of one file, by table. `seq` is the turn in the archive of the last line that they were made from."""
+    """The rows of one file, by table. `seq` is the number of the last line that they were built from."""
 
     host: str
     file: int

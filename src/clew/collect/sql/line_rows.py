@@ -1,15 +1,15 @@
-"""Lines as rows: what a store keeps of each line beside its bytes."""
+"""Build the row that a store keeps for each line, in addition to its bytes."""
 
 from __future__ import annotations
 
 from clew.collect.discovery import is_replaced_kind
 from clew.collect.sinks.record import Record
-from clew.collect.sql.fact_rows import name, text, times
+from clew.collect.sql.fact_rows import sql_name, sql_text, sql_times
 from clew.collect.sql.fact_tables import FactTable
 from clew.wire.entry import Entry, parse_line
 from clew.wire.line import Line
 
-_FIRST_DAY, _LAST_DAY = "2000-01-01", "2099-12-31"  # a line of another day counts as undated
+_FIRST_DAY, _LAST_DAY = "2000-01-01", "2099-12-31"  # other days count as undated
 
 LINE = FactTable(
     "line",
@@ -37,16 +37,16 @@ LINE = FactTable(
     },
     ("host", "file", "generation", "start", "day"),
 )
-"""And `raw`: the line without its newline, as bytes; NULL if it was too long to be kept."""
+"""Stores add a column `raw`: the line without its newline, as bytes; NULL if it was too long to be stored."""
 
 
-def line_row(record: Record) -> tuple[str | int, ...]:
-    """A record in the columns of the table. Its day is told by its own time alone, so that it is the same for ever."""
+def build_line_row(record: Record) -> tuple[str | int, ...]:
+    """Return a record as a row of the table. Its day depends only on its own timestamp, so that it never changes."""
     entry = None
     if record.raw is not None and not is_replaced_kind(record.kind):
         item = parse_line(Line(record.line, 0, record.raw, 0, len(record.raw)))
         entry = item if isinstance(item, Entry) else None
-    time, time_ms, day = times(entry.time if entry else None)
+    time, time_ms, day = sql_times(entry.time if entry else None)
     return (
         record.host,
         record.file,
@@ -56,16 +56,16 @@ def line_row(record: Record) -> tuple[str | int, ...]:
         record.seq,
         record.line,
         record.length,
-        text(record.path),
+        sql_text(record.path),
         record.kind,
-        text(record.project),
-        name(record.session),
-        name(record.agent),
-        name(entry.type if entry else ""),
-        name(entry.uuid if entry else ""),
+        sql_text(record.project),
+        sql_name(record.session),
+        sql_name(record.agent),
+        sql_name(entry.type if entry else ""),
+        sql_name(entry.uuid if entry else ""),
         time,
         time_ms,
         record.hash,
         record.masked,
-        text(record.withheld),
+        sql_text(record.withheld),
     )

@@ -1,4 +1,4 @@
-"""Opening what can be asked: the archive, or a store that is named by its address."""
+"""Open a query engine for the archive, or for a store given by its address."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from math import inf
 from clew.collect.archive.reader import archive_path
 from clew.collect.archive.sqlite_errors import translate_errors
 from clew.collect.sinks.address import LAKE, POSTGRES, open_lake
-from clew.collect.sql.archive_engine import Progress, archive_engine
+from clew.collect.sql.archive_engine import Progress, open_archive_engine
 from clew.collect.sql.query_result import QueryEngine
 from clew.errors import StoreError
 
 
 @contextmanager
-def engine_at(
+def open_engine(
     store: str | None = None,
     *,
     archive: str | None = None,
@@ -24,26 +24,23 @@ def engine_at(
     engine: str = "duckdb",
     timeout: float = inf,
 ) -> Iterator[QueryEngine]:
-    """What answers for a store; for the archive on this machine if none is named. `engine` is what reads a lake.
+    """Open the engine of a store, or of the local archive if none is given. `engine` selects what reads a lake.
 
-    A query that takes more than `timeout` seconds ends with a StoreError; Spark does not heed it.
+    A query that takes more than `timeout` seconds raises StoreError; Spark ignores the limit.
     """
     if store is None:
         path = archive_path(archive)
-        with translate_errors(path), archive_engine(path, progress, timeout) as found:
-            yield found
+        with translate_errors(path), open_archive_engine(path, progress, timeout) as archive_queries:
+            yield archive_queries
         return
     if store.startswith(LAKE):
-        with _lake_engine(store, password, engine, timeout) as asked:
-            yield asked
+        with _open_lake_engine(store, password, engine, timeout) as lake_queries:
+            yield lake_queries
         return
     if not store.startswith(POSTGRES):
-        raise StoreError(
-            f"{store} is no store that can be asked.",
-            "unknown",
-            False,
-            hint="Write postgresql://…, s3://… or delta:FOLDER, or leave --store out to ask the archive.",
-        )
+        error = StoreError(f"{store} is not a store that can be queried.", "unknown", False)
+        error.hint = "Write postgresql://…, s3://… or delta:FOLDER, or omit --store to query the archive."
+        raise error
     from clew.collect.sinks.postgres.connection import PostgresConnection
     from clew.collect.sinks.postgres.query_engine import PostgresEngine
 
@@ -55,7 +52,7 @@ def engine_at(
 
 
 @contextmanager
-def _lake_engine(store: str, password: str, engine: str, timeout: float) -> Iterator[QueryEngine]:
+def _open_lake_engine(store: str, password: str, engine: str, timeout: float) -> Iterator[QueryEngine]:
     if engine == "spark":
         from clew.collect.sinks.lake.spark_engine import SparkEngine
 
@@ -63,8 +60,8 @@ def _lake_engine(store: str, password: str, engine: str, timeout: float) -> Iter
         return
     from clew.collect.sinks.lake.duckdb_engine import DuckEngine
 
-    asked = DuckEngine(open_lake(store, password), timeout)
+    duck = DuckEngine(open_lake(store, password), timeout)
     try:
-        yield asked
+        yield duck
     finally:
-        asked.close()
+        duck.close()

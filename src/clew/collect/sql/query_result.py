@@ -1,4 +1,4 @@
-"""Results: columns and rows, with the same values whichever engine they come from."""
+"""The columns and rows of a query, with the same value types on every engine."""
 
 from __future__ import annotations
 
@@ -15,26 +15,28 @@ Cell = str | int | float | None
 
 
 class QueryResult(NamedTuple):
-    """The names of the columns, each once, and the rows as they come."""
+    """Unique column names, and the rows as a stream."""
 
     columns: list[str]
     rows: Iterator[tuple[Cell, ...]]
 
 
 class QueryEngine(Protocol):
-    """Something that answers one query at a time and changes nothing."""
+    """Runs one read-only query at a time."""
 
     def run(self, query: str) -> AbstractContextManager[QueryResult]:
-        """The answer, to be read inside the context. Raises BadQuery, or StoreError if the store fails."""
+        """Run a query; read the result inside the context. Raises BadQuery, or StoreError if the store fails."""
 
 
-def result(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> QueryResult:
-    """What an engine gave, in plain values."""
-    return QueryResult(_named(columns), (tuple(plain(value) for value in row) for row in rows))
+def build_result(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> QueryResult:
+    """Build a result with plain values from the rows of an engine."""
+    return QueryResult(_unique_names(columns), (tuple(to_cell(value) for value in row) for row in rows))
 
 
-def plain(value: Any) -> Cell:
-    """A value as SQLite would give it: sums are whole numbers, truth is 0 or 1, times and bytes are texts."""
+def to_cell(value: Any) -> Cell:
+    """Convert a value to what SQLite would return: integral sums as int, booleans as 0 or 1, times and bytes as
+    text.
+    """
     if value is None or isinstance(value, str | float):
         return value
     if isinstance(value, int):
@@ -50,30 +52,26 @@ def plain(value: Any) -> Cell:
     return encode(value).decode() if isinstance(value, list | dict) else str(value)
 
 
-def _named(columns: Sequence[str]) -> list[str]:
-    """Columns of one name are told apart by a number."""
-    found: list[str] = []
+def _unique_names(columns: Sequence[str]) -> list[str]:
+    """Add a number to repeated column names."""
+    names: list[str] = []
     for column in columns:
-        again = sum(name == column or name.startswith(f"{column}_") for name in found) + 1 if column in found else 1
-        found.append(column if again == 1 else f"{column}_{again}")
-    return found
+        occurrence = (
+            sum(name == column or name.startswith(f"{column}_") for name in names) + 1 if column in names else 1
+        )
+        names.append(column if occurrence == 1 else f"{column}_{occurrence}")
+    return names
 
 
-def too_slow(timeout: float) -> StoreError:
-    """The query was ended by its time limit."""
-    return StoreError(
-        f"The query took longer than {timeout:g} s.",
-        "timeout",
-        False,
-        hint="Ask for less, or give it more time with --timeout.",
-    )
+def timeout_error(timeout: float) -> StoreError:
+    """Return the error for a query that exceeded its time limit."""
+    error = StoreError(f"The query took longer than {timeout:g} s.", "timeout", False)
+    error.hint = "Simplify the query, or raise the limit with --timeout."
+    return error
 
 
-def bad_query(query: str, at: int, reason: str) -> BadQuery:
-    """One sentence for SQL that an engine does not take, and what there is to ask."""
-    return BadQuery(
-        query,
-        max(at, 0),
-        reason.strip().rstrip("."),
-        hint="There are sessions, turns, replies, calls and usage_daily; docs/sql.md names their columns.",
-    )
+def query_error(query: str, at: int, reason: str) -> BadQuery:
+    """Return the error for SQL that an engine rejects, with a hint that lists the views."""
+    error = BadQuery(query, max(at, 0), reason.strip().rstrip("."))
+    error.hint = "The views are sessions, turns, replies, calls and usage_daily; docs/sql.md lists their columns."
+    return error

@@ -1,8 +1,8 @@
-"""Views: the contract of `clew sql`. The same texts on every engine, over the tables of `sql_table`.
+"""SQL of the views behind `clew sql`, identical on every engine.
 
-They use what SQLite, PostgreSQL, DuckDB and Spark read alike: no quoted names, no functions of one engine, sums cast back to
-whole numbers. A reply or call that stands in several files is counted once: its numbers are those of the telling with most
-output, and its place is the first that does not say it was copied.
+They use only what SQLite, PostgreSQL, DuckDB and Spark share: no quoted names, no engine-specific functions, sums
+cast back to integers. A reply or call that occurs in several files is counted once: its numbers are those of the
+occurrence with the most output, and its position is the first one that is not marked as a copy.
 """
 
 from __future__ import annotations
@@ -96,4 +96,4 @@ VIEWS = {
     "sessions": _SESSIONS.strip(),
     "usage_daily": _USAGE.strip(),
 }
-"""The texts by name, in an order in which each can be made."""
+"""The SQL by view name, in an order in which they can be created."""

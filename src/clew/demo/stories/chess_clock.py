@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from clew.demo.line_script import NewestLines, written
+from clew.demo.line_script import NewestLines, encode_line
 from clew.demo.stories.story import CLOCK, ask, close, scene
 from clew.demo.talk import Talk, bash, edit, read, tool
 
@@ -72,21 +72,21 @@ def damaged(begin: datetime) -> Talk:
     told = ask(told, "Does it add it on the very first move too?")  # two objects on one line
     told = close(told.reply("It did. Now it does not."))
     lost = told.reply("This longer line was written first, by the other window, and only its beginning is left of it.")
-    told = told.raw(written(lost.data()[-1])[:300])
+    told = told.raw(encode_line(lost.data()[-1])[:300])
     told = ask(told, "Is the increment shown anywhere?")  # an object cut off, a whole one behind it
     told = close(told.reply("In the window's title, where nobody looks during a game."))
     told = told.raw(b"\0" * 96)
     told = ask(told, "One more: show tenths below ten seconds.")  # a crash of the file system
     told = close(told.reply("Below ten seconds the display shows tenths. The panic is now visible to one decimal."))
-    told = told.raw(written(lost.data()[-1])[-60:])  # the end of a line whose beginning was written over
+    told = told.raw(encode_line(lost.data()[-1])[-60:])  # the end of a line whose beginning was written over
     told = ask(told, "Thanks. Remind me to test with the arbiter's rules.").reply(
         "Noted, in a file that deserves better."
     )
-    tail = written(close(told).user("And a sound when").data()[-1])
+    tail = encode_line(close(told).user("And a sound when").data()[-1])
     return told.raw(tail[: len(tail) // 2])
 
 
 def _unended(told: Talk) -> Talk:
     """The same, but its last line lacks the newline: whoever goes on writes on that line."""
     newest = told.newest
-    return replace(told, newest=NewestLines(newest.earlier, written(newest.said)[:-1])) if newest else told
+    return replace(told, newest=NewestLines(newest.earlier, encode_line(newest.said)[:-1])) if newest else told

@@ -1,6 +1,7 @@
-"""A sink that is a lake: every line once, and what the files amount to.
+"""Deliver lines and facts to a lake.
 
-A commit is dear and leaves a file behind, so a batch is large, and a collector that watches commits only now and then.
+A commit is expensive and creates a file, so batches are large, and a watching collector commits only every ten
+minutes.
 """
 
 from __future__ import annotations
@@ -11,22 +12,22 @@ from collections.abc import Callable, Iterator, Sequence
 import apsw
 
 from clew.collect.masking import Policy
-from clew.collect.sinks.lake.delta_tables import Lake, table_of
+from clew.collect.sinks.lake.delta_tables import Lake, build_table
 from clew.collect.sinks.outbox import SequenceCursor
 from clew.collect.sinks.record import Record
-from clew.collect.sql.fact_rows import changed_since, facts_of
+from clew.collect.sql.fact_rows import build_facts, changed_since
 from clew.collect.sql.fact_tables import FILE, TABLES, FactTable, FileFacts
-from clew.collect.sql.line_rows import LINE, line_row
+from clew.collect.sql.line_rows import LINE, build_line_row
 from clew.facts.prices import Prices
 
-ROWS, BYTES = 4_000, 32 << 20  # of lines in a commit
-EVERY = 600.0  # seconds between two commits of a collector that goes on
-_FACTS = 5_000  # rows of facts in a commit
-_ORDER = (*(table for table in TABLES if table is not FILE), FILE)
+BATCH_ROWS, BATCH_BYTES = 4_000, 32 << 20  # of lines in one commit
+COMMIT_INTERVAL = 600.0  # seconds between two commits of a watching collector
+_FACT_ROWS = 5_000  # rows of facts in one commit
+_WRITE_ORDER = (*(table for table in TABLES if table is not FILE), FILE)
 
 
 class LakeLines:
-    """Takes records. The last one of each host is noted in the commit itself, so that none is taken twice."""
+    """Accepts records. The last `seq` of each host is stored in the commit itself, so that none is added twice."""
 
     leaves = True
 
@@ -36,21 +37,23 @@ class LakeLines:
 
     def write(self, records: Sequence[Record]) -> None:
         host = f"clew-{records[0].host}"
-        with self.lake.explained():
+        with self.lake.translate_errors():
             known = self.lake.table(LINE.name).transaction_version(host) or 0
-        new = [each for each in records if each.seq > known]
+        new = [record for record in records if record.seq > known]
         if not new:
             return
-        rows = [line_row(each) for each in new]
+        rows = [build_line_row(record) for record in new]
         days = [str(row[list(LINE.columns).index("day")]) for row in rows]
-        self.lake.add(LINE.name, table_of(LINE.name, rows, days, [each.raw for each in new]), (host, new[-1].seq))
+        self.lake.add(
+            LINE.name, build_table(LINE.name, rows, days, [record.raw for record in new]), (host, new[-1].seq)
+        )
 
     def close(self) -> None:
         """Nothing stays open."""
 
 
 class LakeFacts:
-    """Takes what files amount to. The rows of files come last: until they are there, nobody sees the others."""
+    """Accepts facts of files. The rows of `fact_file` are written last: until they exist, no reader sees the others."""
 
     leaves = True
 
@@ -60,24 +63,26 @@ class LakeFacts:
         self.clock = clock
 
     def write(self, batch: Sequence[FileFacts]) -> None:
-        made = self.clock() // 1_000_000
-        for table in _ORDER:
-            rows = [(*row, *_telling(table, facts, made)) for facts in batch for row in facts.rows[table.name]]
+        written_ms = self.clock() // 1_000_000
+        for table in _WRITE_ORDER:
+            rows = [
+                (*row, *_version_values(table, facts, written_ms)) for facts in batch for row in facts.rows[table.name]
+            ]
             if rows:
                 day = list(table.columns).index("day")
-                self.lake.add(table.name, table_of(table.name, rows, [str(row[day]) for row in rows]))
+                self.lake.add(table.name, build_table(table.name, rows, [str(row[day]) for row in rows]))
 
     def close(self) -> None:
         """Nothing stays open."""
 
 
-def _telling(table: FactTable, facts: FileFacts, made: int) -> tuple[int, ...]:
-    """Which telling of its file a row is of; the row of a file itself has its `seq` already."""
-    return (made,) if table is FILE else (facts.seq, made)
+def _version_values(table: FactTable, facts: FileFacts, written_ms: int) -> tuple[int, ...]:
+    """Return the version columns of a row; a row of `fact_file` already has its `seq`."""
+    return (written_ms,) if table is FILE else (facts.seq, written_ms)
 
 
-class _Pace:
-    """Lets a collector that goes on commit only now and then."""
+class _CommitPace:
+    """Limits how often a watching collector commits."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.clock = clock
@@ -85,18 +90,18 @@ class _Pace:
 
     @property
     def is_due(self) -> bool:
-        return self.last is None or self.clock() - self.last >= EVERY
+        return self.last is None or self.clock() - self.last >= COMMIT_INTERVAL
 
     def note(self) -> None:
         self.last = self.clock()
 
 
 class LakeLineCursor:
-    """The lines that wait, in large batches."""
+    """Yields the waiting lines in large batches."""
 
     def __init__(self, connection: apsw.Connection, sink: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self.place = SequenceCursor(connection, sink, ROWS, BYTES)
-        self.pace = _Pace(clock)
+        self.place = SequenceCursor(connection, sink, BATCH_ROWS, BATCH_BYTES)
+        self.pace = _CommitPace(clock)
 
     def batches(self, policy: Policy) -> Iterator[list[Record]]:
         if self.pace.is_due:
@@ -108,7 +113,7 @@ class LakeLineCursor:
 
 
 class LakeFactCursor:
-    """The facts of all files that have new lines, many files to a batch."""
+    """Yields the facts of all files with new lines, many files per batch."""
 
     def __init__(
         self, connection: apsw.Connection, sink: str, prices: Prices, clock: Callable[[], float] = time.monotonic
@@ -116,7 +121,7 @@ class LakeFactCursor:
         self.connection = connection
         self.place = SequenceCursor(connection, sink)
         self.prices = prices
-        self.pace = _Pace(clock)
+        self.pace = _CommitPace(clock)
 
     def batches(self, policy: Policy) -> Iterator[list[FileFacts]]:
         if not self.pace.is_due:
@@ -124,8 +129,8 @@ class LakeFactCursor:
         host = str(self.connection.execute("SELECT value FROM about WHERE name = 'host'").get)
         batch: list[FileFacts] = []
         for file in changed_since(self.connection, self.place.position):
-            batch.append(facts_of(self.connection, host, file, policy, self.prices))
-            if sum(len(rows) for facts in batch for rows in facts.rows.values()) >= _FACTS:
+            batch.append(build_facts(self.connection, host, file, policy, self.prices))
+            if sum(len(rows) for facts in batch for rows in facts.rows.values()) >= _FACT_ROWS:
                 yield batch
                 batch = []
         if batch:

@@ -1,7 +1,7 @@
-"""Asking a lake on a cluster: Spark over the Parquet files that each table has now.
+"""Query a lake on a cluster with Spark.
 
-delta-rs tells which files those are, so that Spark needs no further library on a disk; for `s3://` it needs `hadoop-aws`,
-which clusters bring along. The session is the one that is active, or one as `spark-defaults.conf` says.
+delta-rs lists the current Parquet files, so that Spark needs no further library for local files; for `s3://` it needs
+`hadoop-aws`, which clusters provide. The active Spark session is used, or one configured by `spark-defaults.conf`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from clew.collect.sinks.lake.delta_tables import VERSION, Lake, columns
-from clew.collect.sinks.lake.duckdb_engine import told
+from clew.collect.sinks.lake.delta_tables import VERSION_COLUMNS, Lake, lake_columns
+from clew.collect.sinks.lake.duckdb_engine import newest_facts_sql
 from clew.collect.sql.fact_tables import TABLES, FactTable
-from clew.collect.sql.query_result import QueryResult, bad_query, result
+from clew.collect.sql.query_result import QueryResult, build_result, query_error
 from clew.collect.sql.views import VIEWS
 from clew.errors import StoreError
 
@@ -29,57 +29,56 @@ except ImportError:
         hint="Install it, and Java 17 or newer: pip install 'clew[spark]'",
     ) from None
 
-_READING = ("select", "with", "values", "table", "(", "from")
+_QUERY_STARTS = ("select", "with", "values", "table", "(", "from")
 
 
 class SparkEngine:
-    """Asks the views of a lake."""
+    """Queries the views of a lake."""
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
-        self.spark = _session()
+        self.spark = _open_session()
         for table in TABLES:
             self._add(table)
         for name, text in VIEWS.items():
             self.spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {text}")
 
     def _add(self, table: FactTable) -> None:
-        fields = [StructField(c, StringType() if t == "text" else LongType()) for c, t in columns(table.name).items()]
-        found = self.lake.existing(table.name)
-        files = [_for_spark(uri) for uri in found.file_uris()] if found else []
+        fields = [
+            StructField(c, StringType() if t == "text" else LongType()) for c, t in lake_columns(table.name).items()
+        ]
+        existing = self.lake.existing(table.name)
+        files = [_spark_uri(uri) for uri in existing.file_uris()] if existing else []
         shape = StructType(fields)
         rows = self.spark.read.schema(shape).parquet(*files) if files else self.spark.createDataFrame([], shape)
         rows.createOrReplaceTempView(f"told_{table.name}")
-        text = told(table, {*table.columns, *VERSION})
+        text = newest_facts_sql(table, {*table.columns, *VERSION_COLUMNS})
         self.spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {table.name} AS {text}")
 
     @contextmanager
     def run(self, query: str) -> Iterator[QueryResult]:
-        if not query.lstrip().lower().startswith(_READING):
-            raise bad_query(query, 0, "Only reading is possible")
+        if not query.lstrip().lower().startswith(_QUERY_STARTS):
+            raise query_error(query, 0, "Only read-only queries are allowed")
         try:
             frame = self.spark.sql(query.strip().rstrip(";"))
-            yield result(frame.columns, _rows(frame.toLocalIterator()))
+            yield build_result(frame.columns, _rows(frame.toLocalIterator()))
         except PySparkException as error:
-            raise bad_query(query, 0, str(error).split("\n", 1)[0]) from None
+            raise query_error(query, 0, str(error).split("\n", 1)[0]) from None
 
 
-def _session() -> SparkSession:
+def _open_session() -> SparkSession:
     try:
         return SparkSession.getActiveSession() or SparkSession.builder.appName("clew").getOrCreate()
     except PySparkException as error:
-        raise StoreError(
-            f"Spark cannot be started: {str(error).splitlines()[0]}",
-            "spark",
-            False,
-            hint="It needs Java 17 or newer; or ask with --engine duckdb.",
-        ) from None
+        unavailable = StoreError(f"Spark cannot be started: {str(error).splitlines()[0]}", "spark", False)
+        unavailable.hint = "Install Java 17 or newer, or use --engine duckdb."
+        raise unavailable from None
 
 
-def _rows(found: Iterator[Any]) -> Iterator[tuple[Any, ...]]:
-    yield from map(tuple, found)
+def _rows(rows: Iterator[Any]) -> Iterator[tuple[Any, ...]]:
+    yield from map(tuple, rows)
 
 
-def _for_spark(uri: str) -> str:
-    """Spark reads an object store under another name."""
+def _spark_uri(uri: str) -> str:
+    """Return the URI of an object under the scheme that Spark uses."""
     return f"s3a://{uri.removeprefix('s3://')}" if uri.startswith("s3://") else uri

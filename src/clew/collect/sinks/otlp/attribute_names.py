@@ -1,6 +1,7 @@
-"""Names: what OpenTelemetry calls what clew tells, in one place, because these conventions are still in development.
+"""Attribute names of the OpenTelemetry conventions for generative AI.
 
-Those that begin with `gen_ai.` and `error.` are of the version below; those that begin with `clew.` are ours.
+They are in one place because the conventions are still in development. Names that begin with `gen_ai.` or `error.`
+are of the version below; those that begin with `clew.` are ours.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ REQUEST_MODEL = "gen_ai.request.model"
 RESPONSE_MODEL = "gen_ai.response.model"
 RESPONSE_ID = "gen_ai.response.id"
 FINISH_REASONS = "gen_ai.response.finish_reasons"
-INPUT_TOKENS = "gen_ai.usage.input_tokens"  # all of the prompt, those from and into the cache too
+INPUT_TOKENS = "gen_ai.usage.input_tokens"  # the whole prompt, including cache reads and writes
 OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
 CACHE_READ = "gen_ai.usage.cache_read.input_tokens"
 CACHE_WRITE = "gen_ai.usage.cache_creation.input_tokens"
@@ -43,8 +44,8 @@ PROJECT = "clew.project"
 HOOK = "hook"
 
 
-def said(role: str, text: str, uses: Sequence[Block] = (), finish: str | None = None) -> str:
-    """A message in the form of the conventions; empty if nothing was said."""
+def encode_message(role: str, text: str, uses: Sequence[Block] = (), finish: str | None = None) -> str:
+    """Return a message in the JSON form of the conventions; empty if it has no content."""
     parts: list[dict[str, Any]] = [{"type": "text", "content": text}] if text else []
     parts += [{"type": "tool_call", "id": use.id, "name": use.name, "arguments": use.input} for use in uses]
     if not parts:

@@ -1,7 +1,7 @@
-"""A sink for OpenTelemetry: spans to whatever receives OTLP over HTTP, as protobuf.
+"""Send spans to an OTLP receiver over HTTP, as protobuf.
 
-`otlp+https://host/…` is an address. `/v1/traces` is added if it is not there, and `?content=yes` asks for what was said as
-well: prompts, answers, arguments and results, with their secrets masked.
+An address is `otlp+https://host/…`. `/v1/traces` is appended unless present, and `?content=yes` also sends content:
+prompts, replies, arguments and results, with their secrets masked.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from clew.collect.sinks.http import HttpPoster
 from clew.collect.sinks.otlp.attribute_names import PROJECT, SCHEMA
 from clew.collect.sinks.otlp.span_cursor import SentSpan
-from clew.collect.sinks.otlp.spans import Span, Value, failed
+from clew.collect.sinks.otlp.spans import Span, Value, error_attributes
 from clew.collect.sinks.outbox import POISON
 from clew.errors import StoreError
 from clew.version import __version__
@@ -41,33 +41,33 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class OtlpSink:
-    """Takes spans. `headers` are those of `OTEL_EXPORTER_OTLP_HEADERS`: `name=value`, with commas between them."""
+    """Accepts spans. `headers` is the value of `OTEL_EXPORTER_OTLP_HEADERS`: `name=value`, separated by commas."""
 
     leaves = True
 
     def __init__(self, address: str, token: str = "", headers: str = "") -> None:
         parts = urlsplit(address.removeprefix("otlp+"))
         path = parts.path if parts.path.rstrip("/").endswith(_PATH) else parts.path.rstrip("/") + _PATH
-        where = parts._replace(path=path, query="").geturl()
-        self._post = HttpPoster(where, "application/x-protobuf", token, headers=_headers(headers))
+        endpoint = parts._replace(path=path, query="").geturl()
+        self._post = HttpPoster(endpoint, "application/x-protobuf", token, headers=_parse_headers(headers))
         self.name = f"otlp+{self._post.name}"
         self.content = parse_qs(parts.query).get("content") == ["yes"]
 
     def write(self, batch: Sequence[SentSpan]) -> None:
-        answered = self._post.send(request(batch).SerializeToString(deterministic=True))
+        response = self._post.send(build_request(batch).SerializeToString(deterministic=True))
         try:
-            partial = ExportTraceServiceResponse.FromString(answered).partial_success
-        except DecodeError:  # some answer 200 with words
+            partial = ExportTraceServiceResponse.FromString(response).partial_success
+        except DecodeError:  # some receivers answer 200 with plain text
             return
         if partial.rejected_spans:
-            raise StoreError(f"{self.name} does not take a span: {partial.error_message}.", POISON, False)
+            raise StoreError(f"{self.name} rejected a span: {partial.error_message}.", POISON, False)
 
     def close(self) -> None:
         self._post.close()
 
 
-def request(batch: Sequence[SentSpan]) -> ExportTraceServiceRequest:
-    """The spans of a batch as one message, those of a project together."""
+def build_request(batch: Sequence[SentSpan]) -> ExportTraceServiceRequest:
+    """Build one message from the spans of a batch, grouped by project."""
     by_project: dict[tuple[str, str], list[Span]] = {}
     for sent in batch:
         by_project.setdefault((sent.host, sent.project), []).append(sent.span)
@@ -75,44 +75,44 @@ def request(batch: Sequence[SentSpan]) -> ExportTraceServiceRequest:
         resource_spans=[
             ResourceSpans(
                 resource=Resource(
-                    attributes=_pairs(
+                    attributes=_encode_attributes(
                         {"service.name": "claude-code", "service.instance.id": host, PROJECT: project}.items()
                     )
                 ),
                 scope_spans=[
                     ScopeSpans(
                         scope=InstrumentationScope(name="clew", version=__version__),
-                        spans=[_encoded(span) for span in found],
+                        spans=[_encode_span(span) for span in project_spans],
                         schema_url=SCHEMA,
                     )
                 ],
                 schema_url=SCHEMA,
             )
-            for (host, project), found in by_project.items()
+            for (host, project), project_spans in by_project.items()
         ]
     )
 
 
-def _encoded(span: Span) -> Encoded:
+def _encode_span(span: Span) -> Encoded:
     return Encoded(
         trace_id=span.trace,
         span_id=span.id,
         parent_span_id=span.parent,
-        name=_text(span.name),
+        name=_valid_text(span.name),
         kind=Encoded.SpanKind.ValueType(span.kind),
         start_time_unix_nano=_nanoseconds(span.start),
         end_time_unix_nano=_nanoseconds(max(span.start, span.end)),
-        attributes=_pairs((*span.attributes.items(), *failed(span).items())),
+        attributes=_encode_attributes((*span.attributes.items(), *error_attributes(span).items())),
         events=[Encoded.Event(time_unix_nano=_nanoseconds(e.time), name=e.name) for e in span.events],
         status=Status(code=Status.STATUS_CODE_ERROR, message=span.error) if span.error else Status(),
     )
 
 
-def _pairs(items: Iterable[tuple[str, Value]]) -> list[KeyValue]:
-    return [KeyValue(key=name, value=_value(value)) for name, value in items]
+def _encode_attributes(items: Iterable[tuple[str, Value]]) -> list[KeyValue]:
+    return [KeyValue(key=name, value=_encode_value(value)) for name, value in items]
 
 
-def _value(value: Value) -> AnyValue:
+def _encode_value(value: Value) -> AnyValue:
     if isinstance(value, bool):
         return AnyValue(bool_value=value)
     if isinstance(value, int):
@@ -120,12 +120,12 @@ def _value(value: Value) -> AnyValue:
     if isinstance(value, float):
         return AnyValue(double_value=value)
     if isinstance(value, tuple):
-        return AnyValue(array_value=ArrayValue(values=[_value(each) for each in value]))
-    return AnyValue(string_value=_text(value))
+        return AnyValue(array_value=ArrayValue(values=[_encode_value(item) for item in value]))
+    return AnyValue(string_value=_valid_text(value))
 
 
-def _text(value: str) -> str:
-    """Protobuf takes no half of a surrogate pair."""
+def _valid_text(value: str) -> str:
+    """Replace unpaired surrogates, which protobuf rejects."""
     return value.encode("utf-8", "replace").decode()
 
 
@@ -133,6 +133,6 @@ def _nanoseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
-def _headers(text: str) -> dict[str, str]:
+def _parse_headers(text: str) -> dict[str, str]:
     pairs = (part.partition("=") for part in text.split(",") if "=" in part)
     return {unquote(name).strip(): unquote(value).strip() for name, _, value in pairs}

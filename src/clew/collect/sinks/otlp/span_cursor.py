@@ -1,7 +1,7 @@
-"""The cursor of spans: which spans of which files a receiver has not been sent.
+"""Find the spans that a receiver has not been sent.
 
-A span is sent when it is final, and once. Files that are behind the cursor and hold open spans are remembered one by one;
-when such a file has been left alone for a while, its open spans are sent as they are.
+A span is sent once, when it is final. Files before the cursor that have open spans are remembered individually; when
+such a file has not changed for a while, its open spans are sent as they are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import apsw
 import msgspec
 
 from clew.collect.masking import Policy
-from clew.collect.sinks.otlp.spans import Span, SpanSource, spans
+from clew.collect.sinks.otlp.spans import Span, SpanSource, build_spans
 from clew.collect.sinks.outbox import BATCH_ROWS, DELIVERABLE, SequenceCursor
 from clew.collect.sinks.record import COLUMNS, read_records
 from clew.conversation.session import Session
@@ -25,14 +25,14 @@ from clew.wire.bulk_scan import scan
 from clew.wire.side_files import AgentMeta
 from clew.wire.usage_fields import USAGE_KEY, Billed
 
-QUIET = 900 * 10**9  # nanoseconds that a file is left alone before its open spans are sent
-_REST = 20  # times as long as it took to look at a file
+QUIET_NS = 900 * 10**9  # nanoseconds without a change before open spans are sent
+_REST_FACTOR = 20  # pause, as a multiple of the time it took to process a file
 _TABLE = """
 CREATE TABLE IF NOT EXISTS told(
   sink TEXT NOT NULL, file INTEGER NOT NULL, seq INTEGER NOT NULL, is_open INTEGER NOT NULL, PRIMARY KEY(sink, file)
 ) STRICT, WITHOUT ROWID
 """
-_FILES = f"""
+_CHANGED_FILES = f"""
 SELECT f.id, g.id, f.project, f.session, f.agent, f.mtime, max(o.seq) AS last
 FROM occurrence o JOIN generation g ON g.id = o.generation JOIN file f ON f.generation = g.id
 WHERE {{}} AND f.kind IN ('session', 'agent') AND {DELIVERABLE} GROUP BY g.id ORDER BY last
@@ -41,7 +41,7 @@ _OF_SESSION = f"SELECT {COLUMNS} WHERE f.generation = g.id AND f.session = ? AND
 
 
 class SentSpan(NamedTuple):
-    """A span for a receiver, with the file that it is of. `is_last` marks the last one of its file for now."""
+    """A span to send, with its file. `is_last` marks the last waiting span of the file."""
 
     seq: int
     file: int
@@ -63,7 +63,7 @@ class _SpanFile(NamedTuple):
 
 
 class SpanCursor:
-    """Each span that has become final since a receiver was last told of its file."""
+    """Yields each span that became final since the last delivery of its file."""
 
     def __init__(
         self,
@@ -85,14 +85,14 @@ class SpanCursor:
     def batches(self, policy: Policy) -> Iterator[list[SentSpan]]:
         last = int(self.connection.execute("SELECT max(seq) FROM occurrence").get or 0)
         is_complete = True
-        for file, since in self._waiting():
+        for file, since in self._files_to_check():
             began = self.clock()
             if began < self._rests_until.get(file.file, began):
                 is_complete = False
                 continue
-            found = self._spans(file, since, policy)
-            self._rests_until[file.file] = began + _REST * (self.clock() - began)
-            yield from (found[start : start + BATCH_ROWS] for start in range(0, len(found), BATCH_ROWS))
+            waiting = self._due_spans(file, since, policy)
+            self._rests_until[file.file] = began + _REST_FACTOR * (self.clock() - began)
+            yield from (waiting[start : start + BATCH_ROWS] for start in range(0, len(waiting), BATCH_ROWS))
         if is_complete and last > self.place.position:
             with WriteTransaction(self.connection):
                 self.place.move(last)
@@ -105,32 +105,36 @@ class SpanCursor:
     def _note(self, file: int, seq: int, is_open: bool) -> None:
         self.connection.execute("INSERT OR REPLACE INTO told VALUES(?, ?, ?, ?)", (self.sink, file, seq, is_open))
 
-    def _waiting(self) -> Iterator[tuple[_SpanFile, int]]:
-        """The files to look at, each with the last line that the receiver has been told of."""
-        told = {
+    def _files_to_check(self) -> Iterator[tuple[_SpanFile, int]]:
+        """Yield the files to process, each with the last line whose spans were sent."""
+        progress = {
             int(file): (int(seq), bool(is_open))
             for file, seq, is_open in self.connection.execute(
                 "SELECT file, seq, is_open FROM told WHERE sink = ?", (self.sink,)
             )
         }
-        place = self.place.position
-        new = {row[0]: _SpanFile(*row) for row in self.connection.execute(_FILES.format("o.seq > ?"), (place,))}
-        for known in told.keys() - new.keys():
-            new |= {row[0]: _SpanFile(*row) for row in self.connection.execute(_FILES.format("f.id = ?"), (known,))}
+        position = self.place.position
+        new = {
+            row[0]: _SpanFile(*row) for row in self.connection.execute(_CHANGED_FILES.format("o.seq > ?"), (position,))
+        }
+        for known in progress.keys() - new.keys():
+            new |= {
+                row[0]: _SpanFile(*row) for row in self.connection.execute(_CHANGED_FILES.format("f.id = ?"), (known,))
+            }
         for file in sorted(new.values(), key=lambda each: each.seq):
-            since, is_open = told.get(file.file, (place, False))
+            since, is_open = progress.get(file.file, (position, False))
             if file.seq > since or (is_open and self._is_quiet(file)):
                 yield file, since
 
     def _is_quiet(self, file: _SpanFile) -> bool:
-        return self.clock() - file.mtime > QUIET
+        return self.clock() - file.mtime > QUIET_NS
 
-    def _spans(self, file: _SpanFile, since: int, policy: Policy) -> list[SentSpan]:
+    def _due_spans(self, file: _SpanFile, since: int, policy: Policy) -> list[SentSpan]:
         host = str(self.connection.execute("SELECT value FROM about WHERE name = 'host'").get)
-        made = spans(self._source(host, file, policy), self.prices, self.content)
+        all_spans = build_spans(self._build_source(host, file, policy), self.prices, self.content)
         is_quiet = self._is_quiet(file)
-        is_open = not is_quiet and any(span.final is None for span in made)
-        due = [span for span in made if (is_quiet if span.final is None else span.final > since)]
+        is_open = not is_quiet and any(span.final is None for span in all_spans)
+        due = [span for span in all_spans if (is_quiet if span.final is None else span.final > since)]
         if not due:
             self._note(file.file, file.seq, is_open)
         return [
@@ -138,14 +142,16 @@ class SpanCursor:
             for number, span in enumerate(due, 1)
         ]
 
-    def _source(self, host: str, file: _SpanFile, policy: Policy) -> SpanSource:
+    def _build_source(self, host: str, file: _SpanFile, policy: Policy) -> SpanSource:
         query = f"SELECT {COLUMNS} WHERE o.generation = ? ORDER BY o.offset"
         lines = list(read_records(host, self.connection.execute(query, (file.generation,)), policy))
         data = b"".join((line.raw or b"") + b"\n" for line in lines)
         conversation = Session(data)
         named = file.session or conversation.id
-        meta = self._meta(host, file.session, file.agent, policy) if file.agent else AgentMeta()
-        caller = meta.tool_use_id or (self._caller(host, named, file.agent, policy) if file.agent else "")
+        meta = self._read_agent_meta(host, file.session, file.agent, policy) if file.agent else AgentMeta()
+        caller = meta.tool_use_id or (
+            self._find_calling_tool_use(host, named, file.agent, policy) if file.agent else ""
+        )
         billed = (entry for piece in scan(data, shape=Billed, holding=USAGE_KEY) for entry in piece.spoken)
         return SpanSource(
             named,
@@ -157,17 +163,17 @@ class SpanCursor:
             dict(usage(billed).own),
         )
 
-    def _meta(self, host: str, session: str, agent: str, policy: Policy) -> AgentMeta:
+    def _read_agent_meta(self, host: str, session: str, agent: str, policy: Policy) -> AgentMeta:
         query = f"{_OF_SESSION} = 'meta' AND f.agent = ?"
         for line in read_records(host, self.connection.execute(query, (session, agent)), policy):
             try:
                 return msgspec.json.decode(line.raw or b"", type=AgentMeta)
-            except msgspec.DecodeError:  # it is being written
+            except msgspec.DecodeError:  # it is incomplete: Claude Code is writing it
                 continue
         return AgentMeta()
 
-    def _caller(self, host: str, session: str, agent: str, policy: Policy) -> str:
-        """The call whose result names the agent; older versions tell it nowhere else."""
+    def _find_calling_tool_use(self, host: str, session: str, agent: str, policy: Policy) -> str:
+        """Return the id of the call whose result names the agent; older versions record it nowhere else."""
         lines: dict[int, list[bytes]] = {}
         query = f"{_OF_SESSION} IN ('session', 'agent') ORDER BY o.offset"
         for line in read_records(host, self.connection.execute(query, (session,)), policy):

@@ -1,8 +1,8 @@
-"""Spans: a conversation as OpenTelemetry sees it, by its conventions for generative AI.
+"""Convert a conversation to OpenTelemetry spans by the conventions for generative AI.
 
-A session is a trace, a turn or an agent's run an `invoke_agent`, a reply a `chat`, a call an `execute_tool`; an agent lies
-below the call that began it. Ids are hashes of the ids in the file, so that whoever sends a span again sends the same one. A
-span is final from the line on that ends it, and is sent then; what comes behind that line changes nothing in it.
+A session is a trace, a turn or an agent's run an `invoke_agent`, a reply a `chat`, a call an `execute_tool`; an
+agent is a child of the call that started it. Ids are hashes of the ids in the file, so that a span sent again has
+the same id. A span is final from the line on that ends it, and is sent then; later lines do not change it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from clew.collect.sinks.otlp.attribute_names import (
     TOOL_NAME,
     TOOL_TYPE,
     TURN_STATE,
-    said,
+    encode_message,
 )
 from clew.conversation.replies import Call, Reply
 from clew.conversation.reply_ids import reply_key
@@ -55,12 +55,12 @@ from clew.wire.entry import Entry
 from clew.wire.json_codec import encode
 
 Value = str | int | float | bool | tuple[str, ...]
-_ENDS = ("turn_duration", "stop_hook_summary")  # what the program notes behind a turn
-_EPOCH = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)  # a span without any time in its file
+_TURN_END_SUBTYPES = ("turn_duration", "stop_hook_summary")  # system entries that Claude Code writes after a turn
+_EPOCH = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)  # for files without any timestamp
 
 
 class SpanEvent(NamedTuple):
-    """Something that happened while a span lasted."""
+    """An event during a span."""
 
     name: str
     time: datetime
@@ -68,7 +68,7 @@ class SpanEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """`final` is the line that ended it, by its turn in the archive; None while it may still change."""
+    """A span. `final` is the sequence number of the line that ended it; None while it may still change."""
 
     trace: bytes
     id: bytes
@@ -85,33 +85,33 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class SpanSource:
-    """The conversation of one file: whose it is, and the turn in the archive of each of its lines, by number."""
+    """The conversation of one file: its owner, and the sequence number of each of its lines."""
 
     session: str
     agent: str
     agent_type: str
     caller: str
-    """The call that began the agent; empty if it is not known."""
+    """The call that started the agent; empty if unknown."""
     conversation: Session
     turns: Mapping[int, int]
     spent: Mapping[str, Spend]
 
 
 def trace_id(session: str) -> bytes:
-    """The bytes of the session's id, which is a UUID; of another name a hash."""
+    """Return the bytes of the session id if it is a UUID, else a hash of it."""
     try:
-        found = UUID(session).bytes
+        id_bytes = UUID(session).bytes
     except ValueError:
-        found = b""
-    return found if any(found) else sha256(session.encode()).digest()[:16]
+        id_bytes = b""
+    return id_bytes if any(id_bytes) else sha256(session.encode()).digest()[:16]
 
 
 def span_id(*names: str) -> bytes:
     return sha256("\0".join(names).encode("utf-8", "surrogatepass")).digest()[:8]
 
 
-def spans(source: SpanSource, prices: Prices, content: bool = False) -> list[Span]:
-    """Every span of a file; `content` says that what was said is told too, not only how much and how long."""
+def build_spans(source: SpanSource, prices: Prices, content: bool = False) -> list[Span]:
+    """Build every span of a file; `content` includes prompts, replies, arguments and results."""
     return list(_SpanBuilder(source, prices, content).spans())
 
 
@@ -124,71 +124,75 @@ class _SpanBuilder:
         self.trace = trace_id(source.session)
 
     def spans(self) -> Iterator[Span]:
-        prompts = [entry for entry in self.session.entries if self._owner.get(entry.uuid) == entry.uuid]
-        for number, entries in enumerate(self._groups.values()):
+        prompts = [entry for entry in self.session.entries if self._prompt_of.get(entry.uuid) == entry.uuid]
+        for number, entries in enumerate(self._entries_by_prompt.values()):
             turn = Turn(0, tuple(entries))
             follower = next((p for p in prompts if p.offset > entries[-1].offset), None)
-            yield from self._turn(turn, self._line(follower) if follower else None, number == 0)
+            yield from self._turn_spans(turn, self._sequence_number(follower) if follower else None, number == 0)
         for agent in self.session.agents if not self.source.agent else ():
-            yield from self._inline(agent.id, agent.kind, agent.call.id if agent.call else "", agent.session)
+            yield from self._inline_agent_spans(
+                agent.id, agent.kind, agent.call.id if agent.call else "", agent.session
+            )
 
-    def _inline(self, id: str, kind: str, caller: str, session: Session) -> Iterator[Span]:
-        """An agent of the oldest versions, inside the session's own file: final when the next prompt of that is there."""
-        lines = {e.uuid: self._line(e) for e in self.session.entries}
+    def _inline_agent_spans(self, id: str, kind: str, caller: str, session: Session) -> Iterator[Span]:
+        """Yield the spans of an agent inside the session's own file (oldest versions)."""
+        lines = {e.uuid: self._sequence_number(e) for e in self.session.entries}
         turns = {e.line.number: lines.get(e.uuid, 0) for e in session.entries}
-        yield from spans(replace(self.source, agent=id, agent_type=kind, caller=caller, conversation=session, turns=turns),
-                         self.prices, self.content)  # fmt: skip
+        source = replace(self.source, agent=id, agent_type=kind, caller=caller, conversation=session, turns=turns)
+        yield from build_spans(source, self.prices, self.content)
 
     @cached_property
-    def _owner(self) -> dict[str | None, str | None]:
-        """The prompt that each entry came of, on whichever branch."""
-        found: dict[str | None, str | None] = {}
+    def _prompt_of(self) -> dict[str | None, str | None]:
+        """The uuid of the prompt that each entry belongs to, on any branch."""
+        owners: dict[str | None, str | None] = {}
         starts = {entry.uuid for entry in self.session.prompts}
         for entry in self.session.entries:
-            above = entry
+            ancestor = entry
             path: list[str | None] = []
-            while above.uuid not in found and above.uuid not in starts and len(path) <= len(self.session.entries):
-                path.append(above.uuid)
-                up = self.session.links.parent(above, history=True)
-                if up is None:
+            while (
+                ancestor.uuid not in owners and ancestor.uuid not in starts and len(path) <= len(self.session.entries)
+            ):
+                path.append(ancestor.uuid)
+                parent = self.session.links.parent(ancestor, history=True)
+                if parent is None:
                     break
-                above = up
-            owner = above.uuid if above.uuid in starts else found.get(above.uuid)
-            found.update(dict.fromkeys((*path, above.uuid), owner))
-        return found
+                ancestor = parent
+            owner = ancestor.uuid if ancestor.uuid in starts else owners.get(ancestor.uuid)
+            owners.update(dict.fromkeys((*path, ancestor.uuid), owner))
+        return owners
 
     @cached_property
-    def _groups(self) -> dict[str | None, list[Entry]]:
-        found: dict[str | None, list[Entry]] = {}
+    def _entries_by_prompt(self) -> dict[str | None, list[Entry]]:
+        groups: dict[str | None, list[Entry]] = {}
         for entry in self.session.entries:
-            owner = self._owner.get(entry.uuid) if entry.uuid else None
+            owner = self._prompt_of.get(entry.uuid) if entry.uuid else None
             if owner:
-                found.setdefault(owner, []).append(entry)
-        return found
+                groups.setdefault(owner, []).append(entry)
+        return groups
 
-    def _line(self, entry: Entry) -> int:
+    def _sequence_number(self, entry: Entry) -> int:
         return self.source.turns.get(entry.line.number, 0)
 
-    def _last(self, entries: Iterable[Entry]) -> int:
-        return max(map(self._line, entries))
+    def _last_sequence_number(self, entries: Iterable[Entry]) -> int:
+        return max(map(self._sequence_number, entries))
 
-    def _turn(self, turn: Turn, next_prompt: int | None, is_first: bool) -> Iterator[Span]:
+    def _turn_spans(self, turn: Turn, next_prompt: int | None, is_first: bool) -> Iterator[Span]:
         replies = [reply for reply in turn.replies if not reply.is_synthetic]
         spoken = [e for e in turn.entries if e.type in ("user", "assistant")]
         state, closed = turn.state, next_prompt
-        noted = [e for e in turn.entries if e.subtype in _ENDS and e.offset > spoken[-1].offset]
-        if noted or state == "interrupted":
-            closed = self._line(noted[0] if noted else spoken[-1])
-        me = span_id(self.source.session, self.source.agent, turn.prompt.uuid or "")
-        yield self._invocation(turn, me, spoken, state, closed, is_first)
+        end_notes = [e for e in turn.entries if e.subtype in _TURN_END_SUBTYPES and e.offset > spoken[-1].offset]
+        if end_notes or state == "interrupted":
+            closed = self._sequence_number(end_notes[0] if end_notes else spoken[-1])
+        turn_id = span_id(self.source.session, self.source.agent, turn.prompt.uuid or "")
+        yield self._invocation_span(turn, turn_id, spoken, state, closed, is_first)
         for reply, follower in zip(replies, (*replies[1:], None), strict=False):
-            after = self._line(follower.entries[0]) if follower else closed
-            yield self._chat(reply, me, turn, after)
+            after = self._sequence_number(follower.entries[0]) if follower else closed
+            yield self._chat_span(reply, turn_id, turn, after)
         for call in turn.calls:
-            yield self._tool(call, me, closed)
+            yield self._tool_span(call, turn_id, closed)
 
-    def _invocation(
-        self, turn: Turn, me: bytes, spoken: list[Entry], state: str, closed: int | None, is_first: bool
+    def _invocation_span(
+        self, turn: Turn, turn_id: bytes, spoken: list[Entry], state: str, closed: int | None, is_first: bool
     ) -> Span:
         agent = self.source.agent
         name = (self.source.agent_type or "agent") if agent else "claude-code"
@@ -202,7 +206,10 @@ class _SpanBuilder:
             **({AGENT_ID: agent} if agent else {}),
         }
         if self.content:
-            attributes |= {INPUT_MESSAGES: said("user", turn.text), OUTPUT_MESSAGES: said("assistant", turn.answer)}
+            attributes |= {
+                INPUT_MESSAGES: encode_message("user", turn.text),
+                OUTPUT_MESSAGES: encode_message("assistant", turn.answer),
+            }
         events = tuple(
             SpanEvent(e.subtype or HOOK, self._time(e))
             for e in turn.entries
@@ -210,13 +217,13 @@ class _SpanBuilder:
         )
         parent = span_id(self.source.session, self.source.caller) if self.source.caller else b""
         return Span(
-            self.trace, me, parent, f"invoke_agent {name}", INTERNAL, self._time(turn.prompt), end, _told(attributes),
-            None if is_orphan and is_first else closed, "", events,
+            self.trace, turn_id, parent, f"invoke_agent {name}", INTERNAL, self._time(turn.prompt), end,
+            _drop_empty(attributes), None if is_orphan and is_first else closed, "", events,
         )  # fmt: skip
 
-    def _chat(self, reply: Reply, parent: bytes, turn: Turn, after: int | None) -> Span:
+    def _chat_span(self, reply: Reply, parent: bytes, turn: Turn, after: int | None) -> Span:
         model, stop = reply.model or "", reply.stop_reason
-        own = self._last(reply.entries)
+        last_line = self._last_sequence_number(reply.entries)
         spend = self.source.spent.get(reply.id)
         attributes: dict[str, Value] = {
             **self._common("chat"),
@@ -236,16 +243,16 @@ class _SpanBuilder:
                 **({COST: micros / 1e6} if micros is not None else {}),
             }
         if self.content:
-            attributes[OUTPUT_MESSAGES] = said("assistant", reply.text, reply.uses, stop)
+            attributes[OUTPUT_MESSAGES] = encode_message("assistant", reply.text, reply.uses, stop)
         end = max(map(self._time, reply.entries))
-        above = self.session.links.parent(reply.entries[0], history=True)
-        start = min(end, self._time(above)) if above else self._time(reply.entries[0])
-        final = None if after is None else max(own, after)
+        previous = self.session.links.parent(reply.entries[0], history=True)
+        start = min(end, self._time(previous)) if previous else self._time(reply.entries[0])
+        final = None if after is None else max(last_line, after)
         error = "api_error" if reply.is_error else ""
         id = span_id(self.source.session, self.source.agent, reply.id)
-        return Span(self.trace, id, parent, f"chat {model}", CLIENT, start, end, _told(attributes), final, error)
+        return Span(self.trace, id, parent, f"chat {model}", CLIENT, start, end, _drop_empty(attributes), final, error)
 
-    def _tool(self, call: Call, turn: bytes, closed: int | None) -> Span:
+    def _tool_span(self, call: Call, turn: bytes, closed: int | None) -> Span:
         result = call.result_entry
         key = reply_key(call.entry)
         parent = span_id(self.source.session, self.source.agent, key) if key else turn
@@ -261,9 +268,18 @@ class _SpanBuilder:
         start = self._time(call.entry)
         end = max(start, self._time(result)) if result else start
         id = span_id(self.source.session, call.id)
-        final = self._line(result) if result else closed
+        final = self._sequence_number(result) if result else closed
         return Span(
-            self.trace, id, parent, f"execute_tool {call.name}", INTERNAL, start, end, _told(attributes), final, error
+            self.trace,
+            id,
+            parent,
+            f"execute_tool {call.name}",
+            INTERNAL,
+            start,
+            end,
+            _drop_empty(attributes),
+            final,
+            error,
         )
 
     def _common(self, operation: str) -> dict[str, Value]:
@@ -271,21 +287,21 @@ class _SpanBuilder:
 
     @cached_property
     def _times(self) -> dict[int, datetime]:
-        """Each entry has its own time, or that of the one before."""
+        """The time of each entry by offset: its own, or that of the entry before."""
         known = next((t for e in self.session.entries if (t := e.time)), _EPOCH)
-        found: dict[int, datetime] = {}
+        times: dict[int, datetime] = {}
         for entry in self.session.entries:
             known = max(entry.time or known, _EPOCH)
-            found[entry.offset] = known
-        return found
+            times[entry.offset] = known
+        return times
 
     def _time(self, entry: Entry) -> datetime:
         return self._times[entry.offset]
 
 
-def _told(attributes: Mapping[str, Value]) -> dict[str, Value]:
+def _drop_empty(attributes: Mapping[str, Value]) -> dict[str, Value]:
     return {name: value for name, value in attributes.items() if value != "" and value != ()}
 
 
-def failed(span: Span) -> dict[str, Value]:
+def error_attributes(span: Span) -> dict[str, Value]:
     return {ERROR_TYPE: span.error} if span.error else {}

@@ -1,7 +1,7 @@
-"""A link to a PostgreSQL server: opened when it is first needed, watched while it is used, opened anew after it was lost.
+"""A PostgreSQL connection that opens on demand, times out, and reopens after a loss.
 
-What leaves the machine goes through TLS with a certificate that is checked, unless the address says otherwise
-(`?sslmode=…`, `?sslrootcert=FILE`). Everything that libpq reads works too: several hosts, service files, `~/.pgpass`.
+Remote connections use TLS with a verified certificate unless the address says otherwise (`?sslmode=…`,
+`?sslrootcert=FILE`). Everything that libpq reads works too: several hosts, service files, `~/.pgpass`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from clew.collect.sinks.postgres.postgres_errors import explained, missing_extra
+from clew.collect.sinks.postgres.postgres_errors import missing_extra, translate_errors
 from clew.errors import StoreError
 from clew.system.environment import postgres_host
 
@@ -24,9 +24,9 @@ except ImportError:
     raise missing_extra() from None
 
 SCHEMA_VERSION = 2
-DEADLINE = 120.0  # seconds for a batch; the server commits one in less than a second
-_LOCAL = ("", "localhost", "127.0.0.1", "::1")
-_PATIENCE = {
+BATCH_DEADLINE = 120.0  # seconds for a batch; a server commits one in less than a second (measured)
+_LOCAL_HOSTS = ("", "localhost", "127.0.0.1", "::1")
+_TIMEOUTS = {
     "connect_timeout": 10,
     "keepalives_idle": 20,
     "keepalives_interval": 5,
@@ -34,35 +34,35 @@ _PATIENCE = {
     "tcp_user_timeout": 30_000,
     "application_name": "clew",
 }
-_SYSTEM_ROOTS = 160_000  # the first libpq that takes the roots of the system
+_SYSTEM_ROOTS_VERSION = 160_000  # the first libpq that supports `sslrootcert=system`
 
 Connection = psycopg.Connection[Any]
 
 
 class PostgresConnection:
-    """One connection at a time. `name` tells the database without telling who comes, or with which password."""
+    """One connection at a time. `name` identifies the database without user or password."""
 
-    def __init__(self, address: str, password: str = "", deadline: float = DEADLINE) -> None:
-        self.options = _options(address, password)
-        self.name = _name(self.options)
+    def __init__(self, address: str, password: str = "", deadline: float = BATCH_DEADLINE) -> None:
+        self.options = _connection_options(address, password)
+        self.name = _public_name(self.options)
         self.deadline = deadline
         self._connection: Connection | None = None
 
     @contextmanager
     def use(self) -> Iterator[Connection]:
-        """The connection, outside of a transaction. Raises StoreError; a connection that failed is given up."""
-        with explained(self.name):
-            connection = self._opened()
-            watch = _Watch(connection, self.deadline)
+        """Yield the connection, outside of a transaction. Raises StoreError; a broken connection is closed."""
+        with translate_errors(self.name):
+            connection = self._open()
+            watch = _DeadlineWatch(connection, self.deadline)
             try:
                 with watch:
                     yield connection
             except psycopg.Error:
-                if connection.broken or watch.has_struck:
+                if connection.broken or watch.has_expired:
                     self.close()
                 raise
 
-    def _opened(self) -> Connection:
+    def _open(self) -> Connection:
         if self._connection is None or self._connection.closed:
             self._connection = psycopg.connect(**self.options, autocommit=True)
         return self._connection
@@ -73,20 +73,20 @@ class PostgresConnection:
             self._connection = None
 
 
-class _Watch:
-    """Cuts a connection that does not answer in time: behind some networks a dead one looks alive for hours."""
+class _DeadlineWatch:
+    """Shuts down a connection that does not answer in time: on some networks a dead one looks alive for hours."""
 
     def __init__(self, connection: Connection, seconds: float) -> None:
-        self.has_struck = False
+        self.has_expired = False
         self._socket = socket.socket(fileno=os.dup(connection.fileno()))
-        self._timer = threading.Timer(seconds, self._strike)
+        self._timer = threading.Timer(seconds, self._shut_down)
         self._timer.daemon = True
 
-    def _strike(self) -> None:
-        self.has_struck = True
+    def _shut_down(self) -> None:
+        self.has_expired = True
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
-        except OSError:  # it is gone already
+        except OSError:  # already closed
             pass
 
     def __enter__(self) -> None:
@@ -98,32 +98,29 @@ class _Watch:
         self._socket.close()
 
 
-def _options(address: str, password: str) -> dict[str, Any]:
+def _connection_options(address: str, password: str) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = dict(conninfo_to_dict(address))
-    except psycopg.Error:  # its words would repeat the address, and the password in it
-        raise StoreError(
-            "The address of the PostgreSQL server cannot be read.",
-            "unknown",
-            False,
-            hint="Write it as postgresql://user@host:5432/database; signs such as @ in it as %40.",
-        ) from None
+        options: dict[str, Any] = dict(conninfo_to_dict(address))
+    except psycopg.Error:  # the message of psycopg would repeat the password
+        unknown = StoreError("The address of the PostgreSQL server cannot be read.", "unknown", False)
+        unknown.hint = "Write it as postgresql://user@host:5432/database; signs such as @ in it as %40."
+        raise unknown from None
     if password:
-        found["password"] = password
-    if "sslmode" not in found and not _is_local(found):
-        found["sslmode"] = "verify-full"
-        if psycopg.pq.version() >= _SYSTEM_ROOTS:
-            found.setdefault("sslrootcert", "system")
-    return {**_PATIENCE, **found}
+        options["password"] = password
+    if "sslmode" not in options and not _is_local(options):
+        options["sslmode"] = "verify-full"
+        if psycopg.pq.version() >= _SYSTEM_ROOTS_VERSION:
+            options.setdefault("sslrootcert", "system")
+    return {**_TIMEOUTS, **options}
 
 
 def _is_local(options: dict[str, Any]) -> bool:
-    """Whether nothing leaves the machine; a service file says for itself what it wants."""
-    named = str(options.get("hostaddr") or options.get("host") or ("" if "service" in options else postgres_host()))
-    return all(host in _LOCAL or host.startswith(("/", "@")) for host in named.split(","))
+    """Return whether the connection stays on this machine; a service file decides for itself."""
+    hosts = str(options.get("hostaddr") or options.get("host") or ("" if "service" in options else postgres_host()))
+    return all(host in _LOCAL_HOSTS or host.startswith(("/", "@")) for host in hosts.split(","))
 
 
-def _name(options: dict[str, Any]) -> str:
-    where = options.get("host") or options.get("hostaddr") or options.get("service") or ""
+def _public_name(options: dict[str, Any]) -> str:
+    server = options.get("host") or options.get("hostaddr") or options.get("service") or ""
     port = f":{options['port']}" if "port" in options else ""
-    return f"postgresql://{where}{port}/{options.get('dbname', '')}"
+    return f"postgresql://{server}{port}/{options.get('dbname', '')}"

@@ -1,4 +1,4 @@
-"""What PostgreSQL says when it fails, as errors of ours: one sentence, whether trying again may help, and the next step."""
+"""Translate PostgreSQL errors into one sentence, whether a retry may help, and a next step."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from clew.errors import StoreError
 if TYPE_CHECKING:
     import psycopg
 
-_KINDS: tuple[tuple[str, str, str, bool], ...] = (
-    ("28", "password", "does not let this user in", False),
+_BY_SQLSTATE: tuple[tuple[str, str, str, bool], ...] = (
+    ("28", "password", "rejected this user", False),
     ("3D000", "missing", "has no such database", False),
     ("3F000", "missing", "has no tables of clew", False),
     ("42P01", "missing", "has no tables of clew", False),
@@ -26,55 +26,61 @@ _KINDS: tuple[tuple[str, str, str, bool], ...] = (
     ("23", POISON, "cannot take a record", False),
     ("54", POISON, "cannot take a record", False),
     ("53100", "full", "has no room left", True),
-    ("25006", "read-only", "is only to be read, as a standby is", True),
+    ("25006", "read-only", "is read-only, like a standby", True),
     ("57014", "slow", "took too long", True),
     ("40", "busy", "is busy", True),
     ("53", "busy", "is busy", True),
 )
-_WORDS: tuple[tuple[tuple[str, ...], str, str, bool], ...] = (
+_BY_MESSAGE: tuple[tuple[tuple[str, ...], str, str, bool], ...] = (
     (
         ("password authentication failed", "no password supplied", "pg_hba.conf", "authentication failed"),
         "password",
-        "does not let this user in",
+        "rejected this user",
         False,
     ),
     (("certificate", "SSL", "root.crt", "tls"), "tls", "cannot be reached through TLS that proves who it is", False),
     (("does not exist",), "missing", "has no such database", False),
-    (("connection option",), "unknown", "is no address", False),
+    (("connection option",), "unknown", "is not a valid address", False),
 )
-_AWAY = ("08", "57", "58", "XX")
-_LEAD = re.compile(r"^connection (?:failed|is bad): (?:connection to server (?:at|on) .*? failed: )?(?:FATAL: +)?")
+_UNAVAILABLE = ("08", "57", "58", "XX")
+_MESSAGE_PREFIX = re.compile(
+    r"^connection (?:failed|is bad): (?:connection to server (?:at|on) .*? failed: )?(?:FATAL: +)?"
+)
 _HINTS = {
-    "password": "Look at the user in the address; the password goes in ~/.pgpass or in a file named with --token-file.",
-    "missing": "Who owns the database can make the tables: clew collect setup --to postgresql://…",
-    "version": "Bring the tables up to date: clew collect setup --to postgresql://…",
-    "denied": "The user needs the role clew_writer to send and clew_reader to ask. An archive has one writer.",
-    "tls": "Name the authority with ?sslrootcert=FILE in the address, or ask for less with ?sslmode=require.",
-    "full": "Nothing is lost; it goes on when there is room.",
+    "password": "Check the user in the address; put the password in ~/.pgpass or in a file given with --token-file.",
+    "missing": "The owner of the database can create the tables: clew collect setup --to postgresql://…",
+    "version": "Update the tables: clew collect setup --to postgresql://…",
+    "denied": "The user needs the role clew_writer to send and clew_reader to query. An archive has one writer.",
+    "tls": "Set the certificate authority with ?sslrootcert=FILE in the address, or verify less with ?sslmode=require.",
+    "full": "Nothing is lost; delivery continues when there is space.",
 }
 
 
 @contextmanager
-def explained(name: str) -> Iterator[None]:
-    """The errors of psycopg as ours."""
+def translate_errors(name: str) -> Iterator[None]:
+    """Raise errors of psycopg as StoreError."""
     import psycopg
 
     try:
         yield
     except psycopg.Error as error:
-        raise failure(name, error) from None
+        raise translate(name, error) from None
 
 
-def failure(name: str, error: psycopg.Error) -> StoreError:
-    code, said = error.sqlstate or "", _first_line(error)
-    row: tuple[str, str, bool] | None = next((k[1:] for k in _KINDS if code.startswith(k[0])), None) if code else None
+def translate(name: str, error: psycopg.Error) -> StoreError:
+    code, message = error.sqlstate or "", _first_line(error)
+    row: tuple[str, str, bool] | None = (
+        next((k[1:] for k in _BY_SQLSTATE if code.startswith(k[0])), None) if code else None
+    )
     if row is None and not code:
-        row = next((w[1:] for w in _WORDS if any(word in str(error) for word in w[0])), None)
+        row = next((w[1:] for w in _BY_MESSAGE if any(phrase in str(error) for phrase in w[0])), None)
     if row is None:
-        is_away = not code or code.startswith(_AWAY)
+        is_away = not code or code.startswith(_UNAVAILABLE)
         row = ("unavailable", "does not answer", True) if is_away else ("other", "failed", False)
-    kind, what, retryable = row
-    return StoreError(f"{name} {what}: {said}.", kind, retryable, hint=_HINTS.get(kind, ""))
+    kind, problem, retryable = row
+    translated = StoreError(f"{name} {problem}: {message}.", kind, retryable)
+    translated.hint = _HINTS.get(kind, "")
+    return translated
 
 
 def missing_extra() -> StoreError:
@@ -87,7 +93,7 @@ def missing_extra() -> StoreError:
 
 
 def _first_line(error: psycopg.Error) -> str:
-    """What the server said, without what it says to those who know the statement: that may repeat the data."""
+    """Return the first line of the server's message, without details, which may repeat the data."""
     primary = error.diag.message_primary or str(error)
     lines = [line.strip() for line in primary.splitlines() if line.strip()]
-    return _LEAD.sub("", lines[0] if lines else type(error).__name__).rstrip(".")[:300]
+    return _MESSAGE_PREFIX.sub("", lines[0] if lines else type(error).__name__).rstrip(".")[:300]

@@ -1,4 +1,4 @@
-"""Asking a PostgreSQL store: one query in a transaction that the server keeps from writing, its rows as they come."""
+"""Query a PostgreSQL store in a read-only transaction, with streamed rows."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 import psycopg
 
 from clew.collect.sinks.postgres.connection import Connection, PostgresConnection
-from clew.collect.sql.query_result import QueryResult, bad_query, result, too_slow
+from clew.collect.sql.query_result import QueryResult, build_result, query_error, timeout_error
 
-_STEP = 1000  # rows that are fetched at a time
-_MISTAKES = ("42", "22", "25", "0A", "34")  # of whoever wrote the query: its words, its values, or what it wants to do
-_STORE = ("42501", "42P17")  # but for what the server does not allow this user
+_FETCH_ROWS = 1000  # rows per fetch
+_QUERY_ERRORS = ("42", "22", "25", "0A", "34")  # SQLSTATE classes for mistakes in the query
+_STORE_ERRORS = ("42501", "42P17")  # exceptions: permissions of the user
 _SYNTAX = "42601"
 _CANCELLED = "57014"
-_READING = ("select", "with", "values", "table", "(", "-", "/")
+_QUERY_STARTS = ("select", "with", "values", "table", "(", "-", "/")
 
 
 class PostgresEngine:
-    """Asks the views of a store."""
+    """Queries the views of a store."""
 
     def __init__(self, link: PostgresConnection, timeout: float = inf) -> None:
         self.link = link
@@ -29,7 +29,7 @@ class PostgresEngine:
 
     @contextmanager
     def run(self, query: str) -> Iterator[QueryResult]:
-        """A cursor takes nothing but a query, a prepared statement no second one behind it, and nothing is committed."""
+        """Run one query. A cursor accepts only a query, a prepared statement only one, and nothing is committed."""
         opening = "DECLARE answer NO SCROLL CURSOR FOR "
         with self.link.use() as connection, connection.transaction(force_rollback=True):
             connection.execute("SET TRANSACTION READ ONLY")
@@ -39,21 +39,21 @@ class PostgresEngine:
                 connection.execute(f"SET LOCAL statement_timeout = {max(1, round(1000 * self.timeout))}")
             try:
                 connection.execute(f"{opening}{query.strip().rstrip(';')}".encode(), prepare=True)
-                cursor = connection.execute(f"FETCH {_STEP} FROM answer")
-                yield result([column.name for column in cursor.description or ()], _rows(connection, cursor))
+                cursor = connection.execute(f"FETCH {_FETCH_ROWS} FROM answer")
+                yield build_result([column.name for column in cursor.description or ()], _rows(connection, cursor))
             except psycopg.Error as error:
                 code = error.sqlstate or ""
                 if code == _CANCELLED and self.timeout < inf:
-                    raise too_slow(self.timeout) from None
-                if not code.startswith(_MISTAKES) or code in _STORE:
+                    raise timeout_error(self.timeout) from None
+                if not code.startswith(_QUERY_ERRORS) or code in _STORE_ERRORS:
                     raise
-                if code == _SYNTAX and not query.lstrip().lower().startswith(_READING):
-                    raise bad_query(query, 0, "Only reading is possible") from None
+                if code == _SYNTAX and not query.lstrip().lower().startswith(_QUERY_STARTS):
+                    raise query_error(query, 0, "Only read-only queries are allowed") from None
                 at = int(error.diag.statement_position or len(opening) + 1) - 1 - len(opening)
-                raise bad_query(query, at, error.diag.message_primary or "It cannot be asked") from None
+                raise query_error(query, at, error.diag.message_primary or "The query failed") from None
 
 
 def _rows(connection: Connection, cursor: psycopg.Cursor[Any]) -> Iterator[tuple[Any, ...]]:
     while rows := cursor.fetchall():
         yield from rows
-        cursor = connection.execute(f"FETCH {_STEP} FROM answer")
+        cursor = connection.execute(f"FETCH {_FETCH_ROWS} FROM answer")

@@ -1,8 +1,8 @@
-"""The tables of a PostgreSQL store, and who may do what with them.
+"""Create the tables and roles of a PostgreSQL store.
 
-A host writes as a user of its own in the role `clew_writer`: it adds lines, replaces its own facts, and sees no row of
-another user. A user in the role `clew_reader` reads everything and changes nothing. Lines lie in a partition for each day,
-so that old ones can be dropped at once; a line without a time lies in `line_undated`.
+Each host writes as its own user in the role `clew_writer`: it adds lines, replaces its own facts, and sees no rows
+of other users. A user in the role `clew_reader` reads everything and changes nothing. Lines lie in one partition per
+day, so that old ones can be dropped quickly; a line without a time is in `line_undated`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from clew.collect.sql.views import VIEWS
 from clew.errors import StoreError
 
 _TYPES = {"text": 'text COLLATE "C" NOT NULL', "number": "bigint NOT NULL", "number or nothing": "bigint"}
-_OLDEST = 15  # the first whose views ask with the rights of the one who asks
-_WRITER = "writer name NOT NULL DEFAULT session_user"
+_MIN_SERVER_VERSION = 15  # the first with `security_invoker` views
+_WRITER_COLUMN = "writer name NOT NULL DEFAULT session_user"
 
 _ROLE = """DO $$ BEGIN
   IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{0}') THEN CREATE ROLE {0} NOLOGIN; END IF;
@@ -43,17 +43,19 @@ BEGIN
 END $$"""
 
 
-def setup_text() -> str:
-    """All of it as SQL, for whoever owns the database. It can be run again and again."""
+def setup_sql() -> str:
+    """Return the whole setup as SQL, for the owner of the database. It can be run repeatedly."""
     return "".join(f"{statement};\n\n" for statement in ("BEGIN", *_statements(), "COMMIT"))
 
 
-def setup(link: PostgresConnection) -> None:
-    """Make what is not there. Raises StoreError, also for a server that is too old."""
+def set_up_store(link: PostgresConnection) -> None:
+    """Create what does not exist. Raises StoreError, also for a server that is too old."""
     with link.use() as connection, connection.transaction():
-        if connection.info.server_version < _OLDEST * 10_000:
+        if connection.info.server_version < _MIN_SERVER_VERSION * 10_000:
             version = connection.info.server_version // 10_000
-            raise StoreError(f"{link.name} is PostgreSQL {version}; {_OLDEST} or newer is needed.", "version", False)
+            raise StoreError(
+                f"{link.name} is PostgreSQL {version}; {_MIN_SERVER_VERSION} or newer is needed.", "version", False
+            )
         for statement in _statements():
             connection.execute(statement)
 
@@ -71,38 +73,39 @@ def _statements() -> Iterator[str]:
     )
     yield "GRANT SELECT ON clew.about TO clew_writer, clew_reader"
     yield f"""CREATE TABLE IF NOT EXISTS clew.host(
-  host text COLLATE "C" PRIMARY KEY, seq bigint NOT NULL, seen timestamptz NOT NULL DEFAULT now(), {_WRITER})"""
-    yield from _guarded("host", "SELECT, INSERT, UPDATE")
-    yield from _line()
+  host text COLLATE "C" PRIMARY KEY, seq bigint NOT NULL, seen timestamptz NOT NULL DEFAULT now(), {_WRITER_COLUMN})"""
+    yield from _row_security_statements("host", "SELECT, INSERT, UPDATE")
+    yield from _line_table_statements()
     for table in TABLES:
-        yield f"CREATE TABLE IF NOT EXISTS clew.{table.name}(\n  {_columns(table)},\n  {_WRITER},\n  {_key(table)})"
-        yield from _added(table)
+        columns = f"{_column_definitions(table)},\n  {_WRITER_COLUMN},\n  {_primary_key(table)}"
+        yield f"CREATE TABLE IF NOT EXISTS clew.{table.name}(\n  {columns})"
+        yield from _missing_column_statements(table)
         if "reply" in table.key or "call" in table.key:
             yield f"CREATE INDEX IF NOT EXISTS {table.name}_name ON clew.{table.name}({table.key[-1]})"
         yield f"CREATE INDEX IF NOT EXISTS {table.name}_day ON clew.{table.name}(day, project)"
-        yield from _guarded(table.name, "SELECT, INSERT, UPDATE, DELETE")
+        yield from _row_security_statements(table.name, "SELECT, INSERT, UPDATE, DELETE")
     yield "SET LOCAL search_path TO clew"
     for name, text in VIEWS.items():
         yield f"CREATE OR REPLACE VIEW clew.{name} WITH (security_invoker = true) AS\n{text}"
         yield f"GRANT SELECT ON clew.{name} TO clew_writer, clew_reader"
 
 
-def _line() -> Iterator[str]:
+def _line_table_statements() -> Iterator[str]:
     yield f"""CREATE TABLE IF NOT EXISTS clew.line(
-  {_columns(LINE)},
-  raw bytea, {_WRITER},
-  {_key(LINE)}) PARTITION BY LIST (day)"""
+  {_column_definitions(LINE)},
+  raw bytea, {_WRITER_COLUMN},
+  {_primary_key(LINE)}) PARTITION BY LIST (day)"""
     yield "CREATE TABLE IF NOT EXISTS clew.line_undated PARTITION OF clew.line FOR VALUES IN ('')"
     yield "CREATE INDEX IF NOT EXISTS line_session ON clew.line(session, time_ms)"
     yield "CREATE INDEX IF NOT EXISTS line_time ON clew.line USING brin(time_ms)"
-    yield from _guarded("line", "INSERT")
+    yield from _row_security_statements("line", "INSERT")
     yield _MAKE_DAYS
     yield "REVOKE ALL ON FUNCTION clew.make_days(text[]) FROM PUBLIC"
     yield "GRANT EXECUTE ON FUNCTION clew.make_days(text[]) TO clew_writer"
 
 
-def _guarded(table: str, rights: str) -> Iterator[str]:
-    """Each writer has its own rows, and a reader sees all."""
+def _row_security_statements(table: str, rights: str) -> Iterator[str]:
+    """Yield row-level security: each writer sees its own rows, and a reader sees all."""
     yield f"ALTER TABLE clew.{table} ENABLE ROW LEVEL SECURITY"
     yield f"DROP POLICY IF EXISTS own ON clew.{table}"
     yield (
@@ -115,16 +118,16 @@ def _guarded(table: str, rights: str) -> Iterator[str]:
     yield f"GRANT SELECT ON clew.{table} TO clew_reader"
 
 
-def _added(table: FactTable) -> Iterator[str]:
-    """Columns that tables of an earlier version lack; they are filled when the facts of a file are written again."""
+def _missing_column_statements(table: FactTable) -> Iterator[str]:
+    """Yield the columns that tables of an earlier version lack; they are filled when facts are written again."""
     for name, type in table.columns.items():
         default = "" if type == "number or nothing" else " DEFAULT ''" if type == "text" else " DEFAULT 0"
         yield f"ALTER TABLE clew.{table.name} ADD COLUMN IF NOT EXISTS {name} {_TYPES[type]}{default}"
 
 
-def _columns(table: FactTable) -> str:
+def _column_definitions(table: FactTable) -> str:
     return ",\n  ".join(f"{name} {_TYPES[type]}" for name, type in table.columns.items())
 
 
-def _key(table: FactTable) -> str:
+def _primary_key(table: FactTable) -> str:
     return f"PRIMARY KEY({', '.join(table.key)})"

@@ -1,7 +1,7 @@
-"""A sink that is a PostgreSQL database, for many hosts: every line once, and what the files amount to.
+"""Deliver lines and facts of many hosts to PostgreSQL.
 
-A batch and the place behind it are one transaction. The rows have names that last, so a batch whose outcome is unknown is
-sent again and changes nothing. The facts of a file replace those that it had, unless newer ones are there.
+A batch and the position after it are one transaction. Rows have stable keys, so a batch with an unknown outcome is
+sent again and changes nothing. The facts of a file replace its earlier ones, unless newer ones exist.
 """
 
 from __future__ import annotations
@@ -12,35 +12,35 @@ from typing import Any
 from clew.collect.sinks.postgres.connection import SCHEMA_VERSION, Connection, PostgresConnection
 from clew.collect.sinks.record import Record
 from clew.collect.sql.fact_tables import FILE, TABLES, FactTable, FileFacts
-from clew.collect.sql.line_rows import LINE, line_row
+from clew.collect.sql.line_rows import LINE, build_line_row
 from clew.errors import StoreError
 
-_ARRAYS = {"text": "text[]", "number": "bigint[]", "number or nothing": "bigint[]"}
-_HOST = """
+_ARRAY_TYPES = {"text": "text[]", "number": "bigint[]", "number or nothing": "bigint[]"}
+_UPSERT_HOST = """
 INSERT INTO clew.host AS h (host, seq) VALUES (%s, %s)
 ON CONFLICT (host) DO UPDATE SET seq = greatest(h.seq, excluded.seq), seen = now()
 """
 
 
-def _insert(table: FactTable, extra: str = "") -> str:
-    """An insertion of whole columns, each an array: one statement for any number of rows."""
+def _insert_sql(table: FactTable, extra: str = "") -> str:
+    """Return an insertion of whole columns, each an array: one statement for any number of rows."""
     more = ", %b::bytea[]" if extra else ""
-    arrays = ", ".join(f"%b::{_ARRAYS[type]}" for type in table.columns.values())
+    arrays = ", ".join(f"%b::{_ARRAY_TYPES[type]}" for type in table.columns.values())
     names = f"{table.names}, {extra}" if extra else table.names
     return f"INSERT INTO clew.{table.name} ({names}) SELECT * FROM unnest({arrays}{more})"
 
 
-_INSERT_LINES = f"{_insert(LINE, 'raw')} ON CONFLICT DO NOTHING"
-_INSERTS = {table.name: f"{_insert(table)} ON CONFLICT DO NOTHING" for table in TABLES if table is not FILE}
-_SET = ", ".join(f"{column} = excluded.{column}" for column in FILE.columns if column not in FILE.key)
+_INSERT_LINES = f"{_insert_sql(LINE, 'raw')} ON CONFLICT DO NOTHING"
+_INSERTS = {table.name: f"{_insert_sql(table)} ON CONFLICT DO NOTHING" for table in TABLES if table is not FILE}
+_UPDATE_COLUMNS = ", ".join(f"{column} = excluded.{column}" for column in FILE.columns if column not in FILE.key)
 _UPSERT_FILE = f"""
 INSERT INTO clew.fact_file AS f ({FILE.names}) VALUES ({", ".join(["%s"] * len(FILE.columns))})
-ON CONFLICT (host, file) DO UPDATE SET {_SET} WHERE f.seq <= excluded.seq RETURNING 1
+ON CONFLICT (host, file) DO UPDATE SET {_UPDATE_COLUMNS} WHERE f.seq <= excluded.seq RETURNING 1
 """
 
 
 class PostgresLines:
-    """Takes records. `link` is shared with the facts, and closed here."""
+    """Accepts records. `link` is shared with the facts, and closed here."""
 
     leaves = True
 
@@ -51,28 +51,25 @@ class PostgresLines:
         self._is_checked = False
 
     def write(self, records: Sequence[Record]) -> None:
-        rows = [(*line_row(each), each.raw) for each in records]
+        rows = [(*build_line_row(record), record.raw) for record in records]
         with self.link.use() as connection:
-            self._check(connection)
+            self._check_version(connection)
             days = sorted({str(row[4]) for row in rows} - self._days)
             if days:
                 connection.execute("SELECT clew.make_days(%s)", (days,))
                 self._days |= set(days)
             with connection.transaction():
-                connection.execute(_INSERT_LINES, _arrays(rows))
-                connection.execute(_HOST, (records[0].host, records[-1].seq))
+                connection.execute(_INSERT_LINES, _to_columns(rows))
+                connection.execute(_UPSERT_HOST, (records[0].host, records[-1].seq))
 
-    def _check(self, connection: Connection) -> None:
+    def _check_version(self, connection: Connection) -> None:
         if self._is_checked:
             return
         row = connection.execute("SELECT value FROM clew.about WHERE name = 'version'").fetchone()
         if row != (str(SCHEMA_VERSION),):
-            raise StoreError(
-                f"{self.name} has tables of another version of clew.",
-                "version",
-                False,
-                hint="Bring the tables up to date: clew collect setup --to postgresql://…",
-            )
+            error = StoreError(f"{self.name} has tables of another version of clew.", "version", False)
+            error.hint = "Update the tables: clew collect setup --to postgresql://…"
+            raise error
         self._is_checked = True
 
     def close(self) -> None:
@@ -80,7 +77,7 @@ class PostgresLines:
 
 
 class PostgresFacts:
-    """Takes what files amount to, over the link of the lines."""
+    """Accepts facts of files, over the connection of the lines."""
 
     leaves = True
 
@@ -91,21 +88,23 @@ class PostgresFacts:
     def write(self, batch: Sequence[FileFacts]) -> None:
         with self.link.use() as connection, connection.transaction():
             for facts in batch:
-                self._replace(connection, facts)
+                self._replace_facts(connection, facts)
 
-    def _replace(self, connection: Connection, facts: FileFacts) -> None:
-        """The row of the file comes first: it keeps out another that writes the same, and tells whether these are newer."""
+    def _replace_facts(self, connection: Connection, facts: FileFacts) -> None:
+        """Replace the facts of a file. Its own row comes first: it locks out other writers and shows whether these
+        are newer.
+        """
         [file] = facts.rows[FILE.name]
         if connection.execute(_UPSERT_FILE, file).fetchone() is None:
             return
         for table, insert in _INSERTS.items():
             connection.execute(f"DELETE FROM clew.{table} WHERE host = %s AND file = %s", (facts.host, facts.file))
             if rows := facts.rows[table]:
-                connection.execute(insert, _arrays(rows))
+                connection.execute(insert, _to_columns(rows))
 
     def close(self) -> None:
         pass
 
 
-def _arrays(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+def _to_columns(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
