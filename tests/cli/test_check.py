@@ -60,7 +60,7 @@ def test_a_sound_session_is_said_to_be_so(run: Run, claude: Path) -> None:
     code, out, err = run(path.stem[:8])
     assert (code, err) == (0, "")
     first, *rest = out.splitlines()
-    assert first == f"{path.stem} is sound: 2.1.325 brings back all 2 prompts."
+    assert first == f"{path.stem} is sound: 2.1.325 restores all 2 prompts."
     assert "Prompts: 2 in the file, 2 on the active path (100%), 2 in the context (100%)." in rest
     assert [line.split()[:2] for line in rest if line.startswith("2.")] == [
         ["2.0.50", "yes"],
@@ -86,7 +86,7 @@ def test_problems_are_told_with_their_lines(run: Run, claude: Path) -> None:
     path = put(whole(), claude, drop=[3])
     code, out, _ = run(path.stem)
     assert code == 2
-    assert "is damaged but resumable: 2.1.325 brings back all 2 prompts in spite of 1 missing parent." in out
+    assert "is damaged but resumable: 2.1.325 restores all 2 prompts in spite of 1 missing parent." in out
     assert "  Line 3: the parent " in out
     assert "  Line 3: the result belongs to no call." in out
     assert re.search(r"^2\.1\.45 +yes +\d+ +1 of 2 \(50%\)$", out, re.MULTILINE)
@@ -121,10 +121,10 @@ def test_another_version_can_be_asked(run: Run, claude: Path) -> None:
     code, out, _ = run(path.stem, "--as", "2.1.29", "--as", "2.1.45")
     assert code == 2
     assert out.splitlines()[0].endswith("loses 1 prompt when 2.1.45 resumes it: line 1.")
-    assert out.splitlines()[1] == f"  Bring them back with: clew repair {path.stem[:8]}"
+    assert out.splitlines()[1] == f"  Restore them with: clew repair {path.stem[:8]}"
     assert "2.1.325" not in out
     code, _, err = run(path.stem, "--as", "soon")
-    assert code == 2 and "'soon' is no version" in err
+    assert code == 2 and "'soon' is not a version" in err
 
 
 @pytest.mark.req("R087")
@@ -132,7 +132,7 @@ def test_another_version_can_be_asked(run: Run, claude: Path) -> None:
 def test_the_inventory_is_printed(run: Run, claude: Path) -> None:
     _, out, _ = run(put(whole(), claude).stem)
     assert "): assistant 4, user 3" in out
-    assert "Turns: 2 by a person, 1 call; 33% of the user entries are results" in out
+    assert "Turns: 2 by the user, 1 call; 33% of the user entries are results" in out
     assert "Versions: 2.1.232 7" in out
     assert "Stop reasons: tool_use 2, end_turn 2" in out
     assert "Blocks: text 3, tool_use 1, tool_result 1" in out
@@ -184,7 +184,7 @@ def test_all_minds_the_common_options(run: Run, claude: Path) -> None:
     assert run("--all", "--limit", "1")[0] == 2
     assert run("--all", "--until", "1970-01-01T00:20:00Z")[:2] == (0, "1 session: 1 sound.\n")
     code, out, err = run("--all", "--since", "2000-01-01")
-    assert (code, out) == (1, "") and err.startswith("No session here.")
+    assert (code, out) == (1, "") and err.startswith("No sessions in ")
     assert run("--all", "--since", "2000-01-01", "--quiet") == (1, "", "")
 
 

@@ -157,7 +157,7 @@ def test_what_writes_is_told_to_restore_first(clew: Run, demo: DemoSummary, clau
     clew("collect")
     code, _, err = clew("repair", id)
     assert code == 1
-    assert f"It is in the archive: clew restore {id[:8]}" in err
+    assert f"Restore it from the archive with: clew restore {id[:8]}" in err
 
 
 def test_a_session_that_was_lost_before_is_reconstructed_from_what_is_left(

@@ -59,7 +59,7 @@ def test_what_is_the_same_has_nothing_to_tell(clew: Run, demo: DemoSummary) -> N
     code, _, err = clew("compare", "a922")
     assert (code, err.splitlines()[-1]) == (
         1,
-        "Name what to compare it with: clew compare A B; branches are listed by: clew trace",
+        "Name both sides: clew compare A B. List the branches with: clew trace",
     )
 
 

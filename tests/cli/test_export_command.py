@@ -91,7 +91,7 @@ def test_to_a_new_file_that_only_its_owner_reads(clew: Run, path: Path, tmp_path
     assert (code, out, err) == (
         2,
         "",
-        f"clew: {target}: File exists.\nNothing is written over: name another file.\n",
+        f"clew: {target}: File exists.\nNo file is overwritten. Name another file.\n",
     )
     assert target.read_bytes() == before
 
@@ -104,7 +104,7 @@ def test_a_file_is_made_known_as_json(clew: Run, path: Path, tmp_path: Path) -> 
 def test_a_folder_that_is_not_there(clew: Run, path: Path, tmp_path: Path) -> None:
     code, out, err = clew("export", path.stem, "-o", str(tmp_path / "no" / "x"))
     assert (code, out) == (2, "")
-    assert err == f"clew: {tmp_path / 'no' / 'x'}: No such file or directory.\nLook whether the path is right.\n"
+    assert err == f"clew: {tmp_path / 'no' / 'x'}: No such file or directory.\nCheck the path.\n"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the limit is one of POSIX")
@@ -258,7 +258,7 @@ def test_several_need_a_folder_and_an_old_index_stays(clew: Run, claude: Path, t
     assert err == "clew: several sessions need a folder to be written to. Name one with --output.\n"
     (tmp_path / "index.html").write_text("mine")
     code, _, err = clew("export", *ids, "-o", str(tmp_path))
-    assert code == 2 and err.endswith("Nothing is written over: name another file.\n")
+    assert code == 2 and err.endswith("No file is overwritten. Name another file.\n")
     assert (tmp_path / "index.html").read_text() == "mine" and not list(tmp_path.glob("2026*"))
 
 

@@ -226,4 +226,4 @@ def test_a_file_that_cannot_be_read_does_not_hide_the_others(clew: Run, claude: 
     assert clew("ls", "--quiet")[2] == ""
     code, _, err = clew("show", cook)
     assert code == 2
-    assert err == f"clew: {path}: Permission denied.\nLook whether the file and its folder are yours to use.\n"
+    assert err == f"clew: {path}: Permission denied.\nCheck the permissions of the file and its folder.\n"

@@ -66,7 +66,7 @@ def test_nothing_is_written_over(clew: Run, demo: DemoSummary, claude: Path) -> 
     code, out, err = clew("recall", "save", "sensor", "--name", "feed")
     assert (code, out) == (2, "")
     assert (
-        err == f"clew: {claude / 'recalls' / 'feed.json'}: File exists.\nNothing is written over: name another file.\n"
+        err == f"clew: {claude / 'recalls' / 'feed.json'}: File exists.\nNo file is overwritten. Name another file.\n"
     )
     assert {p.name: p.read_bytes() for p in (claude / "recalls").iterdir()} == names
 

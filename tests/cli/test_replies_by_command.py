@@ -264,7 +264,7 @@ def test_the_inventory_equals_an_independent_count(clew: Run, claude: Path) -> N
     assert held["result_share"] == 0.5
     assert (found["verdict"], found["flaws"]) == ("sound", [])
     printed = clew("check", SESSION)[1]
-    assert "Turns: 2 by a person, 2 calls; 50% of the user entries are results" in printed
+    assert "Turns: 2 by the user, 2 calls; 50% of the user entries are results" in printed
     assert "Versions: 2.0.50 8, 2.1.29 3" in printed
 
 

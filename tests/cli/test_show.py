@@ -230,7 +230,7 @@ def test_nothing_to_show_at_all(clew: Run, claude: Path) -> None:
     assert (code, out) == (1, "")
     assert err == (
         f"clew: No session folder matches '{claude}'.\n"
-        "Name another with --claude-dir, or make a demo tree: clew demo DIR\n"
+        "Name another folder with --claude-dir, or create a demo: clew demo DIR\n"
     )
 
 
