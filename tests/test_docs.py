@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ import pytest
 import clew
 from clew.cli.commands import COMMANDS
 from clew.demo.demo_tree import write_demo
-from tests.generate_docs import ROOT, SOURCE, cli, first_sentence, packages
+from tests.generate_docs import DOCS, ROOT, SOURCE, cli, first_sentence, packages
 from tests.requirements import proofs, requirements
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -240,6 +241,25 @@ def anchors(page: Path) -> set[str]:
 @pytest.mark.parametrize("path", packages(), ids=lambda path: str(path.parent.relative_to(SOURCE)))
 def test_each_package_lists_its_modules(path: Path) -> None:
     assert path.read_text(encoding="utf-8") == packages()[path], "run: make docs"
+
+
+def design_names() -> list[str]:
+    """The modules and functions that docs/design.md names, such as `wire/entry.read` or `index/snippet`."""
+    text = (DOCS / "design.md").read_text(encoding="utf-8")
+    names = re.findall(r"`((?:[a-z_]+/)+[a-z_]+(?:\.\w+)*)`", text)
+    return sorted({name for name in names if not name.startswith("tests/") and (SOURCE / name.split("/")[0]).is_dir()})
+
+
+@pytest.mark.parametrize("name", design_names())
+def test_names_in_the_design_exist(name: str) -> None:
+    module, _, attributes = name.partition(".")
+    value: object = import_module(f"clew.{module.replace('/', '.')}")
+    for attribute in filter(None, attributes.split(".")):
+        value = getattr(value, attribute)
+
+
+def test_the_design_names_functions() -> None:
+    assert len([name for name in design_names() if "." in name]) > 40
 
 
 def test_every_module_says_what_it_is() -> None:
