@@ -30,7 +30,7 @@ def workshop(root: Path, allow: tuple[str, ...] = ()) -> Workshop:
     async def run(command: str) -> str:
         return f"<{command}>"
 
-    permissions = Permissions(Settings(), project, root).granting(allow)
+    permissions = Permissions(Settings(), project, root).with_granted_rules(allow)
     return Workshop(found, permissions, lambda: project, lambda: "default", run, "s1")
 
 

@@ -22,7 +22,7 @@ from acp.schema import (
 from clew.acp import tool_call_updates
 from clew.chat.events import PermissionAsked, QuestionAsked
 from clew.chat.permission.decision import Decision
-from clew.chat.permission.suggest_rules import as_update
+from clew.chat.permission.suggest_rules import as_permission_updates
 from clew.chat.session_factory import ChatSession
 from clew.errors import ClewError
 from clew.view.approval_text import escape, escape_line
@@ -81,7 +81,7 @@ def _decided(chosen: str, told: PermissionAsked, session: ChatSession) -> tuple[
             for rule in rules:
                 session.permissions.remember(rule, "local")
         elif chosen == _NEVER:
-            for update in as_update(rules, "session"):
+            for update in as_permission_updates(rules, "session"):
                 session.permissions.apply({**update, "behavior": "deny"})
     except (ClewError, OSError) as error:
         remark = str(error)

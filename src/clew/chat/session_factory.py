@@ -195,7 +195,7 @@ def _tools(wishes: Wishes, workshop: Workshop, servers: Sequence[McpServer], per
     return [
         wishes.around(tool)
         for tool in made
-        if not permissions.denies_whole(tool.name)
+        if not permissions.denies_tool(tool.name)
         and (wanted is None or tool.name in wanted or tool.name.startswith("mcp__"))
     ]
 

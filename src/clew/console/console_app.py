@@ -77,12 +77,12 @@ def trust_menu(cwd: Path) -> Menu | None:
     """The question whether a folder is trusted; None if it brings no settings, or is trusted already."""
     if not any((cwd / name).exists() for name in _SETTINGS):
         return None  # most folders: nothing has to be loaded
-    from clew.chat.permission.folder_trust import Trust, brought
+    from clew.chat.permission.folder_trust import Trust, describe_settings
     from clew.console.menu import Menu, Option, QuestionLine
     from clew.view.approval_text import escape_line
 
     state = Trust().state(cwd)
-    found = [] if state == "trusted" else brought(cwd)
+    found = [] if state == "trusted" else describe_settings(cwd)
     if not found:
         return None
     changed = "This has changed since you trusted the folder. " if state == "changed" else ""

@@ -139,7 +139,7 @@ def commands(seed: int, count: int) -> list[tuple[str, str]]:
 def every_option() -> list[str]:
     """Every option of every row of the table with words that lead out of the project, as values and as files."""
     made: list[str] = []
-    for name, grammar in safe_commands.TABLE.items():
+    for name, grammar in safe_commands.GRAMMARS.items():
         start = "x " if grammar.skip else ""
         words = [f"{before}{word}" for word in (*ODD[:12], "+5", "-", "-v", "5") for before in ("", "x ", "-- ")]
         made += (f"{name} {start}{word}" for word in words)
@@ -180,7 +180,7 @@ def _command(random: Random, row: str) -> str:
         )
     if row.startswith("git "):
         return _git(random, row)
-    return _spelled(random, row, safe_commands.TABLE[row], _needs(row))
+    return _spelled(random, row, safe_commands.GRAMMARS[row], _needs(row))
 
 
 def _needs(row: str) -> list[str]:
@@ -288,12 +288,16 @@ def _git(random: Random, row: str) -> str:
         start = random.choice(
             ("git -C .", "git -c core.pager=./ls", "git --git-dir=.git", "git -p", "git --exec-path=.")
         )
-    if name in git_commands.LISTING:
-        listed = random.choice(sorted(git_commands.LISTING[name])) if random.random() < 0.7 else (_word(random, False),)
+    if name in git_commands.LISTING_FORMS:
+        listed = (
+            random.choice(sorted(git_commands.LISTING_FORMS[name]))
+            if random.random() < 0.7
+            else (_word(random, False),)
+        )
         return " ".join((start, name, *listed))
     is_mild = random.random() < 0.6
     words = [
-        o for _ in range(random.choice((0, 1, 1, 2))) for o in _option(random, git_commands.LOOKING[name], is_mild)
+        o for _ in range(random.choice((0, 1, 1, 2))) for o in _option(random, git_commands.READ_ONLY[name], is_mild)
     ]
     pool = ("HEAD", "HEAD~1", "x", "a.txt", "src/a.py", "HEAD:x", "HEAD~1..HEAD", "-- x", "-- src", "v1", "main")
     needs = name in ("blame", "check-ignore", "cat-file", "ls-tree", "rev-parse", "rev-list", "merge-base")
@@ -325,8 +329,8 @@ _SPECIAL: dict[str, Callable[[Random], str]] = {
     ),
 }
 ROWS = (
-    *safe_commands.TABLE,
+    *safe_commands.GRAMMARS,
     *_SPECIAL,
-    *(f"git {name}" for name in (*git_commands.LOOKING, *git_commands.LISTING)),
-    *(f"{name} --version" for name in sorted(safe_commands.VERSIONS)),
+    *(f"git {name}" for name in (*git_commands.READ_ONLY, *git_commands.LISTING_FORMS)),
+    *(f"{name} --version" for name in sorted(safe_commands.VERSION_PROGRAMS)),
 )

@@ -11,8 +11,8 @@ import pytest
 
 from clew.chat.config.settings import Settings, SettingsSource
 from clew.chat.permission.decide import Permissions
-from clew.chat.permission.decision import known_mode
-from clew.chat.permission.suggest_rules import as_update
+from clew.chat.permission.decision import parse_mode
+from clew.chat.permission.suggest_rules import as_permission_updates
 from clew.errors import Refused
 from tests.chat.permission.workplace import Workplace
 
@@ -100,9 +100,9 @@ def test_an_administrator_may_forbid_to_skip_questions(tmp_path: Path) -> None:
 
 
 def test_modes_that_we_do_not_have() -> None:
-    assert known_mode("acceptEdits") == ("acceptEdits", "")
-    assert known_mode("auto")[0] == "default" and "auto" in known_mode("auto")[1]
-    assert known_mode("nonsense")[0] == "default" and "nonsense" in known_mode("nonsense")[1]
+    assert parse_mode("acceptEdits") == ("acceptEdits", "")
+    assert parse_mode("auto")[0] == "default" and "auto" in parse_mode("auto")[1]
+    assert parse_mode("nonsense")[0] == "default" and "nonsense" in parse_mode("nonsense")[1]
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_settings_that_are_not_ours_to_write_are_left_alone(tmp_path: Path) -> N
 
 def test_updates_of_an_sdk(tmp_path: Path) -> None:
     place = Workplace(tmp_path)
-    suggested = as_update(place.bash("npm publish").suggestions, "session")
+    suggested = as_permission_updates(place.bash("npm publish").suggestions, "session")
     assert suggested == [
         {
             "type": "addRules",
@@ -223,7 +223,7 @@ def test_updates_of_an_sdk_are_kept_in_the_file_of_their_scope(tmp_path: Path) -
 
 def test_what_a_skill_grants_ends_with_it(tmp_path: Path) -> None:
     place = Workplace(tmp_path, deny=["Bash(git push *)"])
-    wider = place.permissions.granting(["Bash(git push:*)", "Bash(npm test)"])
+    wider = place.permissions.with_granted_rules(["Bash(git push:*)", "Bash(npm test)"])
     assert wider.decide("Bash", {"command": "npm test"}, place.project, "default").kind == "allow"
     assert wider.decide("Bash", {"command": "git push x"}, place.project, "default").kind == "deny"
     assert place.bash("npm test").kind == "ask"

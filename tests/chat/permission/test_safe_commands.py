@@ -122,7 +122,7 @@ def test_bash_expands_patterns_as_predicted(tmp_path: Path) -> None:
         "sub/../a*",
     )
     for pattern in patterns:
-        [command] = shell_lexer.read(f"x {pattern}")
+        [command] = shell_lexer.parse_commands(f"x {pattern}")
         assert is_predictable(command.words[1]), pattern
         for locale in ("C", "C.UTF-8"):
             done = subprocess.run(
@@ -459,7 +459,7 @@ def test_git_asks_where_the_repository_sets_what_may_run_programs(tmp_path: Path
 def test_settings_are_found_however_they_are_written(tmp_path: Path, config: str) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git/config").write_bytes(config.encode())
-    assert git_config.doubt(tmp_path, (tmp_path,))
+    assert git_config.find_risk(tmp_path, (tmp_path,))
 
 
 def test_git_asks_where_the_repository_lies_elsewhere(tmp_path: Path) -> None:

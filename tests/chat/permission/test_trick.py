@@ -72,7 +72,7 @@ def test_the_rules_still_allow_what_they_name(workplace: Workplace) -> None:
 
 @pytest.mark.parametrize("text", ["export A=1", "unset A", "declare A=1", "readonly A"])
 def test_where_the_two_readers_differ_there_is_a_doubt(text: str) -> None:
-    assert shell_lexer.read(text)
+    assert shell_lexer.parse_commands(text)
     assert shell_parse.parse(text).doubt and not shell_parse.parse(text).commands
 
 
@@ -97,8 +97,8 @@ def test_where_the_two_readers_differ_there_is_a_doubt(text: str) -> None:
     ],
 )
 def test_the_lexer_doubts_by_itself(text: str) -> None:
-    with pytest.raises(shell_lexer.Doubt):
-        shell_lexer.read(text)
+    with pytest.raises(shell_lexer.UncertainCommand):
+        shell_lexer.parse_commands(text)
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_and_so_does_the_parser(text: str) -> None:
     )
 
 
-def _doubt(text: str) -> shell_lexer.Doubt:
-    with pytest.raises(shell_lexer.Doubt) as raised:
-        shell_parse.agree(text, ())
+def _doubt(text: str) -> shell_lexer.UncertainCommand:
+    with pytest.raises(shell_lexer.UncertainCommand) as raised:
+        shell_parse.check_agreement(text, ())
     return raised.value
 
 

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from clew.chat.config.frontmatter import list_of, split_header
 from clew.chat.config.settings import managed_folder
 from clew.chat.input.file_mentions import mentions
-from clew.chat.permission.path_scope import Anchors, ResolvedPath, is_inside, is_secret, matches
+from clew.chat.permission.path_scope import Anchors, ResolvedPath, is_inside, is_secret, matches_pattern
 
 Scope = Literal["managed", "user", "project", "local"]
 HOPS = 4  # of imports
@@ -73,7 +73,9 @@ class Memories(Struct):
             for folder in between:
                 found += self._of_folder(folder)
         anchors = Anchors(root, self.user_home, root)
-        waiting = [m for m in self.known if m.paths and any(matches(p, place, anchors, widely=True) for p in m.paths)]
+        waiting = [
+            m for m in self.known if m.paths and any(matches_pattern(p, place, anchors, widely=True) for p in m.paths)
+        ]
         for memory in waiting:
             self.known.remove(memory)
             counting = Memory(memory.path, memory.text, memory.scope, memory.importer)

@@ -29,7 +29,7 @@ class Rules:
     def grant(self, rules: Iterable[str]) -> None:
         """Allow also by these rules, until the next prompt."""
         wider = tuple(rules)
-        self._now = self.permissions.granting(wider) if wider else self.permissions
+        self._now = self.permissions.with_granted_rules(wider) if wider else self.permissions
 
     def decide(self, tool: str, input: Json, cwd: Path, mode: Mode) -> Decision:
         return self._now.decide(tool, input, cwd, mode)

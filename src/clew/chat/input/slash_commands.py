@@ -90,7 +90,7 @@ class Workshop(Struct):
     async def _run(self, skill: Skill, command: str) -> str:
         if not skill.trusted:
             raise Refused([f"/{skill.name} would run {command!r}, and its folder is not trusted"])
-        allowing = self.permissions.granting(skill.allowed_tools)
+        allowing = self.permissions.with_granted_rules(skill.allowed_tools)
         decision = allowing.decide("Bash", {"command": command}, self.cwd(), self.mode())
         if decision.kind != "allow":
             raise Refused([f"/{skill.name} would run {command!r}, which is not allowed: {decision.reason}"])

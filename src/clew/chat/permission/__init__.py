@@ -1,34 +1,39 @@
 """Permissions: decide whether a tool call is allowed, asked for, or denied.
 
 Modules:
-    bash_rules                 Bash: whether a shell command may be run.
-    command_options            Options of commands: a small grammar of which are known to be harmless.
-    decide                     Permissions: decides calls by the rules, the mode and the places that they touch.
-    decision                   Decisions: the answer to "may this call be made?", and the modes in which it is
-                               asked.
-    file_commands              Commands that change files, as the mode acceptEdits lets them: mkdir, touch, rm,
-                               rmdir, mv, cp, sed -i.
-    folder_trust               Trust: the folders whose own settings may run things, as the user decided.
-    git_commands               Git commands that only look.
-    git_config                 The repository that git would obey in a folder: where it is, and whether its own
-                               settings are known to be harmless.
-    known_commands             Plain names: the commands that permissions know by their names.
-    path_scope                 Places: where a path leads once links are followed, which places are the project's
-                               own, and which are protected.
-    permission_context         The ground that decisions stand on: rules, folders and mode at the moment of a call.
-    permission_rules           Rules: `Tool` or `Tool(spec)`, as the settings hold them, each with where it stands.
+    bash_rules                 Decide whether a shell command may run: every part must be allowed, and any
+                               uncertainty prompts the user.
+    command_options            Parse command-line options by a grammar of harmless options; an unknown option is not
+                               harmless.
+    decide                     Decide tool calls by rules, permission mode and the paths that they use.
+    decision                   Define the decision about a tool call, and the permission modes.
+    file_commands              List the paths that a file-changing command changes (mkdir, touch, rm, rmdir, mv, cp,
+                               sed -i), for the mode acceptEdits.
+    folder_trust               Store which folders the user trusts; only a trusted folder's own settings can run
+                               commands.
+    git_commands               Recognize git commands that only read.
+    git_config                 Find the repository that git would use in a folder, and check whether its
+                               configuration is harmless.
+    known_commands             Names of all commands that permission rules know; a shell alias must not replace
+                               them.
+    path_scope                 Resolve paths, and decide which are inside the working folders, protected, or secret.
+    permission_context         Decide whether a file may be read or written, given rules, folders and mode at the
+                               moment of a call.
+    permission_rules           Parse permission rules, `Tool` or `Tool(spec)`, and match them against calls.
     refuse_control_characters  Refuse shell commands that contain control characters: no terminal, editor or log
                                shows them as they are.
-    safe_commands              Harmless commands: they only look, and run unasked.
-    search_excludes            Blindness: a search must not show what a deny rule keeps from being read, nor keys
-                               and logins; it leaves them out.
-    secret_exposure            Exposure: whether a command that reads many files would show one that is asked about
-                               when it is read by itself.
-    shell_globs                Patterns for file names: which of them stand for names that can be predicted, and the
-                               names that bash puts there.
-    shell_lexer                The lexer: reads the plain part of the shell's language, and nothing else.
-    shell_parse                Shell commands, read twice: by our strict lexer and by tree-sitter.
-    suggest_rules              Suggestions: the rules that would spare a question next time, no wider than what was
-                               asked about.
-    wrappers                   Wrappers: commands that run another one.
+    safe_commands              Recognize read-only commands that run without a prompt; any command that is not in
+                               the table prompts the user.
+    search_excludes            Translate Read deny rules and secret files into ripgrep excludes, so that a search
+                               does not show them.
+    secret_exposure            Check whether a command that reads many files would show one that prompts the user
+                               when read alone.
+    shell_globs                Predict which file names bash substitutes for a glob pattern.
+    shell_lexer                Tokenize the simple subset of the shell language; anything else is uncertain.
+    shell_parse                Parse a shell command with two parsers, our strict lexer and tree-sitter; where they
+                               differ, the command is uncertain.
+    suggest_rules              Suggest rules that would allow a call without a prompt next time, no wider than the
+                               call.
+    wrappers                   Find the command inside wrappers such as `timeout 5 CMD`: strictly for allow rules,
+                               broadly for deny and ask rules.
 """

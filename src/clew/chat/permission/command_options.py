@@ -1,4 +1,4 @@
-"""Options of commands: a small grammar of which are known to be harmless. What it does not know is not."""
+"""Parse command-line options by a grammar of harmless options; an unknown option is not harmless."""
 
 from __future__ import annotations
 
@@ -7,26 +7,29 @@ import re
 from msgspec import Struct, field
 
 Words = tuple[str, ...]
-_MANY = 1000
+_UNLIMITED = 1000
 _NUMBER = re.compile(r"[0-9]+")
 
 
-def names(text: str) -> frozenset[str]:
-    """The words of a text, for tables."""
+def split_names(text: str) -> frozenset[str]:
+    """Return the space-separated names of a text as a set, for tables."""
     return frozenset(text.split())
 
 
 class Glob(str):
-    """A word that the shell replaces by the names of files, any number of them."""
+    """An argument that the shell replaces by file names, any number of them."""
 
     __slots__ = ()
 
 
 class Grammar(Struct, frozen=True):
-    """The harmless options of a command, and what its other words are.
+    """The harmless options of a command, and the meaning of its other arguments.
 
-    `flags` are single letters, `valued` letters with a value, `long` names without dashes (a value after `=` if it ends
-    in `=`). `skip` is how many first words are not paths; `most` how many words there may be.
+    `flags` are single letters, `valued` letters with a value, `long` names without dashes (a name that ends in `=`
+    takes a value). `skip` is the number of leading arguments that are not paths, `most` the maximum number of
+    arguments.
+
+    Example: `Grammar("qv", "n", split_names("lines="))` accepts `head -qn5 --lines=5 FILE` and rejects `head --foo`.
     """
 
     flags: str = ""
@@ -34,87 +37,97 @@ class Grammar(Struct, frozen=True):
     long: frozenset[str] = frozenset()
     has_paths: bool = True
     skip: int = 0
-    most: int = _MANY
+    most: int = _UNLIMITED
     takes_numbers: bool = False  # -5
-    pattern_letters: str = ""  # letters whose value stands for the first word (grep -e)
+    pattern_letters: str = ""  # letters whose value replaces the first argument (grep -e)
     file_letters: str = ""  # letters whose value is a file that is read (grep -f)
-    recursive: str = ""  # letters that make it read whole folders
-    options_first: bool = False  # a program that may take an option after the first other word for a file to write
-    mixes: bool = False  # every version of the program accepts options after other words
-    reads_lists: bool = False  # it replaces the word @FILE by options that it reads from the file
-    files_only: bool = False  # given a folder, it reads files in it that are not named
+    recursive: str = ""  # letters that make it read folders recursively
+    options_first: bool = False  # an option after the first operand could be read as a file to write
+    mixes: bool = False  # every version of the program accepts options after operands
+    reads_lists: bool = False  # the program replaces an argument @FILE by options read from that file
+    files_only: bool = False  # for a folder, the program reads files in it that are not named
 
 
-class Taken(Struct):
-    """The parts of a command line: the words that are not options, the operands among them (no pattern), the options.
+class ParsedArguments(Struct):
+    """Sorted arguments: those that are not options, the operands among them (without a pattern), and the options.
 
-    `paths` are all words that may be read as files: the operands, the values of options, and words after the first operand.
+    `paths` are all arguments that may be read as files: operands, values of options, and everything after the first
+    operand.
     """
 
     words: list[str] = field(default_factory=list)
     operands: list[str] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
-    options: list[tuple[str, str]] = field(default_factory=list)  # each with its value, in order
+    options: list[tuple[str, str]] = field(default_factory=list)  # (name, value) in order
 
     @property
     def used(self) -> set[str]:
-        """The options without dashes, letters and long names alike."""
+        """The option names without dashes, letters and long names alike."""
         return {name for name, _ in self.options}
 
 
-def take(grammar: Grammar, arguments: Words) -> Taken | None:
-    """Sort the arguments of a command; None if there is an option that is not known to be harmless.
+def parse_arguments(grammar: Grammar, arguments: Words) -> ParsedArguments | None:
+    """Sort the arguments of a command; return None if an option is not known to be harmless.
 
-    Some systems end the options at the first other word. What stands after it may be a path there, so it counts as one.
+    BSD tools end the options at the first operand, GNU tools do not: in `wc FILE -l`, `-l` is an option or a file.
+    Everything after the first operand therefore counts as a path as well.
     """
     if grammar.reads_lists and any(word.startswith("@") for word in arguments):
         return None
-    taken = Taken()
+    parsed = ParsedArguments()
     files: list[str] = []
-    at = 0
+    index = 0
     first = len(arguments)
-    while 0 <= at < len(arguments):
-        word = arguments[at]
-        at += 1
+    while 0 <= index < len(arguments):
+        word = arguments[index]
+        index += 1
         is_option = len(word) > 1 and word.startswith("-")
-        if is_option and taken.words and grammar.options_first:
+        if is_option and parsed.words and grammar.options_first:
             return None
         if word == "--":
-            taken.words.extend(arguments[at:])
+            parsed.words.extend(arguments[index:])
             break
         if word.startswith("--"):
-            at = _take_long(grammar, word[2:], at, taken)
+            index = _parse_long(grammar, word[2:], index, parsed)
         elif is_option and grammar.takes_numbers and _NUMBER.fullmatch(word[1:]):
-            taken.options.append((word[1:], ""))
+            parsed.options.append((word[1:], ""))
         elif is_option:
-            at = _take_letters(grammar, word[1:], arguments, at, taken, files)
+            index = _parse_letters(grammar, word[1:], arguments, index, parsed, files)
         else:
-            first = min(first, at)
-            taken.words.append(word)
-    if at < 0 or len(taken.words) > grammar.most:
+            first = min(first, index)
+            parsed.words.append(word)
+    if index < 0 or len(parsed.words) > grammar.most:
         return None
-    skip = 0 if taken.used & set(grammar.pattern_letters) else grammar.skip
-    taken.operands = taken.words[skip:] if grammar.has_paths else []
+    skip = 0 if parsed.used & set(grammar.pattern_letters) else grammar.skip
+    parsed.operands = parsed.words[skip:] if grammar.has_paths else []
     globs = [word for word in arguments if isinstance(word, Glob)]
-    if globs and (grammar.most < _MANY or any(not any(word is glob for word in taken.operands) for glob in globs)):
+    if globs and (
+        grammar.most < _UNLIMITED or any(not any(word is glob for word in parsed.operands) for glob in globs)
+    ):
         return None
     later = arguments[first:] if grammar.has_paths and not grammar.mixes else ()
-    taken.paths = [*files, *taken.operands, *later]
-    return taken
+    parsed.paths = [*files, *parsed.operands, *later]
+    return parsed
 
 
-def _take_long(grammar: Grammar, option: str, at: int, taken: Taken) -> int:
+def _parse_long(grammar: Grammar, option: str, at: int, parsed: ParsedArguments) -> int:
+    """Parse `--name` or `--name=value`. Return the next index, or -1 if the option is not known."""
     name, equals, value = option.partition("=")
-    taken.options.append((name, value))
+    parsed.options.append((name, value))
     if equals:
         return at if f"{name}=" in grammar.long else -1
     return at if name in grammar.long else -1
 
 
-def _take_letters(grammar: Grammar, letters: str, arguments: Words, at: int, taken: Taken, files: list[str]) -> int:
-    for index, letter in enumerate(letters):
+def _parse_letters(
+    grammar: Grammar, letters: str, arguments: Words, at: int, parsed: ParsedArguments, files: list[str]
+) -> int:
+    """Parse `-abc`, or `-n5` and `-n 5` for a letter with a value. Return the next index, or -1 if a letter is not
+    known.
+    """
+    for position, letter in enumerate(letters):
         if letter in grammar.valued:
-            value = letters[index + 1 :]
+            value = letters[position + 1 :]
             if not value:
                 if at >= len(arguments):
                     return -1
@@ -122,9 +135,9 @@ def _take_letters(grammar: Grammar, letters: str, arguments: Words, at: int, tak
                 at += 1
             if letter in grammar.file_letters:
                 files.append(value)
-            taken.options.append((letter, value))
+            parsed.options.append((letter, value))
             return at
         if letter not in grammar.flags:
             return -1
-        taken.options.append((letter, ""))
+        parsed.options.append((letter, ""))
     return at

@@ -1,4 +1,4 @@
-"""Decisions: the answer to "may this call be made?", and the modes in which it is asked."""
+"""Define the decision about a tool call, and the permission modes."""
 
 from __future__ import annotations
 
@@ -15,24 +15,26 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is to become of a call. `reason` is for the person, `message` for the model if the call is not made."""
+    """The decision about one call. `reason` is shown to the user, `message` is sent to the model if the call is not
+    made.
+    """
 
     kind: Kind
     reason: str = ""
-    input: Json | None = None  # the input to use instead, if someone changed it
+    input: Json | None = None  # the input to use instead, if it was changed
     message: str = ""
-    suggestions: tuple[str, ...] = ()  # rules that would spare the question next time
-    path: str | None = None  # the file that the question is about
-    rule: str = ""  # the rule that settled it; what an ask rule asks, no hook can answer with allow
+    suggestions: tuple[str, ...] = ()  # rules that would allow the call without a prompt next time
+    path: str | None = None  # the file that the prompt is about
+    rule: str = ""  # the rule that decided; a hook cannot answer the prompt of an ask rule with allow
 
 
-def known_mode(name: str) -> tuple[Mode, str]:
-    """The mode of this name, and a remark for the person if it is not taken as it is written."""
+def parse_mode(name: str) -> tuple[Mode, str]:
+    """Return the mode of this name, and a notice for the user if another mode is used instead."""
     for mode in MODES:
         if name == mode:
             return mode, ""
     if name == "manual":
         return "default", ""
     if name == "auto":
-        return "default", "The mode auto needs a judge that clew does not have: it asks as in the mode default."
-    return "default", f"There is no mode {name!r}: it asks as in the mode default."
+        return "default", "The mode auto is not supported by clew; using the mode default."
+    return "default", f"Unknown mode {name!r}; using the mode default."

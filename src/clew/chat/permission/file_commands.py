@@ -1,4 +1,6 @@
-"""Commands that change files, as the mode acceptEdits lets them: mkdir, touch, rm, rmdir, mv, cp, sed -i."""
+"""List the paths that a file-changing command changes (mkdir, touch, rm, rmdir, mv, cp, sed -i), for the mode
+acceptEdits.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +8,16 @@ import re
 import sys
 from pathlib import PurePosixPath
 
-from clew.chat.permission.command_options import Grammar, names, take
+from clew.chat.permission.command_options import Grammar, parse_arguments, split_names
 from clew.chat.permission.shell_lexer import SimpleCommand
 
 _TABLE: dict[str, Grammar] = {
-    "mkdir": Grammar("pv", "m", names("parents verbose"), options_first=True),
+    "mkdir": Grammar("pv", "m", split_names("parents verbose"), options_first=True),
     "touch": Grammar("acm", options_first=True),
-    "rm": Grammar("rRfvid", "", names("recursive force verbose"), options_first=True),
+    "rm": Grammar("rRfvid", "", split_names("recursive force verbose"), options_first=True),
     "rmdir": Grammar("v", options_first=True),
-    "mv": Grammar("fnvi", "", names("force no-clobber verbose"), options_first=True),
-    "cp": Grammar("rRfnvip", "", names("recursive force no-clobber verbose"), options_first=True),
+    "mv": Grammar("fnvi", "", split_names("force no-clobber verbose"), options_first=True),
+    "cp": Grammar("rRfnvip", "", split_names("recursive force no-clobber verbose"), options_first=True),
 }
 NAMES = frozenset({*_TABLE, "sed"})
 _SUBSTITUTION = re.compile(
@@ -24,8 +26,11 @@ _SUBSTITUTION = re.compile(
 _DELETION = re.compile(r"[0-9]+(?:,(?:[0-9]+|\$))?d")
 
 
-def changed(command: SimpleCommand) -> tuple[str, ...] | None:
-    """The paths that a command may change; None if it may do other things, or we cannot tell."""
+def changed_paths(command: SimpleCommand) -> tuple[str, ...] | None:
+    """Return the paths that a command may change; None if it may do anything else, or if that is not certain.
+
+    `cp a dir` changes `dir` and `dir/a`.
+    """
     if any((word.value or "~").startswith("~") for word in command.words[1:]):
         return None
     values = [word.value for word in command.words[1:]]
@@ -33,27 +38,28 @@ def changed(command: SimpleCommand) -> tuple[str, ...] | None:
     if command.assignments or len(arguments) != len(values) or any(word.has_glob for word in command.words):
         return None
     if command.name == "sed":
-        return _sed(arguments)
+        return _sed_targets(arguments)
     grammar = _TABLE.get(command.name)
-    taken = take(grammar, arguments) if grammar else None
-    if taken is None or not taken.words:
+    parsed = parse_arguments(grammar, arguments) if grammar else None
+    if parsed is None or not parsed.words:
         return None
     if command.name not in ("mv", "cp"):
-        return tuple(taken.words)
-    if len(taken.words) < 2:
+        return tuple(parsed.words)
+    if len(parsed.words) < 2:
         return None
-    *sources, target = taken.words
+    *sources, target = parsed.words
     return (*sources, target, *(f"{target}/{PurePosixPath(source).name}" for source in sources))
 
 
-def copied(command: SimpleCommand) -> tuple[str, ...]:
-    """The paths whose content a command that `changed` knows puts elsewhere."""
+def copied_paths(command: SimpleCommand) -> tuple[str, ...]:
+    """Return the paths whose content `mv` or `cp` puts elsewhere."""
     values = tuple(word.value or "" for word in command.words[1:])
-    taken = take(_TABLE[command.name], values) if command.name in ("mv", "cp") else None
-    return tuple(taken.words[:-1]) if taken else ()
+    parsed = parse_arguments(_TABLE[command.name], values) if command.name in ("mv", "cp") else None
+    return tuple(parsed.words[:-1]) if parsed else ()
 
 
-def _sed(arguments: tuple[str, ...]) -> tuple[str, ...] | None:
+def _sed_targets(arguments: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the files that `sed -i` changes, if its script only substitutes or deletes lines."""
     options = [word for word in arguments if word.startswith("-")]
     words = [word for word in arguments if not word.startswith("-")]
     if sys.platform != "linux":  # elsewhere the script would be a suffix, and the first file the script

@@ -1,4 +1,4 @@
-"""Trust: the folders whose own settings may run things, as the user decided. Kept in our data folder."""
+"""Store which folders the user trusts; only a trusted folder's own settings can run commands."""
 
 from __future__ import annotations
 
@@ -20,45 +20,54 @@ from clew.wire.timestamps import format_timestamp
 
 VERSION = 2
 State = Literal["trusted", "changed", "untrusted"]
-_TIGHTENING = ("deny", "ask")
-_OWN = (".git", ".claude", ".mcp.json", "CLAUDE.md", "CLAUDE.local.md")  # what makes a folder one to ask about
+_RESTRICTING_KINDS = ("deny", "ask")
+_MARKERS = (
+    ".git",
+    ".claude",
+    ".mcp.json",
+    "CLAUDE.md",
+    "CLAUDE.local.md",
+)  # a folder with one of these needs a decision of its own
 
 
-def brought(project: Path) -> list[str]:
-    """What a folder brings along that counts once it is trusted, one complete phrase each. The caller escapes them."""
+def describe_settings(project: Path) -> list[str]:
+    """Describe each setting of a folder that takes effect once it is trusted, as phrases. Callers escape them."""
     nowhere = project / ".claude" / "nowhere"
     settings = Settings.load(project, nowhere, ("local", "project"), trusted=True, managed=nowhere)
     data = settings.merged
-    found = [f"allows {rule}" for rule, _ in settings.rules("allow")]
-    found += [f"runs '{command}' at {event}" for event, command in _commands(table(data.get("hooks")))]
-    found += [f"sets the variable {name} to '{value}'" for name, value in table(data.get("env")).items()]
-    servers = _parsed(project / ".mcp.json").get("mcpServers")
-    found += [f"starts the MCP server {name}: {_shown(table(server))}" for name, server in table(servers).items()]
-    found += [f"lets /{skill.name} use {rule}" for skill in _skills(project) for rule in skill.allowed_tools]
-    known = ("permissions", "hooks", "env", "$schema")
-    others = {name: value for name, value in data.items() if name not in known}
-    return found + [f"sets {name} to {json.dumps(value, ensure_ascii=False)}" for name, value in others.items()]
+    phrases = [f"allows {rule}" for rule, _ in settings.rules("allow")]
+    phrases += [f"runs '{command}' at {event}" for event, command in _hook_commands(table(data.get("hooks")))]
+    phrases += [f"sets the variable {name} to '{value}'" for name, value in table(data.get("env")).items()]
+    servers = _read_json(project / ".mcp.json").get("mcpServers")
+    phrases += [
+        f"starts the MCP server {name}: {_describe_server(table(server))}" for name, server in table(servers).items()
+    ]
+    phrases += [f"lets /{skill.name} use {rule}" for skill in _project_skills(project) for rule in skill.allowed_tools]
+    described = ("permissions", "hooks", "env", "$schema")
+    others = {name: value for name, value in data.items() if name not in described}
+    return phrases + [f"sets {name} to {json.dumps(value, ensure_ascii=False)}" for name, value in others.items()]
 
 
-def _commands(hooks: Json) -> Iterator[tuple[str, str]]:
+def _hook_commands(hooks: Json) -> Iterator[tuple[str, str]]:
     for event, groups in hooks.items():
         for group in groups if isinstance(groups, list) else ():
-            stated = table(group).get("hooks")
-            for hook in stated if isinstance(stated, list) else ():
-                found = table(hook)
-                yield event, str(found.get("command") or found.get("url") or found.get("prompt") or "")
+            hook_list = table(group).get("hooks")
+            for hook in hook_list if isinstance(hook_list, list) else ():
+                fields = table(hook)
+                yield event, str(fields.get("command") or fields.get("url") or fields.get("prompt") or "")
 
 
-def _shown(server: Json) -> str:
-    """Where a server is, or how it is started, and every other setting of it."""
-    words = server.get("args")
-    command = " ".join(map(str, (server.get("command"), *(words if isinstance(words, list) else ()))))
+def _describe_server(server: Json) -> str:
+    """Return the URL or the command of a server, and all its other settings."""
+    arguments = server.get("args")
+    command = " ".join(map(str, (server.get("command"), *(arguments if isinstance(arguments, list) else ()))))
     main = [str(server[name]) if name == "url" else command for name in ("url", "command") if server.get(name)]
     others = {name: value for name, value in server.items() if name not in ("url", "command", "args", "type")}
     return ", ".join([*main, *(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in others.items())])
 
 
-def _parsed(path: Path) -> Json:
+def _read_json(path: Path) -> Json:
+    """Return the JSON object of a file; empty if the file is missing or invalid."""
     try:
         return table(json.loads(path.read_text(encoding="utf-8-sig")))
     except (OSError, ValueError, RecursionError):
@@ -66,33 +75,39 @@ def _parsed(path: Path) -> Json:
 
 
 def fingerprint(project: Path) -> str:
-    """A hash of all that a folder brings along and that trust lets count. Rules that deny or ask count anyway."""
+    """Return a hash of all settings of a folder that need trust. Deny and ask rules always apply, so they are left
+    out.
+    """
     nowhere = project / ".claude" / "nowhere"
     settings = Settings.load(project, nowhere, ("local", "project"), trusted=True, managed=nowhere)
-    parts: list[Any] = [_granting(source.data) for source in settings.sources]
-    parts.append(_parsed(project / ".mcp.json"))
-    parts += [[skill.name, skill.allowed_tools, skill.body] for skill in _skills(project) if _runs(skill)]
+    parts: list[Any] = [_without_restrictions(source.data) for source in settings.sources]
+    parts.append(_read_json(project / ".mcp.json"))
+    parts += [
+        [skill.name, skill.allowed_tools, skill.body] for skill in _project_skills(project) if _needs_trust(skill)
+    ]
     parts.append([str(path.relative_to(project)) for path in sorted((project / ".claude" / "agents").rglob("*.md"))])
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _granting(settings: Json) -> Json:
-    permissions = {name: value for name, value in table(settings.get("permissions")).items() if name not in _TIGHTENING}
+def _without_restrictions(settings: Json) -> Json:
+    permissions = {
+        name: value for name, value in table(settings.get("permissions")).items() if name not in _RESTRICTING_KINDS
+    }
     return {**{name: value for name, value in settings.items() if name != "$schema"}, "permissions": permissions}
 
 
-def _skills(project: Path) -> list[Skill]:
-    found, _ = discover(project, project / ".claude" / "nowhere", True, ("project",))
-    return [found[name] for name in sorted(found)]
+def _project_skills(project: Path) -> list[Skill]:
+    skills, _ = discover(project, project / ".claude" / "nowhere", True, ("project",))
+    return [skills[name] for name in sorted(skills)]
 
 
-def _runs(skill: Skill) -> bool:
-    """Whether a skill allows calls, or runs commands when it is used."""
+def _needs_trust(skill: Skill) -> bool:
+    """Return True if a skill allows tool calls, or runs commands when it is used."""
     return bool(skill.allowed_tools) or "!`" in skill.body
 
 
 class Trusted(NamedTuple):
-    """A folder that was trusted: when, and with which settings."""
+    """When a folder was trusted, and the fingerprint of its settings at that time."""
 
     since: str
     fingerprint: str
@@ -101,55 +116,59 @@ class Trusted(NamedTuple):
 class Trust:
     """The trusted folders.
 
-    Trust belongs to one folder and to what it brought along then: once that changes, the user is asked again. A folder below
-    a trusted one counts as long as it brings nothing of its own; one that does, or that is a repository, is asked about by
-    itself, so that an archive unpacked there is not trusted unseen.
+    Trust applies to one folder and to its settings at that time: after a change the user is prompted again. A folder
+    below a trusted one is trusted only if it has no settings and is not a repository, so that an unpacked archive is
+    not trusted.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or Path(data_home()) / "trust.json"
 
     def holds(self, folder: Path) -> bool:
-        """Whether a folder is trusted."""
+        """Return True if a folder is trusted."""
         return self.state(folder) == "trusted"
 
     def state(self, folder: Path) -> State:
-        """Whether a folder is trusted; `changed` if it was, and brings other things by now."""
-        known = self._read()
-        place = Path(os.path.realpath(folder))
+        """Return the state of a folder; `changed` if it was trusted and its settings differ now."""
+        entries = self._read()
+        current = Path(os.path.realpath(folder))
         while True:
-            if entry := known.get(str(place)):
-                return "trusted" if entry.fingerprint == fingerprint(place) else "changed"
-            if any((place / name).exists() for name in _OWN) or place == place.parent:
+            if entry := entries.get(str(current)):
+                return "trusted" if entry.fingerprint == fingerprint(current) else "changed"
+            if any((current / name).exists() for name in _MARKERS) or current == current.parent:
                 return "untrusted"
-            place = place.parent
+            current = current.parent
 
     def folders(self) -> dict[str, str]:
-        """The folders that were trusted, each with the time."""
+        """Return the trusted folders, each with the time."""
         return {path: entry.since for path, entry in self._read().items()}
 
     def give(self, folder: Path) -> None:
-        """Trust a folder, with what it brings along now."""
-        place = Path(os.path.realpath(folder))
-        self._write({**self._read(), str(place): Trusted(format_timestamp(datetime.now(UTC)), fingerprint(place))})
+        """Trust a folder with its present settings."""
+        real_folder = Path(os.path.realpath(folder))
+        self._write(
+            {**self._read(), str(real_folder): Trusted(format_timestamp(datetime.now(UTC)), fingerprint(real_folder))}
+        )
 
     @contextmanager
     def keeping(self, folder: Path) -> Iterator[None]:
-        """Keep the trust in a folder while its settings are changed by us."""
+        """Keep a folder trusted while clew changes its settings."""
         is_trusted = os.path.realpath(folder) in self._read() and self.holds(folder)
         yield
         if is_trusted:
             self.give(folder)
 
     def take(self, folder: Path) -> None:
-        """Trust it no longer."""
-        place = os.path.realpath(folder)
-        self._write({path: entry for path, entry in self._read().items() if path != place})
+        """Remove the trust in a folder."""
+        real_folder = os.path.realpath(folder)
+        self._write({path: entry for path, entry in self._read().items() if path != real_folder})
 
     def _read(self) -> dict[str, Trusted]:
-        """The folders by their paths; none if the file does not exist or is not ours. Without a fingerprint, as an earlier
-        version wrote them, they are `changed`."""
-        data = _parsed(self.path)
+        """Return the entries by path; none if the file is missing or invalid.
+
+        Entries of version 1 have no fingerprint, so they are `changed`.
+        """
+        data = _read_json(self.path)
         folders = table(data.get("folders")) if data.get("version") in (1, VERSION) else {}
         entries = {
             path: table(entry) if data["version"] == VERSION else {"since": entry} for path, entry in folders.items()
@@ -162,6 +181,6 @@ class Trust:
 
     def _write(self, folders: dict[str, Trusted]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        kept = {path: entry._asdict() for path, entry in folders.items()}
-        text = json.dumps({"version": VERSION, "folders": kept}, ensure_ascii=False, indent=1)
+        entries = {path: entry._asdict() for path, entry in folders.items()}
+        text = json.dumps({"version": VERSION, "folders": entries}, ensure_ascii=False, indent=1)
         replace(self.path, text.encode("utf-8"))

@@ -1,4 +1,4 @@
-"""Plain names: the commands that permissions know by their names. No alias may stand in for one."""
+"""Names of all commands that permission rules know; a shell alias must not replace them."""
 
 from __future__ import annotations
 

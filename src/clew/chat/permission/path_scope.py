@@ -1,4 +1,4 @@
-"""Places: where a path leads once links are followed, which places are the project's own, and which are protected."""
+"""Resolve paths, and decide which are inside the working folders, protected, or secret."""
 
 from __future__ import annotations
 
@@ -12,36 +12,39 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from clew.chat.permission.command_options import names
+from clew.chat.permission.command_options import split_names
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-# What is run, or trusted, by other programs: a change there is a change of what happens later.
-_PROTECTED_FOLDERS = names(
+# Files that other programs run or trust: a change there changes what happens later.
+_PROTECTED_FOLDERS = split_names(
     ".git .claude .ssh .gnupg .aws .kube .docker .vscode .idea .husky .devcontainer .direnv .hg .svn .terraform.d"
 )
-_PROTECTED_FILES = names(
+_PROTECTED_FILES = split_names(
     ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zprofile .zshenv .zlogin .zlogout"
     " .kshrc .cshrc .tcshrc .login .logout .inputrc .envrc .netrc .npmrc .yarnrc .yarnrc.yml .pypirc .pgpass .gitconfig"
     " .gitmodules .gitattributes .git-credentials .ripgreprc .mcp.json .claude.json .xprofile .xinitrc .xsessionrc"
     " .vimrc .exrc .nvimrc .tmux.conf .screenrc .lesskey .wgetrc .curlrc .gdbinit .pre-commit-config.yaml bunfig.toml"
     " authorized_keys known_hosts crontab"
 )
-_PROTECTED_TAILS = (
+_PROTECTED_SEQUENCES = (
     (".config", "git"), (".config", "fish"), (".config", "autostart"), (".config", "systemd"), (".config", "clew"),
     (".local", "share", "clew"), (".local", "bin"), ("etc",), ("system32",), (".cargo", "config.toml"),
 )  # fmt: skip
 _SECRET_FOLDERS = frozenset((".ssh", ".gnupg", ".aws", ".kube"))
-_SECRET_FILES = names(".netrc .pgpass .git-credentials .credentials.json .pypirc .npmrc")
+_SECRET_FILES = split_names(".netrc .pgpass .git-credentials .credentials.json .pypirc .npmrc")
 _SECRET_KEY = re.compile(r"id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|.*\.(?:pem|p12|pfx|kdbx)")
-_SECRET_KEYS = names("id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk *.pem *.p12 *.pfx *.kdbx")
+_SECRET_KEYS = split_names("id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk *.pem *.p12 *.pfx *.kdbx")
 
 
 class ResolvedPath(Struct, frozen=True):
-    """A path as it is written (made absolute) and as it really is. `reals` are two where `..` stands behind a link: the
-    system goes up from where the link leads, other programs strike out the link itself."""
+    """A path as written (made absolute) and with links resolved.
+
+    `reals` has two members if `..` follows a link: for `link/../x` the kernel goes up from the target of the link,
+    while other programs remove `link/..` from the text first.
+    """
 
     written: Path
     reals: tuple[Path, ...]
@@ -55,13 +58,15 @@ class ResolvedPath(Struct, frozen=True):
         return (self.written, *self.reals)
 
     def is_inside(self, folders: Iterable[Path]) -> bool:
-        """Whether it leads into one of these folders, however it is read."""
-        known = tuple(folders)
-        return all(is_inside(real, known) for real in self.reals)
+        """Return True if the path is inside one of these folders under every interpretation."""
+        folder_list = tuple(folders)
+        return all(is_inside(real, folder_list) for real in self.reals)
 
 
-def locate(text: str, cwd: Path) -> ResolvedPath | None:
-    """Where a path leads from a folder; None if it is no plain path. The file itself need not exist."""
+def resolve_path(text: str, cwd: Path) -> ResolvedPath | None:
+    """Resolve a path from a folder; None if it contains `~`, a backslash or a control character. The file need not
+    exist.
+    """
     if not text or text.startswith("~") or "\\" in text or any(unicodedata.category(c)[0] == "C" for c in text):
         return None
     joined = os.path.join(cwd, text)
@@ -74,54 +79,60 @@ def locate(text: str, cwd: Path) -> ResolvedPath | None:
 
 
 def is_inside(path: Path, folders: Iterable[Path]) -> bool:
-    """Whether a path is one of these folders or below it."""
+    """Return True if a path is one of these folders or below one."""
     return any(path == folder or folder in path.parents for folder in folders)
 
 
-def is_protected(place: ResolvedPath) -> bool:
-    """Whether a change there is never made without asking."""
-    return any(_touches(path, _PROTECTED_FOLDERS, _PROTECTED_FILES) or _ends_up_in_system(path) for path in place.all)
-
-
-def is_secret(place: ResolvedPath) -> bool:
-    """Whether even reading there is never done without asking: keys and logins."""
+def is_protected(resolved: ResolvedPath) -> bool:
+    """Return True if a write to the path always prompts the user."""
     return any(
-        _touches(path, _SECRET_FOLDERS, _SECRET_FILES) or bool(_SECRET_KEY.fullmatch(_plain(path.name)))
-        for path in place.all
+        _has_listed_part(path, _PROTECTED_FOLDERS, _PROTECTED_FILES) or _contains_protected_tail(path)
+        for path in resolved.all
+    )
+
+
+def is_secret(resolved: ResolvedPath) -> bool:
+    """Return True if even reading the path prompts the user: keys and passwords."""
+    return any(
+        _has_listed_part(path, _SECRET_FOLDERS, _SECRET_FILES)
+        or bool(_SECRET_KEY.fullmatch(_normalize_name(path.name)))
+        for path in resolved.all
     )
 
 
 def secret_patterns() -> list[str]:
-    """Patterns of ripgrep for the same files, in upper and lower case."""
+    """Return ripgrep globs for the same files, in upper and lower case."""
     plain = sorted(_SECRET_FOLDERS | _SECRET_FILES | _SECRET_KEYS)
     return ["".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in name) for name in plain]
 
 
 def may_be_secret(path: str) -> bool:
-    """The same for a path as it is written, in little time."""
-    parts = [_plain(part) for part in path.split("/")]
+    """Do the same as `is_secret` for a path as written; fast."""
+    parts = [_normalize_name(part) for part in path.split("/")]
     last = parts[-1]
     return last in _SECRET_FILES or bool(_SECRET_KEY.fullmatch(last)) or not _SECRET_FOLDERS.isdisjoint(parts)
 
 
-def _plain(name: str) -> str:
-    """A name as a lenient file system may see it: without case, letter forms, invisible characters (HFS+), streams, final
-    dots; the short name of `.git` on Windows is `git~1`."""
-    seen = name if name.isascii() else "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
-    plain = unicodedata.normalize("NFKC", seen).casefold().split(":")[0].rstrip(". ")
+def _normalize_name(name: str) -> str:
+    """Return a name as a lenient file system may see it: case folded, compatibility forms unified, invisible
+    characters (HFS+), streams (`.git::$INDEX_ALLOCATION`) and final dots removed; `git~1`, the short name on
+    Windows, becomes `.git`.
+    """
+    visible = name if name.isascii() else "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
+    plain = unicodedata.normalize("NFKC", visible).casefold().split(":")[0].rstrip(". ")
     return ".git" if plain == "git~1" else plain or name
 
 
-def _touches(path: Path, folders: frozenset[str], files: frozenset[str]) -> bool:
-    parts = [_plain(part) for part in path.parts]
+def _has_listed_part(path: Path, folders: frozenset[str], files: frozenset[str]) -> bool:
+    parts = [_normalize_name(part) for part in path.parts]
     return not folders.isdisjoint(parts) or (bool(parts) and parts[-1] in files)
 
 
-def _ends_up_in_system(path: Path) -> bool:
-    parts = tuple(_plain(part) for part in path.parts)
+def _contains_protected_tail(path: Path) -> bool:
+    parts = tuple(_normalize_name(part) for part in path.parts)
     return any(
         parts[start : start + len(tail)] == tail
-        for tail in _PROTECTED_TAILS
+        for tail in _PROTECTED_SEQUENCES
         for start in ((1,) if len(tail) == 1 else range(len(parts)))
     )
 
@@ -130,28 +141,33 @@ def _ends_up_in_system(path: Path) -> bool:
 
 
 class Anchors(Struct, frozen=True):
-    """The folders that patterns start from: `/` at the rule's source, `~` at home, a bare one at the current folder."""
+    """The folders that rule patterns start from: `/` at the folder of the rule, `~` at home, other patterns at the
+    current folder.
+    """
 
     source: Path
     home: Path
     cwd: Path
 
 
-def matches(pattern: str, place: ResolvedPath, anchors: Anchors, *, widely: bool) -> bool:
-    """Whether a gitignore pattern of a rule covers a place. `widely`: as written or as it really is, else the latter."""
-    root, inside = rooted(pattern, anchors)
-    spec = _spec(inside)
+def matches_pattern(pattern: str, resolved: ResolvedPath, anchors: Anchors, *, widely: bool) -> bool:
+    """Return True if a gitignore pattern of a rule covers a path.
+
+    Deny and ask rules match `widely`: as written or resolved. An allow rule must match every resolved form.
+    """
+    root, inside = split_anchor(pattern, anchors)
+    spec = _compile_spec(inside)
     roots = {root, Path(os.path.realpath(root))}
-    asked = place.all if widely else place.reals
-    found = [any(_covers(spec, path, one) for one in roots) for path in asked]
-    return any(found) if widely else all(found)
+    candidates = resolved.all if widely else resolved.reals
+    results = [any(_matches_below(spec, path, base) for base in roots) for path in candidates]
+    return any(results) if widely else all(results)
 
 
-def matcher(pattern: str, anchors: Anchors) -> Callable[[str], bool]:
-    """The same for many paths that are absolute, normal and without links."""
-    root, inside = rooted(pattern, anchors)
-    spec = _spec(inside)
-    starts = {f"{str(one).rstrip('/')}/" for one in (root, os.path.realpath(root))}
+def compile_matcher(pattern: str, anchors: Anchors) -> Callable[[str], bool]:
+    """Return `matches_pattern` as a fast function for many absolute, normalized paths without links."""
+    root, inside = split_anchor(pattern, anchors)
+    spec = _compile_spec(inside)
+    starts = {f"{str(base).rstrip('/')}/" for base in (root, os.path.realpath(root))}
 
     def covers(path: str) -> bool:
         return any(path.startswith(start) and spec.match_file(path[len(start) :]) for start in starts)
@@ -159,8 +175,11 @@ def matcher(pattern: str, anchors: Anchors) -> Callable[[str], bool]:
     return covers
 
 
-def rooted(pattern: str, anchors: Anchors) -> tuple[Path, str]:
-    """The folder that a pattern starts from, and the gitignore pattern below it."""
+def split_anchor(pattern: str, anchors: Anchors) -> tuple[Path, str]:
+    """Return the folder that a pattern starts from, and the gitignore pattern below it.
+
+    `//etc/x` starts at `/`, `~/x` at home, `/x` at the folder of the rule, `./x` and `x` at the current folder.
+    """
     if pattern.startswith("//"):
         return Path("/"), pattern[1:]
     if pattern.startswith("~/"):
@@ -172,7 +191,7 @@ def rooted(pattern: str, anchors: Anchors) -> tuple[Path, str]:
     return anchors.cwd, "\\" + pattern if pattern[:1] in ("!", "#") else pattern
 
 
-def _covers(spec: GitIgnoreSpec, path: Path, root: Path) -> bool:
+def _matches_below(spec: GitIgnoreSpec, path: Path, root: Path) -> bool:
     try:
         inside = path.relative_to(root)
     except ValueError:
@@ -181,12 +200,12 @@ def _covers(spec: GitIgnoreSpec, path: Path, root: Path) -> bool:
 
 
 @lru_cache(maxsize=512)
-def _spec(pattern: str) -> GitIgnoreSpec:
+def _compile_spec(pattern: str) -> GitIgnoreSpec:
     try:
         from pathspec import GitIgnoreSpec
     except ImportError:
         raise ClewError(
-            "Rules for paths cannot be judged: pathspec is not installed.",
+            "Path rules cannot be checked: pathspec is not installed.",
             hint="Install it with: pip install 'clew[chat]'",
         ) from None
     return GitIgnoreSpec.from_lines([pattern])

@@ -1,4 +1,4 @@
-"""Rules: `Tool` or `Tool(spec)`, as the settings hold them, each with where it stands."""
+"""Parse permission rules, `Tool` or `Tool(spec)`, and match them against calls."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from clew.chat.permission.decision import Kind
 from clew.wire.json_codec import Json
 
 SHELL = "Bash"
-_SHAPE = re.compile(r"\s*([^\s()]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
+_RULE_SYNTAX = re.compile(r"\s*([^\s()]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _FAMILY = {
     **dict.fromkeys(("Read", "Glob", "Grep", "LS", "NotebookRead"), "Read"),
     **dict.fromkeys(("Edit", "Write", "MultiEdit", "NotebookEdit"), "Edit"),
     "Task": "Agent",
 }
-_NAMED = {"Agent": "subagent_type", "Skill": "skill"}
+_SPEC_FIELDS = {"Agent": "subagent_type", "Skill": "skill"}
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 
 
 class PermissionRule(Struct, frozen=True):
-    """One rule. `spec` is None if it stands for the whole tool."""
+    """One rule. `spec` is None if the rule applies to the whole tool."""
 
     text: str
     tool: str
@@ -41,32 +41,32 @@ class PermissionRule(Struct, frozen=True):
         return self.spec is None
 
 
-def family(tool: str) -> str:
-    """The name under which rules speak of a tool: Read for all that read files, Edit for all that write them."""
+def tool_family(tool: str) -> str:
+    """Return the tool name that rules use: Read for all tools that read files, Edit for all that write them."""
     return _FAMILY.get(tool, tool)
 
 
-def read_rule(text: str, kind: Kind, scope: Scope, root: Path) -> PermissionRule | None:
-    """The rule that a text states; None if it states none."""
-    found = _SHAPE.fullmatch(text)
-    if not found or (found[2] is None and "(" in text):
+def parse_rule(text: str, kind: Kind, scope: Scope, root: Path) -> PermissionRule | None:
+    """Parse a rule such as `Bash(git status:*)`; return None if the text is not a rule."""
+    match = _RULE_SYNTAX.fullmatch(text)
+    if not match or (match[2] is None and "(" in text):
         return None
-    spec = found[2]
+    spec = match[2]
     if spec is not None and spec.strip() in ("", "*"):
         spec = None
-    name = found[1]
+    name = match[1]
     return PermissionRule(text, "Agent" if name == "Task" else name, spec, kind, scope, root)
 
 
-def read_rules(settings: Settings) -> tuple[list[PermissionRule], list[str]]:
-    """All rules of the settings, and a sentence for each that means nothing."""
+def load_rules(settings: Settings) -> tuple[list[PermissionRule], list[str]]:
+    """Return all rules of the settings, and a notice for each one that has no effect."""
     rules: list[PermissionRule] = []
     notices: list[str] = []
     kinds: tuple[Kind, ...] = ("deny", "ask", "allow")
     for kind in kinds:
         for text, source in settings.rules(kind):
             where = source.path or f"the {source.scope} settings"
-            rule = read_rule(text, kind, source.scope, source.root)
+            rule = parse_rule(text, kind, source.scope, source.root)
             if rule is None:
                 notices.append(f"{where}: {text!r} is not a rule and is ignored.")
                 continue
@@ -79,53 +79,56 @@ def read_rules(settings: Settings) -> tuple[list[PermissionRule], list[str]]:
     return rules, notices
 
 
-def names_tool(rule: PermissionRule, tool: str) -> bool:
-    """Whether a rule is about a tool. Servers of MCP may be named as a whole; only forbidding rules may use wider `*`.
+def matches_tool(rule: PermissionRule, tool: str) -> bool:
+    """Return True if a rule is about a tool. A rule can name a whole MCP server; only deny and ask rules can use a
+    wider `*`.
 
-    As in Claude Code, `Read` stands for every tool that reads files, but `Edit` without a path for no other tool that
+    As in Claude Code, `Read` applies to every tool that reads files, but `Edit` without a path to no other tool that
     writes: to allow or deny creating files, name `Write`. (MultiEdit, which Claude Code no longer has, is an Edit.)
     """
-    ours = {"Task": "Agent", "MultiEdit": "Edit"}.get(tool, tool)
-    if rule.tool in (tool, ours) or (rule.tool == "Read" and family(tool) == "Read"):
+    rule_name = {"Task": "Agent", "MultiEdit": "Edit"}.get(tool, tool)
+    if rule.tool in (tool, rule_name) or (rule.tool == "Read" and tool_family(tool) == "Read"):
         return True
     if rule.tool.startswith("mcp__"):
-        server, _, rest = rule.tool[len("mcp__") :].partition("__")
+        server, _, mcp_tool = rule.tool[len("mcp__") :].partition("__")
         if rule.kind == "allow" and (not server or "*" in server):
             return False
-        pattern = rule.tool if rest else f"mcp__{server}__*"
-        return fnmatch.fnmatchcase(ours, pattern)
-    return rule.kind != "allow" and "*" in rule.tool and fnmatch.fnmatchcase(ours, rule.tool)
+        pattern = rule.tool if mcp_tool else f"mcp__{server}__*"
+        return fnmatch.fnmatchcase(rule_name, pattern)
+    return rule.kind != "allow" and "*" in rule.tool and fnmatch.fnmatchcase(rule_name, rule.tool)
 
 
-def covers(rule: PermissionRule, tool: str, input: Json) -> bool:
-    """Whether a rule is about this call. For tools that touch files or run commands only the whole-tool rules."""
-    if rule.is_whole or rule.tool != family(tool):
-        return names_tool(rule, tool) and (rule.is_whole or _covers_input(rule, tool, input))
-    return _covers_input(rule, tool, input)
+def matches_call(rule: PermissionRule, tool: str, input: Json) -> bool:
+    """Return True if a rule is about this call. For tools that use files or run commands, only rules without a spec
+    are checked.
+    """
+    if rule.is_whole or rule.tool != tool_family(tool):
+        return matches_tool(rule, tool) and (rule.is_whole or _matches_input(rule, tool, input))
+    return _matches_input(rule, tool, input)
 
 
-def _covers_input(rule: PermissionRule, tool: str, input: Json) -> bool:
+def _matches_input(rule: PermissionRule, tool: str, input: Json) -> bool:
     spec = rule.spec or ""
-    ours = family(tool)
-    if ours == "WebFetch" and spec.startswith("domain:"):
-        return _is_domain(spec.removeprefix("domain:"), input.get("url"), widely=rule.kind != "allow")
-    if ours in _NAMED and str(input.get(_NAMED[ours], "")) == spec:
+    family = tool_family(tool)
+    if family == "WebFetch" and spec.startswith("domain:"):
+        return _matches_domain(spec.removeprefix("domain:"), input.get("url"), widely=rule.kind != "allow")
+    if family in _SPEC_FIELDS and str(input.get(_SPEC_FIELDS[family], "")) == spec:
         return True
     return rule.kind != "allow" and has_parameter(spec, input)
 
 
 def has_parameter(spec: str, input: Json) -> bool:
-    """Whether `name:value` says what the input holds."""
+    """Return True if `name:value` matches a field of the input; the value can contain `*`."""
     name, colon, value = spec.partition(":")
     if not colon or name not in input:
         return False
-    held: Any = input[name]
-    shown = str(held).lower() if isinstance(held, bool) else str(held)
-    return fnmatch.fnmatchcase(shown, value.strip())
+    actual: Any = input[name]
+    actual_text = str(actual).lower() if isinstance(actual, bool) else str(actual)
+    return fnmatch.fnmatchcase(actual_text, value.strip())
 
 
-def _is_domain(domain: str, url: object, *, widely: bool) -> bool:
-    host = plain_host(url)
+def _matches_domain(domain: str, url: object, *, widely: bool) -> bool:
+    host = unambiguous_host(url)
     domain = domain.strip().lower().rstrip(".")
     if host is None:
         return widely and isinstance(url, str) and domain in url.lower()
@@ -134,8 +137,10 @@ def _is_domain(domain: str, url: object, *, widely: bool) -> bool:
     return host == domain or (widely and host.endswith("." + domain))
 
 
-def plain_host(url: object) -> str | None:
-    """The host of a web address that can be read in one way only."""
+def unambiguous_host(url: object) -> str | None:
+    r"""Return the host of a URL that every program parses in the same way; None for others (`http://a@b`, `\`,
+    non-ASCII).
+    """
     if not isinstance(url, str) or not url.isascii() or re.search(r"[\s\\@\x00-\x20\x7f]", url):
         return None
     try:
@@ -151,7 +156,11 @@ def plain_host(url: object) -> str | None:
 
 
 def matches_command(spec: str, text: str) -> bool:
-    """Whether a pattern for Bash covers a command: `*` is anything, a last ` *` or `:*` any arguments or none."""
+    """Return True if a Bash pattern covers a command: `*` is any text, a final ` *` or `:*` is any arguments or
+    none.
+
+    `git log:*` matches `git log` and `git log -p`, but not `git logs`.
+    """
     return bool(_command_pattern(spec).fullmatch(text))
 
 

@@ -12,8 +12,10 @@ def refusal(command: object) -> str:
     text = command if isinstance(command, str) else ""
     if text.isprintable():
         return ""
-    found = dict.fromkeys(letter for letter in text if category(letter) == "Cc" and letter not in _ALLOWED)
-    codes = ", ".join(f"\\x{ord(letter):02x}" for letter in found)
+    characters = dict.fromkeys(
+        character for character in text if category(character) == "Cc" and character not in _ALLOWED
+    )
+    codes = ", ".join(f"\\x{ord(character):02x}" for character in characters)
     if not codes:
         return ""
     return (

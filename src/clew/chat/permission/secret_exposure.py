@@ -1,4 +1,4 @@
-"""Exposure: whether a command that reads many files would show one that is asked about when it is read by itself."""
+"""Check whether a command that reads many files would show one that prompts the user when read alone."""
 
 from __future__ import annotations
 
@@ -18,29 +18,31 @@ from clew.chat.permission.permission_context import PermissionContext, Permissio
 from clew.system.environment import child_environment
 from clew.system.subprocesses import find_program
 
-MOST_FILES = 20_000
-_SECONDS = 3.0
-_UNKNOWN = PermissionVerdict("ask", "it reads more files than can be checked for keys and logins")
+MAX_FILES = 20_000
+_TIMEOUT = 3.0
+_TOO_MANY_FILES = PermissionVerdict("ask", "it reads more files than can be checked for keys and passwords")
 _RANGE = re.compile(r"\.{2,3}")
 
 
-def in_folders(paths: Sequence[str], skipped: frozenset[str], ground: PermissionContext) -> PermissionVerdict | None:
-    """About the files at and below some paths, as `grep -r` reads them: without following links."""
-    starts = [os.path.realpath(os.path.join(ground.cwd, path)) for path in paths]
-    files = list(islice((file for start in starts for file in _files(start, skipped)), MOST_FILES + 1))
-    return _UNKNOWN if len(files) > MOST_FILES else _first_guarded(files, ground)
+def check_folders(
+    paths: Sequence[str], skipped: frozenset[str], context: PermissionContext
+) -> PermissionVerdict | None:
+    """Check the files at and below these paths, as `grep -r` reads them: without following links."""
+    start_paths = [os.path.realpath(os.path.join(context.cwd, path)) for path in paths]
+    files = list(islice((file for start in start_paths for file in _walk_files(start, skipped)), MAX_FILES + 1))
+    return _TOO_MANY_FILES if len(files) > MAX_FILES else _first_restricted(files, context)
 
 
-def _first_guarded(files: Iterable[str], ground: PermissionContext) -> PermissionVerdict | None:
-    """The question about the first file that is guarded; a rule that denies it does not deny all the others."""
-    found = next(filter(None, map(ground.guard(), files)), None)
-    return replace(found, kind="ask", reason=f"it would read {found.path}: {found.reason}") if found else None
+def _first_restricted(files: Iterable[str], context: PermissionContext) -> PermissionVerdict | None:
+    """Return an ask verdict for the first restricted file. A deny rule for one file does not deny all others."""
+    verdict = next(filter(None, map(context.read_restriction_checker(), files)), None)
+    return replace(verdict, kind="ask", reason=f"it would read {verdict.path}: {verdict.reason}") if verdict else None
 
 
-def _files(path: str, skipped: frozenset[str]) -> Iterator[str]:
-    waiting = [path]
-    while waiting:
-        folder = waiting.pop()
+def _walk_files(path: str, skipped: frozenset[str]) -> Iterator[str]:
+    pending = [path]
+    while pending:
+        folder = pending.pop()
         try:
             entries = list(os.scandir(folder))
         except OSError:  # a file, or a folder that cannot be read
@@ -48,69 +50,72 @@ def _files(path: str, skipped: frozenset[str]) -> Iterator[str]:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 if entry.name not in skipped:
-                    waiting.append(entry.path)
+                    pending.append(entry.path)
             elif entry.is_file(follow_symlinks=False):
                 yield entry.path
 
 
-def in_search(paths: Sequence[str], listing: Words, ground: PermissionContext) -> PermissionVerdict | None:
-    """About the files that ripgrep searches; it is asked which those are, since it obeys the ignore files it finds."""
+def check_search(paths: Sequence[str], listing: Words, context: PermissionContext) -> PermissionVerdict | None:
+    """Check the files that ripgrep would search. `rg --files` lists them, because rg obeys the ignore files it
+    finds.
+    """
     program = find_program("rg")
     if program is None:
-        return in_folders(paths, frozenset(), ground)
-    words = [program, "--no-config", "--files", "--null", "--no-messages", *listing, "--", *paths]
-    names = _output(words, ground.cwd, child_environment())
-    if names is None or len(names) > MOST_FILES:
-        return _UNKNOWN
-    return _first_guarded((os.path.realpath(ground.cwd / name) for name in names), ground)
+        return check_folders(paths, frozenset(), context)
+    command = [program, "--no-config", "--files", "--null", "--no-messages", *listing, "--", *paths]
+    names = _run_and_split(command, context.cwd, child_environment())
+    if names is None or len(names) > MAX_FILES:
+        return _TOO_MANY_FILES
+    return _first_restricted((os.path.realpath(context.cwd / name) for name in names), context)
 
 
-def in_repository(query: git_commands.GitQuery, ground: PermissionContext) -> PermissionVerdict | None:
-    """About the files whose content a git command shows, present or past."""
-    top = git_config.find(ground.cwd)
+def check_repository(query: git_commands.GitQuery, context: PermissionContext) -> PermissionVerdict | None:
+    """Check the files whose present or past content a git command shows."""
+    top = git_config.find_repository(context.cwd)
     for word in query.paths:
-        for name in git_commands.named_files(word):
-            for folder in dict.fromkeys((ground.cwd, top or ground.cwd)):
-                verdict = ground.guarded(os.path.join(folder, name))
+        for name in git_commands.possible_files(word):
+            for folder in dict.fromkeys((context.cwd, top or context.cwd)):
+                verdict = context.read_restriction(os.path.join(folder, name))
                 if verdict:
                     return verdict
     if top is None or query.name not in ("diff", "log", "show", "cat-file"):
         return None
     can_show_any = query.name in ("diff", "show") or query.shows_content
-    if can_show_any and query.name != "log" and _has_nameless_file(query.paths, ground.cwd):
+    if can_show_any and query.name != "log" and _names_blob(query.paths, context.cwd):
         return PermissionVerdict("ask", "it may show a file whose name is not known")
     if not query.shows_content or not query.listing:
         return None
-    names = _output(["git", "--no-pager", *query.listing], ground.cwd, git_surroundings())
-    if names is None or len(names) > MOST_FILES:
+    names = _run_and_split(["git", "--no-pager", *query.listing], context.cwd, git_surroundings())
+    if names is None or len(names) > MAX_FILES:
         return PermissionVerdict("ask", "it is not known which files it shows")
-    return _first_guarded((os.path.normpath(top / name.lstrip("\n")) for name in names), ground)
+    return _first_restricted((os.path.normpath(top / name.lstrip("\n")) for name in names), context)
 
 
-def _has_nameless_file(words: Words, cwd: Path) -> bool:
-    """Whether a word is the id of a file's content, which says nothing about the file's name."""
-    asked = [part.lstrip("^") for word in words if ":" not in word for part in _RANGE.split(word)]
-    if not asked:
+def _names_blob(words: Words, cwd: Path) -> bool:
+    """Return True if a word is the id of a blob: its content is shown, but the name of the file is not known."""
+    objects = [part.lstrip("^") for word in words if ":" not in word for part in _RANGE.split(word)]
+    if not objects:
         return False
-    said = "".join(f"{form}\n" for word in asked for form in (word, word + "^{}")).encode("utf-8", "surrogateescape")
-    kinds = _output(["git", "cat-file", "--batch-check=%(objecttype)"], cwd, git_surroundings(), said, b"\n")
+    stdin = "".join(f"{form}\n" for word in objects for form in (word, word + "^{}")).encode("utf-8", "surrogateescape")
+    kinds = _run_and_split(["git", "cat-file", "--batch-check=%(objecttype)"], cwd, git_surroundings(), stdin, b"\n")
     return kinds is None or "blob" in kinds
 
 
-def _output(
-    words: list[str], cwd: Path, variables: dict[str, str], said: bytes = b"", end: bytes = b"\0"
+def _run_and_split(
+    command: list[str], cwd: Path, variables: dict[str, str], stdin: bytes = b"", separator: bytes = b"\0"
 ) -> list[str] | None:
-    """What a program prints, in parts; None if it fails or is not done in time. That git and ripgrep find nothing is no
-    failure."""
-    program = find_program(words[0])
+    """Run a program and split its output; None if it fails or times out. Exit codes 1 and 2 (nothing found) are not
+    failures.
+    """
+    program = find_program(command[0])
     if program is None:
         return None
     try:
-        done = subprocess.run(
-            [program, *words[1:]], cwd=cwd, env=variables, input=said, capture_output=True, timeout=_SECONDS
+        process = subprocess.run(
+            [program, *command[1:]], cwd=cwd, env=variables, input=stdin, capture_output=True, timeout=_TIMEOUT
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    if not 0 <= done.returncode <= 2:
+    if not 0 <= process.returncode <= 2:
         return None
-    return [os.fsdecode(part) for part in done.stdout.split(end) if part]
+    return [os.fsdecode(part) for part in process.stdout.split(separator) if part]

@@ -1,5 +1,9 @@
-"""Shell commands, read twice: by our strict lexer and by tree-sitter. Where they differ, or either is not sure, there is
-a doubt, and a doubt is asked about. For rules that forbid, everything that looks like a command is found, however deep."""
+"""Parse a shell command with two parsers, our strict lexer and tree-sitter; where they differ, the command is
+uncertain.
+
+An uncertain command prompts the user. For deny and ask rules, everything that looks like a command is collected, at
+any depth.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +15,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from clew.chat.permission import shell_lexer
-from clew.chat.permission.command_options import names
-from clew.chat.permission.shell_lexer import Doubt, SimpleCommand, WordSpan
+from clew.chat.permission.command_options import split_names
+from clew.chat.permission.shell_lexer import SimpleCommand, UncertainCommand, WordSpan
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-_PLAIN_NODES = names(
+_PLAIN_NODES = split_names(
     "program list pipeline command command_name redirected_statement file_redirect herestring_redirect subshell"
     " negated_command comment word string string_content raw_string concatenation number simple_expansion expansion"
     " variable_name variable_assignment file_descriptor"
@@ -30,13 +34,16 @@ _SPLIT = re.compile(r"&&|\|\||[;|&\n`(){}<>]|\$\(")
 _SPLIT_OUTSIDE_BRACES = re.compile(r"&&|\|\||[;|&\n`()<>]|\$\(")
 _BRACES = re.compile(r"(?<!\$)\{([^{}]*,[^{}]*)\}")
 _SEQUENCE = re.compile(r"\{[^{}\s]*\.\.[^{}\s]*\}")
-_MOST_WORDS = 200
+_MAX_WORDS = 200
 _TARGET = re.compile(r"[<>]+[&|]?[ \t]*([^ \t\n;&|<>()]+)")
 
 
 class ParsedShell(Struct, frozen=True):
-    """A shell command taken apart. With a doubt, `commands` is empty. For forbidding: `loose` is all that may be run,
-    `parsed` the part of it that surely stands where commands do, `targets` all files that redirects may open."""
+    """A parsed shell command. If it is uncertain, `commands` is empty.
+
+    For deny and ask rules: `loose` is everything that may run, `parsed` the part of it that is certainly in
+    command position, `targets` all files that redirects may open.
+    """
 
     text: str
     commands: tuple[SimpleCommand, ...]
@@ -46,33 +53,33 @@ class ParsedShell(Struct, frozen=True):
 
     @property
     def targets(self) -> tuple[str, ...]:
-        return tuple(unquoted(found[1]) for found in _TARGET.finditer(self.text))
+        return tuple(unquote(match[1]) for match in _TARGET.finditer(self.text))
 
 
 def parse(text: str) -> ParsedShell:
-    """Take a command apart. It never fails: what cannot be read is a doubt."""
+    """Parse a command. This never fails: if it cannot be parsed, `uncertainty` states why."""
     try:
-        if len(text) > shell_lexer.LONGEST:
-            raise Doubt(f"it is longer than {shell_lexer.LONGEST:,} characters")
+        if len(text) > shell_lexer.MAX_LENGTH:
+            raise UncertainCommand(f"it is longer than {shell_lexer.MAX_LENGTH:,} characters")
         root = _parser().parse(text.encode("utf-8")).root_node
     except UnicodeEncodeError:
-        return _unreadable(text, "it is not text")
-    except Doubt as doubt:
-        return _unreadable(text, str(doubt))
-    found = tuple(_loose_commands(root))
-    loose = tuple(dict.fromkeys((*found, *_pieces(text), *_unbraced_pieces(text))))
-    parsed = (*(loose if root.has_error else found), *_sequences(text))
+        return _uncertain_result(text, "it is not text")
+    except UncertainCommand as doubt:
+        return _uncertain_result(text, str(doubt))
+    tree_commands = tuple(_loose_commands(root))
+    loose = tuple(dict.fromkeys((*tree_commands, *_split_roughly(text), *_split_expanding_braces(text))))
+    parsed = (*(loose if root.has_error else tree_commands), *_split_with_sequences(text))
     try:
-        commands = shell_lexer.read(text)
-        agree(text, commands)
-    except Doubt as doubt:
+        commands = shell_lexer.parse_commands(text)
+        check_agreement(text, commands)
+    except UncertainCommand as doubt:
         return ParsedShell(text, (), str(doubt), loose, parsed)
     return ParsedShell(text, commands, "", loose, parsed)
 
 
-def _unreadable(text: str, why: str) -> ParsedShell:
-    pieces = (*_pieces(text), *_unbraced_pieces(text))
-    return ParsedShell(text, (), why, pieces, pieces)
+def _uncertain_result(text: str, reason: str) -> ParsedShell:
+    pieces = (*_split_roughly(text), *_split_expanding_braces(text))
+    return ParsedShell(text, (), reason, pieces, pieces)
 
 
 @cache
@@ -82,38 +89,38 @@ def _parser() -> Parser:
         import tree_sitter_bash
     except ImportError:
         raise ClewError(
-            "Shell commands cannot be judged: tree-sitter is not installed.",
+            "Shell commands cannot be checked: tree-sitter is not installed.",
             hint="Install it with: pip install 'clew[chat]'",
         ) from None
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
 
-def agree(text: str, commands: tuple[SimpleCommand, ...]) -> None:
-    """Raise Doubt unless tree-sitter sees the same words in the same places, and nothing else."""
+def check_agreement(text: str, commands: tuple[SimpleCommand, ...]) -> None:
+    """Raise UncertainCommand unless tree-sitter finds the same words at the same positions, and nothing else."""
     source = text.encode("utf-8")
     root = _parser().parse(source).root_node
     if root.has_error:
-        raise Doubt("it cannot be read in one way only")
+        raise UncertainCommand("it is ambiguous")
     theirs: set[WordSpan] = set()
-    for node in _all(root):
+    for node in _walk(root):
         if node.is_named and node.type not in _PLAIN_NODES:
-            raise Doubt(f"it holds {_readable(node.type)}")
-        theirs.update(_words_of(node))
+            raise UncertainCommand(f"it holds {_with_article(node.type)}")
+        theirs.update(_word_spans(node))
     ours = {word.span for c in commands for word in c.words}
     ours |= {word.span for c in commands for _, word in c.assignments}
     ours |= {r.target.span for c in commands for r in c.redirects}
     differing = {s for s in ours ^ theirs if not _DESCRIPTOR.fullmatch(source[s.start : s.end])}
     if differing:
-        raise Doubt("it can be read in more than one way")
+        raise UncertainCommand("it is ambiguous")
 
 
-def _readable(kind: str) -> str:
+def _with_article(kind: str) -> str:
     word = kind.replace("_", " ")
     return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
 
 
-def _words_of(node: Node) -> Iterator[WordSpan]:
-    """The words that stand directly in a command or a redirect."""
+def _word_spans(node: Node) -> Iterator[WordSpan]:
+    """Yield the words directly in a command or a redirect."""
     if node.type == "herestring_redirect":
         yield from (WordSpan(child.start_byte, child.end_byte) for child in node.named_children)
     if node.type not in ("command", "file_redirect"):
@@ -123,75 +130,80 @@ def _words_of(node: Node) -> Iterator[WordSpan]:
             yield WordSpan(child.start_byte, child.end_byte)
 
 
-def _all(root: Node) -> Iterator[Node]:
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
+def _walk(root: Node) -> Iterator[Node]:
+    pending = [root]
+    while pending:
+        node = pending.pop()
         yield node
-        waiting.extend(reversed(node.children))
+        pending.extend(reversed(node.children))
 
 
-# -- for rules that forbid: rather too much than too little
+# -- for deny and ask rules: collect too much rather than too little
 
 
 def _loose_commands(root: Node) -> Iterator[tuple[str, ...]]:
-    for node in _all(root):
+    """Yield the words of every command node of the tree, also within substitutions, loops and functions."""
+    for node in _walk(root):
         if node.type in ("command", "declaration_command", "unset_command", "test_command"):
             words = [c for c in node.children if c.type not in ("variable_assignment", "file_redirect")]
-            texts = tuple(unquoted((word.text or b"").decode("utf-8", "replace")) for word in words)
+            texts = tuple(unquote((word.text or b"").decode("utf-8", "replace")) for word in words)
             if texts:
                 yield texts
 
 
-def _pieces(text: str) -> Iterator[tuple[str, ...]]:
-    """The same by a plain cut at everything that may end a command, so that no misreading hides one."""
+def _split_roughly(text: str) -> Iterator[tuple[str, ...]]:
+    """Cut the text at everything that may end a command, so that a parser error cannot hide one.
+
+    `if x; then rm y` gives `if x` and `then rm y`.
+    """
     joined = text.replace("\\\n", "").replace("\r", "\n")
     for piece in _SPLIT.split(joined):
         words = piece.split()
         while words and re.match(r"[A-Za-z_][A-Za-z0-9_]*\+?=", words[0]):
             words = words[1:]
         if words:
-            yield tuple(unquoted(word) for word in words)
+            yield tuple(unquote(word) for word in words)
 
 
-def _unbraced_pieces(text: str) -> Iterator[tuple[str, ...]]:
-    """The pieces that hold lists in braces, with those expanded: `{git,} push` is `git push`."""
+def _split_expanding_braces(text: str) -> Iterator[tuple[str, ...]]:
+    """Yield the pieces that contain brace lists, with the lists expanded: `{git,} push` is `git push`."""
     for piece in _SPLIT_OUTSIDE_BRACES.split(text.replace("\\\n", "")):
         if _BRACES.search(piece):
-            words = [part for word in piece.split() for part in _unbraced(word)][:_MOST_WORDS]
+            words = [part for word in piece.split() for part in _expand_braces(word)][:_MAX_WORDS]
             if words:
-                yield tuple(unquoted(word) for word in words)
+                yield tuple(unquote(word) for word in words)
 
 
-def _sequences(text: str) -> Iterator[tuple[str, ...]]:
-    """The pieces that hold sequences in braces, such as `{a..c}`, which are not expanded here."""
+def _split_with_sequences(text: str) -> Iterator[tuple[str, ...]]:
+    """Yield the pieces that contain brace sequences such as `{a..c}`, which are not expanded."""
     pieces = _SPLIT_OUTSIDE_BRACES.split(text) if _SEQUENCE.search(text) else ()
     yield from (tuple(piece.split()) for piece in pieces if _SEQUENCE.search(piece))
 
 
-def _unbraced(word: str) -> list[str]:
-    """The words that a word with lists in braces stands for."""
-    waiting = [word]
-    done: list[str] = []
-    while waiting and len(waiting) + len(done) < _MOST_WORDS:
-        each = waiting.pop(0)
-        found = _BRACES.search(each)
-        if found:
-            parts = found[1].split(",")
-            waiting[:0] = [each[: found.start()] + part + each[found.end() :] for part in parts]
-        elif each:
-            done.append(each)
-    return done
+def _expand_braces(word: str) -> list[str]:
+    """Return the words that a word with brace lists expands to: `a{b,c}` gives `ab` and `ac`."""
+    pending = [word]
+    expanded: list[str] = []
+    while pending and len(pending) + len(expanded) < _MAX_WORDS:
+        candidate = pending.pop(0)
+        match = _BRACES.search(candidate)
+        if match:
+            parts = match[1].split(",")
+            pending[:0] = [candidate[: match.start()] + part + candidate[match.end() :] for part in parts]
+        elif candidate:
+            expanded.append(candidate)
+    return expanded
 
 
-def unquoted(word: str) -> str:
-    """A word without its quotes, as far as one can tell without running anything."""
-    plain = re.sub(r"\$'((?:\\.|[^'\\])*)'", lambda found: _ANSI.sub(_ansi, found[1]), word)
-    return re.sub(r"\\(.)|[\"']", lambda found: found[1] or "", plain, flags=re.DOTALL)
+def unquote(word: str) -> str:
+    """Remove the quotes of a word, as far as that is possible without running anything."""
+    plain = re.sub(r"\$'((?:\\.|[^'\\])*)'", lambda match: _ANSI.sub(_decode_ansi_escape, match[1]), word)
+    return re.sub(r"\\(.)|[\"']", lambda match: match[1] or "", plain, flags=re.DOTALL)
 
 
-def _ansi(found: re.Match[str]) -> str:
-    code = found[1]
+def _decode_ansi_escape(match: re.Match[str]) -> str:
+    r"""Return the character of an escape in `$'…'`: `\x41` and `\101` are `A`."""
+    code = match[1]
     if code[0] in "xuU" and len(code) > 1:
         number = int(code[1:], 16)
         return chr(number) if number < 0x110000 else ""

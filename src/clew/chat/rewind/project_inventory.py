@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
-from clew.chat.permission.command_options import names
+from clew.chat.permission.command_options import split_names
 from clew.chat.rewind.path_state import Held, held
 
 LARGEST = 8 << 20  # bytes of a file that the store keeps
@@ -31,7 +31,7 @@ LARGE = f"larger than {LARGEST >> 20} MB"
 SPECIAL = "a pipe, socket or device"
 UNREADABLE = "not readable"
 # Tools make these folders again; keeping them file by file would only fill the report.
-_CACHES = names(
+_CACHES = split_names(
     "__pycache__ node_modules .venv venv .tox .nox .cache .pytest_cache .mypy_cache .ruff_cache .gradle .next"
 )
 

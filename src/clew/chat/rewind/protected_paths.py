@@ -6,12 +6,12 @@ import os
 import unicodedata
 from pathlib import Path
 
-from clew.chat.permission.command_options import names
+from clew.chat.permission.command_options import split_names
 from clew.chat.permission.path_scope import ResolvedPath, is_protected
 from clew.system.environment import user_homes
 
 PROTECTED = "it is in a protected place, where a rewind writes nothing"
-_SYSTEM = names(
+_SYSTEM = split_names(
     "/bin /boot /dev /etc /lib /lib32 /lib64 /libx32 /proc /sbin /sys /usr/bin /usr/lib /usr/lib64 /usr/sbin"
     " /usr/libexec /usr/local/bin /usr/local/lib /usr/local/sbin /System /private/etc"
 )

@@ -142,10 +142,10 @@ def may_change(tool: Tool, given: Json) -> bool:
 
 def changes_files(command: str) -> bool:
     """Whether a shell command may change files."""
-    from clew.chat.permission.safe_commands import look
+    from clew.chat.permission.safe_commands import read_access
     from clew.chat.permission.shell_parse import parse
 
     script = parse(command)
     if script.doubt or not script.commands:
         return True
-    return any(look(part) is None or part.redirects for part in script.commands)
+    return any(read_access(part) is None or part.redirects for part in script.commands)

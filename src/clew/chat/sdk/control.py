@@ -17,7 +17,7 @@ from clew.chat.config.model_alias import choose
 from clew.chat.engine import Engine
 from clew.chat.events import Event, Tell
 from clew.chat.permission.decide import Permissions
-from clew.chat.permission.decision import Mode, known_mode
+from clew.chat.permission.decision import Mode, parse_mode
 from clew.chat.sdk import sdk_permission
 from clew.chat.sdk.sdk_frames import LONGEST, Framing, shortened
 from clew.chat.sdk.sdk_init import Brought, brought
@@ -213,7 +213,7 @@ class Control:
                 self._interrupt()
                 return {"still_queued": []}
             case "set_permission_mode":
-                mode, _ = known_mode(str(request.get("mode")))
+                mode, _ = parse_mode(str(request.get("mode")))
                 self._use_mode(await self._started(), mode)
                 return {"mode": mode}
             case "set_model":

@@ -10,7 +10,7 @@ from typing import Any
 from clew.chat.engine import Engine
 from clew.chat.events import PermissionAsked
 from clew.chat.permission.decision import Decision
-from clew.chat.permission.suggest_rules import as_update
+from clew.chat.permission.suggest_rules import as_permission_updates
 from clew.facts.tool_catalog import subject, tool_name
 from clew.wire.json_codec import Json
 
@@ -46,7 +46,7 @@ def _suggestions(told: PermissionAsked, engine: Engine, is_inside: bool) -> list
     """For a change in the project the mode that makes all of them, for anything else a rule."""
     if told.name in _EDITS and is_inside and engine.dialogue.mode == "default" and told.decision.suggestions:
         return [{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]
-    return as_update(told.decision.suggestions)
+    return as_permission_updates(told.decision.suggestions)
 
 
 def _is_inside(path: str, roots: tuple[Path, ...]) -> bool:

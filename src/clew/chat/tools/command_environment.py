@@ -6,15 +6,15 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from clew.chat.permission.command_options import names
+from clew.chat.permission.command_options import split_names
 
 # Variables that make bash read a file, change its options or patterns, or lead `cd` elsewhere.
-_SHELL = names(
+_SHELL = split_names(
     "BASH_ENV ENV BASHOPTS SHELLOPTS GLOBIGNORE EXECIGNORE CDPATH POSIXLY_CORRECT BASH_COMPAT BASH_LOADABLES_PATH"
     " BASH_XTRACEFD PS4 PROMPT_COMMAND"
 )
 # Variables from which programs that run without a question take options, or the names of files and programs.
-_PROGRAMS = names(
+_PROGRAMS = split_names(
     "RIPGREP_CONFIG_PATH GREP_OPTIONS MAGIC LESSOPEN LESSCLOSE _POSIX2_VERSION POSIX_ME_HARDER LOCPATH NLSPATH"
 )
 _FUNCTION = "BASH_FUNC_"

@@ -243,7 +243,7 @@ def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
     from clew.chat.assemble_session import SessionOptions
     from clew.chat.config.settings import FILED
     from clew.chat.deps import ConversationLimits
-    from clew.chat.permission.decision import known_mode
+    from clew.chat.permission.decision import parse_mode
     from clew.chat.permission.folder_trust import Trust
     from clew.chat.session_factory import Wishes
     from clew.wire.layout import claude_dir
@@ -254,7 +254,7 @@ def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
         print_message(f"What {cwd} brings along has changed since you trusted it, and does not count.")
         print_message("Look at it with: clew trust --dry-run. Trust it again with: clew trust")
     asked = "bypassPermissions" if options.dangerously_skip_permissions else options.permission_mode
-    mode, strange = known_mode(asked) if asked else (None, "")
+    mode, strange = parse_mode(asked) if asked else (None, "")
     if strange:
         print_message(strange)
     chosen = SessionOptions(

@@ -25,7 +25,7 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from clew.chat.permission.folder_trust import Trust, brought
+    from clew.chat.permission.folder_trust import Trust, describe_settings
 
     trust = Trust()
     if options.list:
@@ -33,7 +33,7 @@ def run(options: Namespace) -> int:
     folder = Path(options.folder).expanduser().resolve()
     if not folder.is_dir():
         raise FileNotFoundError(2, "No such folder", str(folder))
-    found = brought(folder)
+    found = describe_settings(folder)
     if options.remove:
         trust.take(folder)
     elif not options.dry_run:
