@@ -89,7 +89,7 @@ def test_who_may_not_be_asked_is_refused(tmp_path: Path) -> None:
     place = Workplace(tmp_path, allow=["Bash(npm test)"], mode="dontAsk")
     assert place.bash("npm test").kind == "allow"
     refused = place.bash("npm publish")
-    assert refused.kind == "deny" and "nothing is asked" in refused.message
+    assert refused.kind == "deny" and "does not prompt" in refused.message
     assert place.call("Write", file_path="x").kind == "deny"
 
 
