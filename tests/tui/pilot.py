@@ -10,7 +10,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from clew.tui.browser_app import Browser
-from clew.tui.external_programs import Outside, ResumeCommand
+from clew.tui.external_programs import ExternalPrograms, ResumeCommand
 from clew.tui.reader_screen import ReaderScreen
 from clew.tui.search_thread import SearchLocation
 
@@ -19,10 +19,10 @@ Steps = Callable[[Browser, Pilot[ResumeCommand]], Awaitable[None]]
 
 
 def drive(
-    claude: Path, cache: Path, steps: Steps, size: tuple[int, int] = (80, 24), outside: Outside | None = None
+    claude: Path, cache: Path, steps: Steps, size: tuple[int, int] = (80, 24), outside: ExternalPrograms | None = None
 ) -> Browser:
     """Run the browser without a terminal, with the clock standing still, through some steps."""
-    app = Browser(SearchLocation(str(claude), str(cache)), outside=outside, clock=lambda: NOW)
+    app = Browser(SearchLocation(str(claude), str(cache)), programs=outside, clock=lambda: NOW)
 
     async def run() -> None:
         async with app.run_test(size=size) as pilot:
@@ -45,7 +45,7 @@ async def until(pilot: Pilot[ResumeCommand], holds: Callable[[], object]) -> Non
 
 async def settled(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
     """Until the index is built and the list is that of the query."""
-    await until(pilot, lambda: app.seeker.is_built and app.home.answered == app.home.number > 1)
+    await until(pilot, lambda: app.searcher.is_built and app.home.answered == app.home.number > 1)
     await pilot.pause()
 
 

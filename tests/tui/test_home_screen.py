@@ -20,7 +20,7 @@ from clew.tui.dialogs import Help
 from clew.tui.external_programs import ResumeCommand
 from clew.tui.preview_pane import PreviewRows
 from clew.tui.search_thread import SearchLocation
-from clew.tui.session_item import SessionItem, filtered, next_since
+from clew.tui.session_item import SessionItem, next_since, set_filter
 from clew.tui.session_list import HitList
 from tests.tui.pilot import NOW, drive, lines, opened, screen, search, settled, until
 
@@ -131,9 +131,9 @@ def test_keys_for_filters(demo: DemoSummary, cache: Path) -> None:
 
 
 def test_filters_are_part_of_the_query() -> None:
-    assert filtered("valve project:drip open", "project", "") == "valve open"
-    assert filtered("valve", "project", "two words") == 'valve project:"two words" '
-    assert filtered('valve project:"two words"', "project", "") == "valve"
+    assert set_filter("valve project:drip open", "project", "") == "valve open"
+    assert set_filter("valve", "project", "two words") == 'valve project:"two words" '
+    assert set_filter('valve project:"two words"', "project", "") == "valve"
     spans = ["valve"]
     for _ in range(3):
         spans.append(next_since(spans[-1]).strip())
@@ -235,7 +235,7 @@ def test_what_is_typed_while_a_search_runs_is_what_is_answered(demo: DemoSummary
         box = app.home.query_one("#query", Input)
         for text in ("valve", "lettuce", "till", "tax office"):
             box.value = text
-            app.home.ask()
+            app.home.search()
         await until(pilot, lambda: app.home.answered == app.home.number and "1 session," in screen(app))
         assert "Fix one-cent" in lines(app)[2]
 

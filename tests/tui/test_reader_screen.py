@@ -15,7 +15,7 @@ from clew.conversation.session import Session
 from clew.demo.demo_tree import DemoSummary
 from clew.tui.browser_app import Browser
 from clew.tui.dialogs import Branches, FileName
-from clew.tui.external_programs import Outside, ResumeCommand, go_on
+from clew.tui.external_programs import ExternalPrograms, ResumeCommand, resume_session
 from clew.tui.load_rows import session_rows
 from clew.tui.reader_screen import ReaderScreen
 from clew.view.rows import ViewOptions
@@ -211,7 +211,7 @@ def test_pager_and_editor(demo: DemoSummary, cache: Path) -> None:
         await read(app, pilot)
         await pilot.press("o", "O")
 
-    drive(demo.root, cache, steps, outside=Outside(("less", "-R"), ("vi",), run))
+    drive(demo.root, cache, steps, outside=ExternalPrograms(("less", "-R"), ("vi",), run))
     path = next(demo.root.glob(f"projects/*/{demo.sessions['rounding']}.jsonl"))
     assert [list(words) for words, _ in asked] == [["less", "-R"], ["less", "-R"], ["vi", str(path)]]
     assert all("❯ The till says 2.68" in (text or "") for _, text in asked[:2])
@@ -240,10 +240,10 @@ def test_resume_becomes_claude_in_the_folder(
     def execute(file: str, words: Sequence[str], variables: Mapping[str, str]) -> None:
         asked.append((file, list(words), str(Path.cwd())))
 
-    assert go_on(resume, execute, lambda _: "/bin/claude") == 0
+    assert resume_session(resume, execute, lambda _: "/bin/claude") == 0
     assert asked == [("/bin/claude", ["claude", "-r", "8abbce1f"], str(place.resolve()))]
-    assert go_on(resume, execute, lambda _: None) == 2
-    assert go_on(ResumeCommand("8abbce1f", str(tmp_path / "gone")), execute, lambda _: "/bin/claude") == 2
+    assert resume_session(resume, execute, lambda _: None) == 2
+    assert resume_session(ResumeCommand("8abbce1f", str(tmp_path / "gone")), execute, lambda _: "/bin/claude") == 2
     assert len(asked) == 1
     told = capsys.readouterr()
     assert f"cd '{place}' && claude -r 8abbce1f" in told.out

@@ -8,12 +8,12 @@ from rich.cells import cell_len
 
 from clew.tui import folding
 from clew.tui.line_wrap import fit, wrap
-from clew.tui.row_text import RowState, height, layout, marked, overlaid, spans
+from clew.tui.row_text import RowState, height, layout, mark_matches, overlay, spans
 from clew.view.rows import Row
 
 KINDS = ("prompt", "reply", "call", "result", "failure", "diff", "agent", "thinking", "note", "summary", "todo", "plan")
 TEXT = st.text(max_size=300) | st.text("ab \n\t`#*-+▸", max_size=200)
-STATES = st.sampled_from([RowState(), RowState(whole=True)])
+STATES = st.sampled_from([RowState(), RowState(is_full=True)])
 
 
 @given(TEXT, st.integers(4, 60))
@@ -54,9 +54,9 @@ def test_a_closed_fold_is_one_line(kind: str, text: str, width: int) -> None:
 )
 def test_marks_change_no_text(parts: list[str], places: list[tuple[int, int]]) -> None:
     line = [(part, "reply") for part in parts]
-    made = overlaid(line, sorted(p for p in places if p[0] < p[1]), "match")
+    made = overlay(line, sorted(p for p in places if p[0] < p[1]), "match")
     assert "".join(text for text, _ in made) == "".join(parts)
-    assert marked(line, None) == line
+    assert mark_matches(line, None) == line
 
 
 def test_what_belongs_to_a_call() -> None:
@@ -72,8 +72,8 @@ def test_what_belongs_to_a_call() -> None:
         Row("reply", depth=1),
         Row("reply"),
     ]
-    assert [folding.end(rows, i) for i in (1, 3, 4, 5, 7)] == [3, 9, 7, 7, 9]
-    assert folding.seen(rows, lambda _: False) == [0, 1, 3, 9]
-    assert folding.seen(rows, lambda i: i == 3) == [0, 1, 3, 4, 7, 9]
-    assert folding.around(rows, 6) == [3, 4, 5]
-    assert folding.around(rows, 9) == []
+    assert [folding.fold_end(rows, i) for i in (1, 3, 4, 5, 7)] == [3, 9, 7, 7, 9]
+    assert folding.visible_rows(rows, lambda _: False) == [0, 1, 3, 9]
+    assert folding.visible_rows(rows, lambda i: i == 3) == [0, 1, 3, 4, 7, 9]
+    assert folding.enclosing_folds(rows, 6) == [3, 4, 5]
+    assert folding.enclosing_folds(rows, 9) == []

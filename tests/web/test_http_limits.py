@@ -13,7 +13,7 @@ from benchmarks.served import Served
 from clew.demo.demo_tree import DemoSummary
 from clew.web import http_limits, live_updates
 
-LATEST = http_limits.HEAD + 20  # seconds on a busy machine
+LATEST = http_limits.REQUEST_TIMEOUT + 20  # seconds on a busy machine
 
 
 def _open(served: Served, text: str = "") -> socket.socket:
@@ -61,7 +61,7 @@ def test_half_open_and_slow_connections_are_closed(served: Served) -> None:
 
 
 def test_a_flood_of_connections_does_not_shut_others_out(served: Served) -> None:
-    links = [_open(served) for _ in range(http_limits.MOST + 100)]
+    links = [_open(served) for _ in range(http_limits.MAX_CONNECTIONS + 100)]
     with served.client() as client:
         assert client.get("/").status_code == 200
     for link in links:
@@ -73,7 +73,7 @@ def test_only_so_many_pages_follow_at_a_time(served: Served, demo: DemoSummary) 
     with served.client() as client:
         cookie = "; ".join(f"{key}={value}" for key, value in client.cookies.items())
         head = f"GET /session/{name}/events HTTP/1.1\nHost: 127.0.0.1:{{port}}\nCookie: {cookie}\n\n"
-        links = [_open(served, head) for _ in range(live_updates.MOST)]
+        links = [_open(served, head) for _ in range(live_updates.MAX_FOLLOWERS)]
         for link in links:
             said = b""
             while b"event: state" not in said:

@@ -11,7 +11,7 @@ from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk, task
 from clew.errors import NotFound
 from clew.web import session_cache as module
-from clew.web.paging import PAGE, page_of, paged
+from clew.web.paging import PAGE_ENTRIES, page_of_turn, split_pages
 from clew.web.session_cache import SessionCache, SessionSnapshot
 
 
@@ -124,10 +124,10 @@ def test_no_more_sessions_are_kept_than_there_is_room_for(tmp_path: Path, monkey
     shelf = SessionCache(str(tmp_path))
     for path in paths:
         opened(shelf, path.stem)
-    assert list(shelf._books) == [path.stem for path in paths[-module.MOST :]]
+    assert list(shelf._open_sessions) == [path.stem for path in paths[-module.MAX_OPEN :]]
     monkeypatch.setattr(module, "ROOM", 1)
     opened(shelf, paths[0].stem)
-    assert list(shelf._books) == [paths[0].stem]
+    assert list(shelf._open_sessions) == [paths[0].stem]
 
 
 def test_asking_for_one_session_many_times_reads_it_once(tmp_path: Path) -> None:
@@ -146,12 +146,12 @@ def test_asking_for_one_session_many_times_reads_it_once(tmp_path: Path) -> None
 @pytest.mark.parametrize(("turns", "calls"), [(1, 0), (400, 0), (1, 500), (7, 90), (60, 3)])
 def test_pages_hold_every_entry_once_and_are_bounded(turns: int, calls: int) -> None:
     session = Session(long_talk(turns, calls).bytes())
-    pages = paged(session.turns)
+    pages = split_pages(session.turns)
     found = [entry.offset for page in pages for turn, start, stop in page for entry in turn.entries[start:stop]]
     assert found == [entry.offset for turn in session.turns for entry in turn.entries]
     sizes = [sum(stop - start for _, start, stop in page) for page in pages]
-    assert max(sizes) < 2 * PAGE
-    assert len(pages) == 1 or min(sizes[:-1]) >= PAGE
+    assert max(sizes) < 2 * PAGE_ENTRIES
+    assert len(pages) == 1 or min(sizes[:-1]) >= PAGE_ENTRIES
 
 
 def test_pages_do_not_change_when_more_is_said() -> None:
@@ -159,26 +159,26 @@ def test_pages_do_not_change_when_more_is_said() -> None:
     lines = data.splitlines(keepends=True)
     before: list[list[int]] = []
     for count in range(100, len(lines), 41):
-        pages = paged(Session(b"".join(lines[:count])).turns)
+        pages = split_pages(Session(b"".join(lines[:count])).turns)
         firsts = [[page[0].turn.number, page[0].start] for page in pages]
         assert firsts[: len(before)] == before
         before = firsts
 
 
 def test_a_page_that_begins_in_a_turn_begins_with_a_reply() -> None:
-    pages = paged(Session(long_talk(1, 500).bytes()).turns)
+    pages = split_pages(Session(long_talk(1, 500).bytes()).turns)
     assert len(pages) > 3
     assert all(page[0].turn.entries[page[0].start].type == "assistant" for page in pages[1:])
 
 
 def test_every_turn_has_its_page() -> None:
     turns = Session(long_talk(90, 2).bytes()).turns
-    pages = paged(turns)
+    pages = split_pages(turns)
     for turn in turns:
-        page = pages[page_of(pages, turn.number) - 1]
+        page = pages[page_of_turn(pages, turn.number) - 1]
         assert any(piece.turn is turn and piece.start == 0 for piece in page)
-    assert page_of(pages, 5000) == len(pages)
-    assert paged([]) == ((),)
+    assert page_of_turn(pages, 5000) == len(pages)
+    assert split_pages([]) == ((),)
 
 
 def test_a_page_is_settled_when_nothing_on_it_can_change(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The browser: the screens together, and what both of them can do with a session."""
+"""The terminal browser: its screens, and the actions on the selected session."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from textual.theme import Theme
 
 from clew.conversation.session import Session
 from clew.tui.dialogs import FileName, Help
-from clew.tui.external_programs import Outside, ResumeCommand
+from clew.tui.external_programs import ExternalPrograms, ResumeCommand
 from clew.tui.home_screen import HomeScreen
 from clew.tui.load_rows import session_rows
 from clew.tui.reader_screen import ReaderScreen
-from clew.tui.search_thread import Building, SearchFailure, SearchFound, SearchLocation, SearchThread
+from clew.tui.search_thread import IndexProgress, SearchFailure, SearchFound, SearchLocation, SearchThread
 from clew.tui.session_item import SessionItem, as_sentence
 from clew.version import JSON_SCHEMA
 from clew.view.row_terminal import plain_lines
@@ -59,7 +59,7 @@ LIGHT = Theme(
 
 
 class Browser(App[ResumeCommand]):
-    """Type to search, read, and go on. It ends with the session to resume, if there is one."""
+    """The browser application. It exits with the session to resume, if the user chose one."""
 
     TITLE = "clew"
     ENABLE_COMMAND_PALETTE = False
@@ -76,20 +76,20 @@ class Browser(App[ResumeCommand]):
 
     def __init__(
         self,
-        place: SearchLocation,
+        location: SearchLocation,
         *,
-        outside: Outside | None = None,
+        programs: ExternalPrograms | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         super().__init__()
-        self.outside = outside or Outside()
+        self.programs = programs or ExternalPrograms()
         self.clock = clock
         self.reveal = False
         self.home = HomeScreen()
-        self.seeker = SearchThread(place, self.post_message, clock)
+        self.searcher = SearchThread(location, self.post_message, clock)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Colours of our own; they are plain, since those with a share of the background are not mixed line by line."""
+        """Return our own colours. They are opaque, because lines that we draw ourselves are not blended."""
         return DARK.variables
 
     def on_mount(self) -> None:
@@ -97,23 +97,23 @@ class Browser(App[ResumeCommand]):
         self.register_theme(LIGHT)
         self.theme = DARK.name
         self.push_screen(self.home)
-        self.seeker.start()
+        self.searcher.start()
 
     def on_unmount(self) -> None:
-        self.seeker.stop()
+        self.searcher.stop()
 
-    # -- answers from the threads
+    # -- messages from the search threads
 
     def on_search_found(self, message: SearchFound) -> None:
-        self.home.found(message)
+        self.home.show_results(message)
 
     def on_search_failure(self, message: SearchFailure) -> None:
-        self.home.failed(message)
+        self.home.show_failure(message)
 
-    def on_building(self, message: Building) -> None:
-        self.home.building(message)
+    def on_index_progress(self, message: IndexProgress) -> None:
+        self.home.show_progress(message)
 
-    # -- what can be done with the session that is chosen or open
+    # -- actions on the selected or open session
 
     @property
     def chosen(self) -> SessionItem | None:
@@ -124,71 +124,73 @@ class Browser(App[ResumeCommand]):
     def _reader(self) -> ReaderScreen | None:
         return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, ReaderScreen)), None)
 
-    def refuse_gone(self, hit: SessionItem) -> None:
-        """Say that the transcript of a session is gone, and what can be done about it."""
+    def notify_gone(self, hit: SessionItem) -> None:
+        """Show that the transcript of a session is gone, and what can be done about it."""
         self.notify(as_sentence(hit.note, self.reveal), severity="warning", markup=False)
 
     def action_resume(self) -> None:
         hit = self.chosen
         if hit and hit.gone:
-            self.refuse_gone(hit)
+            self.notify_gone(hit)
         elif hit:
             self.exit(ResumeCommand(hit.session, hit.cwd))
 
     def action_page(self) -> None:
-        """The session as plain text in the pager."""
+        """Show the session as plain text in the pager."""
         hit, reader = self.chosen, self._reader
         if hit is None:
             return
         if not hit.path:
-            self.refuse_gone(hit)
+            self.notify_gone(hit)
             return
         try:
             if reader:
                 text = reader.text()
             else:
-                made = session_rows(_session(hit), ViewOptions(), None, self.reveal)
-                text = "\n".join(line for row in made for line in plain_lines(row))
+                rows = session_rows(_load_session(hit), ViewOptions(), None, self.reveal)
+                text = "\n".join(line for row in rows for line in plain_lines(row))
         except OSError as error:
             self.notify(f"{hit.path}: {error.strerror}", severity="error", markup=False)
             return
-        self._hand_over(self.outside.pager, text)
+        self._run_program(self.programs.pager, text)
 
     def action_edit(self) -> None:
-        """The file itself in the editor."""
+        """Open the session file in the editor."""
         hit = self.chosen
         if hit and hit.gone:
-            self.refuse_gone(hit)
+            self.notify_gone(hit)
         elif hit:
-            self._hand_over((*self.outside.editor, hit.path), None)
+            self._run_program((*self.programs.editor, hit.path), None)
 
-    def _hand_over(self, words: tuple[str, ...], text: str | None) -> None:
-        """Give the terminal to another program until it ends."""
+    def _run_program(self, arguments: tuple[str, ...], text: str | None) -> None:
+        """Run another program in the terminal until it ends."""
         try:
             with self.suspend():
-                code = self.outside.run(words, text)
+                code = self.programs.run(arguments, text)
         except SuspendNotSupported:
-            code = self.outside.run(words, text)
+            code = self.programs.run(arguments, text)
         self.refresh(layout=True)
         if code == 127:
-            self.notify(f"{words[0]} is not on the path.", severity="error", markup=False)
+            self.notify(f"{arguments[0]} is not on the path.", severity="error", markup=False)
 
     def action_export(self) -> None:
-        """The session as JSON lines in a new file that the person names."""
+        """Write the session as JSON lines to a new file that the user names."""
         hit = self.chosen
         if hit is None:
             return
         if not hit.path:
-            self.refuse_gone(hit)
+            self.notify_gone(hit)
             return
 
         def write(name: str | None) -> None:
             if name is None:
                 return
             try:
-                values = ({"clew": JSON_SCHEMA, **value} for value in session_document(_session(hit), not self.reveal))
-                made = create(Path(name).expanduser(), values)
-                self.notify(f"Wrote {made}", markup=False)
+                values = (
+                    {"clew": JSON_SCHEMA, **value} for value in session_document(_load_session(hit), not self.reveal)
+                )
+                path = create(Path(name).expanduser(), values)
+                self.notify(f"Wrote {path}", markup=False)
             except OSError as error:
                 self.notify(f"{name}: {error.strerror}", severity="error", markup=False)
 
@@ -201,6 +203,6 @@ class Browser(App[ResumeCommand]):
         self.theme = LIGHT.name if self.theme == DARK.name else DARK.name
 
 
-def _session(hit: SessionItem) -> Session:
+def _load_session(hit: SessionItem) -> Session:
     file = session_at(hit.path)
     return Session(file.path, file=file)

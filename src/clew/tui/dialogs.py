@@ -1,4 +1,4 @@
-"""Dialogs: the keys, the branches of a session, and the name of a file."""
+"""Dialogs of the browser: the keys, the branches of a session, and a file name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clew.conversation.branches import Branch
 from clew.conversation.speaker import prompt_text
 from clew.system.plural import plural
 from clew.tui.line_wrap import fit
-from clew.tui.session_item import shown
+from clew.tui.session_item import screen_text
 
 _BOX = """
 {name} { align: center middle; }
@@ -36,8 +36,8 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("enter", "read the session"),
             ("tab", "to the list and back; r o O e y S work there too"),
             ("f2", "this project only, or all again"),
-            ("f3", "since 7 days, 30 days, or ever"),
-            ("f5 f6", "look for what is new; preview on or off"),
+            ("f3", "last 7 days, last 30 days, or all"),
+            ("f5 f6", "refresh the list; show or hide the preview"),
             ("ctrl+r", "resume the chosen session"),
             ("esc", "empty the search; quit if it is empty"),
         ),
@@ -55,7 +55,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("b", "another branch"),
             ("y Y", "copy the row, or the whole turn"),
             ("o O", "the session in the pager, the file in the editor"),
-            ("r", "resume: leaves the browser and starts claude there"),
+            ("r", "resume: leave the browser and start claude"),
             ("e", "export as JSON to a new file"),
             ("S", "show secrets, or mask them again"),
             ("q esc", "back"),
@@ -66,7 +66,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
 
 
 class Help(ModalScreen[None]):
-    """The keys."""
+    """Lists the keys."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1,enter", "dismiss", "Close", show=False)]
     DEFAULT_CSS = _BOX.replace("{name}", "Help")
@@ -84,7 +84,7 @@ class Help(ModalScreen[None]):
 
 
 class Branches(ModalScreen[Branch | None]):
-    """The branches of a session, each by the prompts that are its own."""
+    """Lets the user choose a branch; each is described by the prompts that only it has."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,b", "dismiss(None)", "Close", show=False)]
     DEFAULT_CSS = (
@@ -99,20 +99,20 @@ class Branches(ModalScreen[Branch | None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="box"):
             yield Static("Branches", markup=False)
-            yield OptionList(*(Option(self._told(branch)) for branch in self._branches))
+            yield OptionList(*(Option(self._branch_label(branch)) for branch in self._branches))
 
     def on_mount(self) -> None:
-        at = [branch.number for branch in self._branches]
+        numbers = [branch.number for branch in self._branches]
         chosen = self.query_one(OptionList)
-        chosen.highlighted = at.index(self._current) if self._current in at else 0
+        chosen.highlighted = numbers.index(self._current) if self._current in numbers else 0
         chosen.focus()
 
-    def _told(self, branch: Branch) -> Text:
+    def _branch_label(self, branch: Branch) -> Text:
         count = len(branch.prompts)
         about = plural(count, "prompt") + (", active" if branch.is_active else "")
         text = Text(f"{branch.number}  {about}\n")
         for prompt in (branch.own or branch.prompts[-1:])[:3]:
-            text.append(f"   ❯ {fit(shown(prompt_text(prompt), self._reveal), 62)}\n", "italic")
+            text.append(f"   ❯ {fit(screen_text(prompt_text(prompt), self._reveal), 62)}\n", "italic")
         text.rstrip()
         return text
 
@@ -121,7 +121,7 @@ class Branches(ModalScreen[Branch | None]):
 
 
 class FileName(ModalScreen[str | None]):
-    """Where to write to."""
+    """Asks for the name of the file to export to."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Close", show=False)]
     DEFAULT_CSS = _BOX.replace("{name}", "FileName")

@@ -1,4 +1,4 @@
-"""Outside: the programs that the browser hands over to, and how a session goes on after it."""
+"""Programs that the browser starts: the pager, the editor, and `claude` to resume a session."""
 
 from __future__ import annotations
 
@@ -19,28 +19,30 @@ Execute = Callable[[str, Sequence[str], Mapping[str, str]], object]
 
 
 class ResumeCommand(NamedTuple):
-    """A session to go on with, and the folder to do that in."""
+    """A session to resume, and the folder to resume it in."""
 
     session: str
     cwd: str
 
     @property
-    def words(self) -> list[str]:
+    def arguments(self) -> list[str]:
         return list(shell_quoting.resume_arguments(self.session))
 
     @property
     def command(self) -> str:
-        """What to type to the same end."""
+        """The shell command that does the same."""
         return shell_quoting.resume_command(self.session, self.cwd)
 
 
-def run(words: Sequence[str], text: str | None) -> int:
-    """Run a program in the terminal, with a text on its standard input or none."""
-    program = find_program(words[0])
+def run(arguments: Sequence[str], text: str | None) -> int:
+    """Run a program in the terminal, with `text` on its standard input. Return its exit code; 127 if it is not
+    found.
+    """
+    program = find_program(arguments[0])
     if program is None:
         return 127
     return subprocess.run(
-        [program, *words[1:]],
+        [program, *arguments[1:]],
         input=text,
         text=True,
         encoding="utf-8",
@@ -51,18 +53,20 @@ def run(words: Sequence[str], text: str | None) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
-    """The pager and the editor, as lists of words, and how they are run."""
+class ExternalPrograms:
+    """The commands of the pager and the editor, and the function that runs them."""
 
     pager: tuple[str, ...] = ("less", "-R")
     editor: tuple[str, ...] = ("vi",)
     run: Run = run
 
 
-def go_on(
+def resume_session(
     resume: ResumeCommand, execute: Execute = replace_process, find: Callable[[str], str | None] = find_program
 ) -> int:
-    """Become `claude` in the folder of the session; if that is not possible, print why and what to type."""
+    """Replace this process by `claude` in the folder of the session. If that is not possible, print why and the
+    command, and return 2.
+    """
     reason = ""
     program = find("claude")
     if program is None:
@@ -75,5 +79,5 @@ def go_on(
         return 2
     if resume.cwd:
         os.chdir(resume.cwd)
-    execute(program, resume.words, {})
+    execute(program, resume.arguments, {})
     return 0

@@ -1,4 +1,4 @@
-"""Folding: which rows belong to a call or an agent, and which are seen."""
+"""Which rows a call or an agent contains, and which rows closed folds hide."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from clew.view.rows import Row
 INSIDE = frozenset({"todo", "plan", "diff", "result", "failure"})
 
 
-def end(rows: Sequence[Row], index: int) -> int:
-    """Where what belongs to a call or an agent ends; a row that holds nothing ends behind itself."""
-    row, at = rows[index], index + 1
+def fold_end(rows: Sequence[Row], index: int) -> int:
+    """Return the index after the last row that a call or an agent contains; `index + 1` for other rows."""
+    row, stop = rows[index], index + 1
     if row.kind == "call":
-        while at < len(rows) and (
-            rows[at].depth > row.depth or (rows[at].depth == row.depth and rows[at].kind in INSIDE)
+        while stop < len(rows) and (
+            rows[stop].depth > row.depth or (rows[stop].depth == row.depth and rows[stop].kind in INSIDE)
         ):
-            at += 1
+            stop += 1
     elif row.kind == "agent":
-        while at < len(rows) and (
-            rows[at].depth > row.depth or (rows[at].depth == row.depth and rows[at].kind != "agent")
+        while stop < len(rows) and (
+            rows[stop].depth > row.depth or (rows[stop].depth == row.depth and rows[stop].kind != "agent")
         ):
-            at += 1
-    return at
+            stop += 1
+    return stop
 
 
-def seen(rows: Sequence[Row], is_open: Callable[[int], bool], first: int = 0) -> list[int]:
-    """The indices of the rows that no fold hides, from one that is in no fold on."""
-    found: list[int] = []
+def visible_rows(rows: Sequence[Row], is_open: Callable[[int], bool], first: int = 0) -> list[int]:
+    """Return the indices of the rows that no closed fold hides, starting at a row outside every fold."""
+    visible: list[int] = []
     at = first
     while at < len(rows):
-        found.append(at)
+        visible.append(at)
         is_fold = rows[at].kind in ("call", "agent")
-        at = end(rows, at) if is_fold and not is_open(at) else at + 1
-    return found
+        at = fold_end(rows, at) if is_fold and not is_open(at) else at + 1
+    return visible
 
 
-def around(rows: Sequence[Row], index: int) -> list[int]:
-    """The folds that a row lies in, from the outside."""
-    found: list[int] = []
+def enclosing_folds(rows: Sequence[Row], index: int) -> list[int]:
+    """Return the folds that contain a row, outermost first."""
+    folds: list[int] = []
     limit = index
     for at in range(index - 1, -1, -1):
         row = rows[at]
         if row.kind == "prompt" and row.depth == 0:
             break
-        if row.kind in ("call", "agent") and end(rows, at) > limit:
-            found.append(at)
-    return found[::-1]
+        if row.kind in ("call", "agent") and fold_end(rows, at) > limit:
+            folds.append(at)
+    return folds[::-1]

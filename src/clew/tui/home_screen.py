@@ -1,4 +1,4 @@
-"""The first screen: a search, the sessions that answer it, and a preview of the one that is chosen."""
+"""The first screen: the search box, the matching sessions, and a preview of the selected one."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from textual.widgets import Footer, Input, Static
 
 from clew.tui.preview_pane import Preview
 from clew.tui.reader_screen import ReaderScreen
-from clew.tui.search_thread import BEST, Building, SearchFailure, SearchFound, understood
-from clew.tui.session_item import SessionItem, count_sessions, describe_unlisted, filtered, has_filter, next_since
+from clew.tui.search_thread import BEST, IndexProgress, SearchFailure, SearchFound, understood
+from clew.tui.session_item import SessionItem, count_sessions, describe_unlisted, has_filter, next_since, set_filter
 from clew.tui.session_list import HitList
 from clew.tui.virtual_list import Virtual
 
 if TYPE_CHECKING:
     from clew.tui.browser_app import Browser
 
-WAIT = 0.08  # seconds after a key before a search begins
-REST = 0.12  # seconds on a session before its preview is read
-AGAIN = 20.0  # seconds between two looks for what is new
-_PURPOSE = {"archive": "restores", "reconstructed": "shows"}  # of the command for a session whose transcript is gone
-WIDE, TALL = 110, 34  # from these columns the preview is on the right, from these lines it is below
+SEARCH_DELAY = 0.08  # seconds between the last key and the search
+PREVIEW_DELAY = 0.12  # seconds that the cursor rests before the preview is loaded
+REFRESH_INTERVAL = 20.0  # seconds between two refreshes of the index
+_PURPOSE = {"archive": "restores", "reconstructed": "shows"}  # what the copied command does if the transcript is gone
+WIDE, TALL = 110, 34  # preview on the right from this width on, below from this height on
 
 
 class SearchBox(Input):
-    """The search box; it keeps the focus while the keys up and down move in the list."""
+    """The search box. It keeps the focus while Up and Down move through the list."""
 
     app: Browser
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Open", key_display="⏎")]
@@ -43,7 +43,7 @@ class SearchBox(Input):
 
 
 class HomeScreen(Screen[None]):
-    """Type to search."""
+    """Searches all sessions as the user types."""
 
     app: Browser
     AUTO_FOCUS = "#query"
@@ -96,7 +96,7 @@ class HomeScreen(Screen[None]):
         self._typed: Timer | None = None
         self._rested: Timer | None = None
         self._progress = ""
-        self._told = ""
+        self._result_text = ""
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="top"):
@@ -117,30 +117,30 @@ class HomeScreen(Screen[None]):
         return self.query_one("#query", Input).value
 
     def on_mount(self) -> None:
-        self.ask()
-        self.set_interval(AGAIN, self.app.seeker.refresh)
+        self.search()
+        self.set_interval(REFRESH_INTERVAL, self.app.searcher.refresh)
 
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(event.size.width >= WIDE, "-wide")
         self.set_class(event.size.width < WIDE and event.size.height >= TALL, "-tall")
-        self._peek()
+        self._schedule_preview()
 
-    # -- asking
+    # -- searching
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
         if self._typed:
             self._typed.stop()
-        self._typed = self.set_timer(WAIT, self.ask)
+        self._typed = self.set_timer(SEARCH_DELAY, self.search)
 
-    def ask(self, again: bool = False) -> None:
-        """Search for what stands in the box; with `again` for the same as before."""
+    def search(self, again: bool = False) -> None:
+        """Search for the text of the box; `again` repeats the last query."""
         self.number += 1
         self._is_again = again
-        self.app.seeker.ask(self.number, self.query_text)
+        self.app.searcher.search(self.number, self.query_text)
 
-    def found(self, message: SearchFound) -> None:
-        """An answer; one to an older question is dropped."""
+    def show_results(self, message: SearchFound) -> None:
+        """Show the results of the newest query; those of older ones are dropped."""
         if message.number != self.number:
             return
         keep = self._is_again or message.number == self.answered
@@ -149,55 +149,57 @@ class HomeScreen(Screen[None]):
         count = len(message.hits)
         query = understood(self.query_text)
         order = "best first" if query and query.clauses else "newest first"
-        many = count_sessions(message.hits, bool(query and query.clauses and count >= BEST))
-        self._told = f"{many}, {order}" if count else "Nothing matches." if self.query_text.strip() else "No sessions."
+        count_text = count_sessions(message.hits, bool(query and query.clauses and count >= BEST))
+        self._result_text = (
+            f"{count_text}, {order}" if count else "Nothing matches." if self.query_text.strip() else "No sessions."
+        )
         if message.unlisted:
-            self._told += f" · {describe_unlisted(message.unlisted)}"
+            self._result_text += f" · {describe_unlisted(message.unlisted)}"
         if message.instead:
-            self._told = f"{many} for {message.instead.strip()} instead"
-        self._tell()
-        self._peek(now=not keep)
+            self._result_text = f"{count_text} for {message.instead.strip()} instead"
+        self._update_state()
+        self._schedule_preview(now=not keep)
 
-    def failed(self, message: SearchFailure) -> None:
+    def show_failure(self, message: SearchFailure) -> None:
         if message.number not in (self.number, -1):
             return
         self.answered = message.number
-        place = f" (at {self.query_text[message.at :].split(' ')[0]})" if message.at >= 0 else ""
-        self._told = f"{message.reason}{place}"
-        self._tell(bad=True)
+        position = f" (at {self.query_text[message.at :].split(' ')[0]})" if message.at >= 0 else ""
+        self._result_text = f"{message.reason}{position}"
+        self._update_state(bad=True)
 
-    def building(self, message: Building) -> None:
+    def show_progress(self, message: IndexProgress) -> None:
         if message.is_done:
             self._progress = ""
             if message.reason:
-                self.failed(SearchFailure(-1, message.reason))
+                self.show_failure(SearchFailure(-1, message.reason))
             else:
-                self.ask(again=True)
+                self.search(again=True)
         else:
             share = min(1.0, message.done / message.total) if message.total else 1.0
             is_first = not self._progress
             self._progress = f"reading {message.total / 1e6:.0f} MB {share:.0%}"
             if not is_first and self.answered == self.number and self.query_text.strip():
-                self.ask(again=True)
-        self._tell(bad=self.query_one("#state").has_class("-bad"))
+                self.search(again=True)
+        self._update_state(bad=self.query_one("#state").has_class("-bad"))
 
-    def _tell(self, bad: bool = False) -> None:
+    def _update_state(self, bad: bool = False) -> None:
         state = self.query_one("#state", Static)
         state.set_class(bad, "-bad")
-        state.update(" · ".join(part for part in (self._told, self._progress) if part))
+        state.update(" · ".join(part for part in (self._result_text, self._progress) if part))
 
     # -- the preview
 
     def on_virtual_moved(self, event: Virtual.Moved) -> None:
-        self._peek()
+        self._schedule_preview()
 
-    def _peek(self, now: bool = False) -> None:
-        """Show the chosen session in the preview, once the cursor rests."""
+    def _schedule_preview(self, now: bool = False) -> None:
+        """Show the selected session in the preview once the cursor rests."""
         if self._rested:
             self._rested.stop()
-        self._rested = self.set_timer(0.001 if now else REST, self._look)
+        self._rested = self.set_timer(0.001 if now else PREVIEW_DELAY, self._show_preview)
 
-    def _look(self) -> None:
+    def _show_preview(self) -> None:
         preview = self.query_one(Preview)
         if preview.display:
             preview.show(self.hits.current, self.app.reveal)
@@ -214,17 +216,17 @@ class HomeScreen(Screen[None]):
     def action_open(self) -> None:
         hit = self.hits.current
         if hit and not hit.path:
-            self.app.refuse_gone(hit)
+            self.app.notify_gone(hit)
         elif hit:
             self.app.push_screen(ReaderScreen(hit, query=bool(hit.passages)))
 
-    def action_list(self, what: str, step: int) -> None:
+    def action_list(self, motion: str, step: int) -> None:
         hits = self.hits
-        if what == "move":
+        if motion == "move":
             hits.action_move(step)
-        elif what == "page":
+        elif motion == "page":
             hits.action_page(step)
-        elif what == "first":
+        elif motion == "first":
             hits.action_first()
         else:
             hits.action_last()
@@ -236,33 +238,33 @@ class HomeScreen(Screen[None]):
     def action_project(self) -> None:
         hit = self.hits.current
         if has_filter(self.query_text, "project"):
-            self._put(filtered(self.query_text, "project", ""))
+            self._set_query(set_filter(self.query_text, "project", ""))
         elif hit and hit.project:
-            self._put(filtered(self.query_text, "project", hit.project.replace('"', "")))
+            self._set_query(set_filter(self.query_text, "project", hit.project.replace('"', "")))
 
     def action_since(self) -> None:
-        self._put(next_since(self.query_text))
+        self._set_query(next_since(self.query_text))
 
-    def _put(self, text: str) -> None:
+    def _set_query(self, text: str) -> None:
         box = self.query_one("#query", Input)
         box.value = text
         box.cursor_position = len(text)
 
     def action_refresh(self) -> None:
-        self.app.seeker.refresh()
+        self.app.searcher.refresh()
 
     def action_preview(self) -> None:
         if self.has_class("-wide") or self.has_class("-tall"):
             self.toggle_class("-without")
         else:
             self.add_class("-tall")
-        self._peek(now=True)
+        self._schedule_preview(now=True)
 
     def action_reveal(self) -> None:
         self.app.reveal = not self.app.reveal
         self.hits.reveal = self.app.reveal
         self.hits.redraw()
-        self._peek(now=True)
+        self._schedule_preview(now=True)
 
     def on_screen_resume(self) -> None:
         self.hits.reveal = self.app.reveal
@@ -271,14 +273,14 @@ class HomeScreen(Screen[None]):
     def action_copy(self) -> None:
         hit = self.hits.current
         if hit and not hit.command:
-            self.app.refuse_gone(hit)
+            self.app.notify_gone(hit)
         elif hit:
             self.app.copy_to_clipboard(hit.command)
             self.notify(f"Copied the command that {_PURPOSE.get(hit.gone, 'resumes')} it.")
 
     def action_back(self) -> None:
         if self.query_text:
-            self._put("")
+            self._set_query("")
             self.query_one("#query", Input).focus()
         else:
             self.app.exit()

@@ -1,4 +1,4 @@
-"""The preview: what a session is about, beside the list."""
+"""The pane that shows the selected session: its best passage, or its beginning."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from textual.widgets import Static
 from clew.system.plural import plural
 from clew.tui.load_rows import Load, Loaded, preview_rows
 from clew.tui.row_widget import RowView
-from clew.tui.session_item import SessionItem, as_sentence, shown, words
+from clew.tui.session_item import SessionItem, as_sentence, match_pattern, screen_text
 
 
 class PreviewRows(RowView, can_focus=False):
-    """Rows that are only looked at."""
+    """Rows without a cursor."""
 
 
 class Preview(Vertical):
@@ -36,7 +36,7 @@ class Preview(Vertical):
         yield PreviewRows(id="preview-rows")
 
     def show(self, hit: SessionItem | None, reveal: bool) -> None:
-        """Read what is to be shown in a thread; what was asked before is forgotten."""
+        """Load the preview of a session in a thread; a load that still runs is cancelled."""
         if self._load:
             self._load.cancel()
         self._number += 1
@@ -49,10 +49,10 @@ class Preview(Vertical):
             return
         when = hit.when.astimezone().strftime("%Y-%m-%d %H:%M") if hit.when else ""
         facts = [hit.cwd, hit.branch, when, plural(hit.messages, "message") if hit.messages else "", hit.session[:8]]
-        title = shown(hit.title, reveal) or "(no prompt)"
+        title = screen_text(hit.title, reveal) or "(no prompt)"
         note = f"\n{as_sentence(hit.note, reveal)}" if hit.gone else ""
-        about.update(f"{title}\n{' · '.join(shown(fact, reveal) for fact in facts if fact)}{note}")
-        view.mark(words(hit.passages, reveal))
+        about.update(f"{title}\n{' · '.join(screen_text(fact, reveal) for fact in facts if fact)}{note}")
+        view.mark(match_pattern(hit.passages, reveal))
         self._load = Load(self._number, lambda: preview_rows(hit, reveal), self.post_message)
 
     def on_loaded(self, message: Loaded) -> None:
@@ -70,5 +70,5 @@ class Preview(Vertical):
             view.add(message.rows)
         if message.reason:
             self.query_one("#about", Static).update(message.reason)
-        if message.is_done and (found := view.matches()):
-            view.go_match(found[0])
+        if message.is_done and (matches := view.matches()):
+            view.go_match(matches[0])

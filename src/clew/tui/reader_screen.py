@@ -1,4 +1,4 @@
-"""The reader: one session, whole."""
+"""The screen that shows one session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from clew.tui.dialogs import Branches
 from clew.tui.load_rows import Load, Loaded, session_rows
 from clew.tui.row_text import RowState, height
 from clew.tui.row_widget import RowView
-from clew.tui.session_item import SessionItem, shown, words
+from clew.tui.session_item import SessionItem, match_pattern, screen_text
 from clew.tui.virtual_list import Virtual
 from clew.view.row_terminal import plain_lines
 from clew.view.rows import DEPTHS, Row, ViewOptions
@@ -31,11 +31,11 @@ from clew.wire.layout import session_at
 if TYPE_CHECKING:
     from clew.tui.browser_app import Browser
 
-LINES = 12  # of a result, when its call is open
+LINES = 12  # lines of a result in an open call
 
 
 class ReaderScreen(Screen[None]):
-    """The rows of a session, with keys to fold, find and go on."""
+    """The rows of a session, with keys to fold, find, copy and resume."""
 
     app: Browser
     AUTO_FOCUS = "#rows"
@@ -79,20 +79,20 @@ class ReaderScreen(Screen[None]):
         self.session = Session(Path(hit.path))
         self.options = ViewOptions(lines=LINES)
         self.branch: Branch | None = None
-        self._wanted = words(hit.passages, False) if query else None
+        self._search_pattern = match_pattern(hit.passages, False) if query else None
         self._number = 0
         self._load: Load | None = None
-        self._waiting: list[Row] | None = None  # rows of a reload, until all are there
+        self._waiting: list[Row] | None = None  # rows of a reload, until all are loaded
         self._heights: dict[tuple[int, RowState], int] = {}
         self._is_loading = True
         self._is_all = False
-        self._found: list[int] = []
+        self._matches: list[int] = []
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="head"):
-            yield Static(shown(self.hit.title, self.app.reveal) or "(no prompt)", id="title", markup=False)
+            yield Static(screen_text(self.hit.title, self.app.reveal) or "(no prompt)", id="title", markup=False)
             facts = ("the transcript is gone" if self.hit.gone else "", self.hit.project, self.hit.branch)
-            about = " · ".join(shown(part, True) for part in facts if part)
+            about = " · ".join(screen_text(part, True) for part in facts if part)
             yield Static(about, id="facts", markup=False)
         yield RowView(id="rows")
         yield Input(placeholder="find in this session", id="find", compact=True)
@@ -109,7 +109,7 @@ class ReaderScreen(Screen[None]):
             self.session = Session(file.path, file=file)
         except OSError as error:
             self.notify(f"{self.hit.path}: {error.strerror}", severity="error", markup=False)
-        self.view.mark(self._wanted)
+        self.view.mark(self._search_pattern)
         self.load()
 
     def on_unmount(self) -> None:
@@ -119,7 +119,7 @@ class ReaderScreen(Screen[None]):
     # -- loading
 
     def load(self) -> None:
-        """Make the rows anew, by the options; those on the screen stay until all are there."""
+        """Load the rows for the current options. The old rows stay until all new ones are loaded."""
         if self._load:
             self._load.cancel()
         self._number += 1
@@ -128,7 +128,7 @@ class ReaderScreen(Screen[None]):
         self._is_loading = True
         session, options, branch, reveal = self.session, self.options, self.branch, self.app.reveal
         self._load = Load(self._number, lambda: session_rows(session, options, branch, reveal), self.post_message)
-        self.tell()
+        self.update_state()
 
     def on_loaded(self, message: Loaded) -> None:
         message.stop()
@@ -145,47 +145,47 @@ class ReaderScreen(Screen[None]):
         if message.reason:
             self.notify(message.reason, severity="error", markup=False)
         self._is_loading = not message.is_done
-        self._look(message.is_done)
-        self.tell()
+        self._go_to_passage(message.is_done)
+        self.update_state()
 
-    def _measure(self, first: int, made: list[Row]) -> None:
-        """Measure rows as they come, so that the screen does not stand still when they are put in place."""
+    def _measure(self, first: int, rows: list[Row]) -> None:
+        """Measure rows as they arrive, so that the screen does not freeze when they replace the old ones."""
         room = self.view.room
-        for index, row in enumerate(made, first):
+        for index, row in enumerate(rows, first):
             self._heights[index, RowState()] = height(row, room, RowState())
 
-    def _swap(self, made: list[Row]) -> None:
-        """Other rows in the place of those that are shown, with the cursor where it was in the conversation."""
+    def _swap(self, rows: list[Row]) -> None:
+        """Replace the rows, and keep the cursor at the same point of the conversation."""
         view = self.view
         held, number = view.row, view.rows[view.prompt_index()].facts.get("number")
         view.is_open = self._is_all or self.options.level >= 3
-        view.show(made, self._heights)
-        first = next((i for i, r in enumerate(made) if r.kind == "prompt" and r.facts.get("number") == number), 0)
-        same = (i for i in range(first, len(made)) if held and (made[i].kind, made[i].text) == (held.kind, held.text))
+        view.show(rows, self._heights)
+        first = next((i for i, r in enumerate(rows) if r.kind == "prompt" and r.facts.get("number") == number), 0)
+        same = (i for i in range(first, len(rows)) if held and (rows[i].kind, rows[i].text) == (held.kind, held.text))
         at = next(same, first)
-        if made:
-            view.go(view.seen[bisect_right(view.seen, at) - 1])
-        self._found = view.matches()
+        if rows:
+            view.go(view.shown_rows[bisect_right(view.shown_rows, at) - 1])
+        self._matches = view.matches()
 
-    def _look(self, is_done: bool) -> None:
-        """Go to what the session was found by, as soon as it is there."""
+    def _go_to_passage(self, is_done: bool) -> None:
+        """Go to the passage that the search found, as soon as its row is loaded."""
         view = self.view
-        if self._wanted is None or view.pattern is not self._wanted:
+        if self._search_pattern is None or view.pattern is not self._search_pattern:
             return
         best = self.hit.passages[0]
-        self._found = view.matches()
-        at = next((i for i in self._found if best.offset >= 0 and _is_at(view.rows[i], best.time)), None)
+        self._matches = view.matches()
+        at = next((i for i in self._matches if best.offset >= 0 and _has_time(view.rows[i], best.time)), None)
         if at is None and is_done and best.offset >= 0:
-            at = next(iter(self._found), None)
+            at = next(iter(self._matches), None)
         if at is not None or is_done:
-            self._wanted = None
+            self._search_pattern = None
         if at is not None:
             view.go_match(at)
 
-    # -- the line below
+    # -- the state line
 
-    def tell(self) -> None:
-        """Say where the reader is and what is shown."""
+    def update_state(self) -> None:
+        """Show the position, the options and the matches in the state line."""
         view = self.view
         if not self.is_mounted:
             return
@@ -195,14 +195,14 @@ class ReaderScreen(Screen[None]):
         parts += ["agents"] if view.has_agents_open else []
         parts += [f"branch {self.branch.number}"] if self.branch and not self.branch.is_active else []
         parts += ["secrets shown"] if self.app.reveal else []
-        if view.pattern is not None and not self._wanted:
-            at = self._found.index(view.row_index) + 1 if view.row_index in self._found else 0
-            many = plural(len(self._found), "match") if self._found else "no match"
-            parts.append(f"match {at} of {len(self._found)}" if at else many)
+        if view.pattern is not None and not self._search_pattern:
+            at = self._matches.index(view.row_index) + 1 if view.row_index in self._matches else 0
+            many = plural(len(self._matches), "match") if self._matches else "no match"
+            parts.append(f"match {at} of {len(self._matches)}" if at else many)
         self.query_one("#state", Static).update(" · ".join(str(part) for part in parts))
 
     def on_virtual_moved(self, event: Virtual.Moved) -> None:
-        self.tell()
+        self.update_state()
 
     # -- keys
 
@@ -233,15 +233,15 @@ class ReaderScreen(Screen[None]):
         view = self.view
         view.has_agents_open = not view.has_agents_open
         view.opened.clear()
-        view.settle()
+        view.recompute()
         view.point(view.cursor)
         if not any(row.kind == "agent" for row in view.rows):
             self.notify("No agents in this session." if not self._is_loading else "Still reading.")
-        self.tell()
+        self.update_state()
 
     def action_reveal(self) -> None:
         self.app.reveal = not self.app.reveal
-        self.query_one("#title", Static).update(shown(self.hit.title, self.app.reveal) or "(no prompt)")
+        self.query_one("#title", Static).update(screen_text(self.hit.title, self.app.reveal) or "(no prompt)")
         self.load()
 
     def action_branches(self) -> None:
@@ -249,14 +249,14 @@ class ReaderScreen(Screen[None]):
             self.notify("Still reading.")
             return
         try:
-            found = self.session.branches
+            branches = self.session.branches
         except OSError:
-            found = ()
-        if len(found) < 2:
+            branches = ()
+        if len(branches) < 2:
             self.notify("This session has one branch.")
             return
-        active = next((b.number for b in found if b.is_active), None)
-        screen = Branches(found, self.branch.number if self.branch else active, self.app.reveal)
+        active = next((b.number for b in branches if b.is_active), None)
+        screen = Branches(branches, self.branch.number if self.branch else active, self.app.reveal)
         self.app.push_screen(screen, self._switch)
 
     def _switch(self, branch: Branch | None) -> None:
@@ -264,20 +264,20 @@ class ReaderScreen(Screen[None]):
             self.branch = branch
             self.load()
 
-    def action_copy(self, what: str) -> None:
+    def action_copy(self, scope: str) -> None:
         view = self.view
         if view.row is None:
             return
-        made = [view.row] if what == "row" else view.turn_rows()
-        text = clean(view.row.text) if what == "row" else _markdown(made)
+        rows = [view.row] if scope == "row" else view.turn_rows()
+        text = clean(view.row.text) if scope == "row" else _turn_markdown(rows)
         self.app.copy_to_clipboard(text)
-        self.notify(f"Copied {'the row' if what == 'row' else 'the turn'}, {plural(len(text), 'character')}.")
+        self.notify(f"Copied {'the row' if scope == 'row' else 'the turn'}, {plural(len(text), 'character')}.")
 
     def action_back(self) -> None:
         if self.query_one("#find", Input).display:
             self._close_find()
             self.view.mark(None)
-            self.tell()
+            self.update_state()
         else:
             self.app.pop_screen()
 
@@ -286,61 +286,61 @@ class ReaderScreen(Screen[None]):
     def action_find(self) -> None:
         box = self.query_one("#find", Input)
         box.display = True
-        self.set_focus(box)  # at once: what is typed ahead is meant for it
+        self.set_focus(box)  # immediately: keys typed ahead belong to the box
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return not (action == "find" and isinstance(self.focused, Input))
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        self._wanted = None
-        self.view.mark(_pattern(event.value))
+        self._search_pattern = None
+        self.view.mark(_compile_search(event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self._close_find()
-        self._found = self.view.matches()
+        self._matches = self.view.matches()
         self.action_match(0)
 
     def action_match(self, step: int) -> None:
-        """To the next row with a match, round the end; 0 stays if the cursor is on one."""
+        """Go to the next row with a match, and wrap at the end; step 0 stays if the cursor is on a match."""
         view = self.view
-        self._found = view.matches()
-        if not self._found:
-            self.tell()
+        self._matches = view.matches()
+        if not self._matches:
+            self.update_state()
             return
-        here = view.row_index or 0
+        current = view.row_index or 0
         if step > 0:
-            at = next((i for i in self._found if i > here), self._found[0])
+            at = next((i for i in self._matches if i > current), self._matches[0])
         elif step < 0:
-            at = next((i for i in reversed(self._found) if i < here), self._found[-1])
+            at = next((i for i in reversed(self._matches) if i < current), self._matches[-1])
         else:
-            at = next((i for i in self._found if i >= here), self._found[0])
+            at = next((i for i in self._matches if i >= current), self._matches[0])
         view.go_match(at)
-        self.tell()
+        self.update_state()
 
     def _close_find(self) -> None:
         self.query_one("#find", Input).display = False
         self.set_focus(self.view)
 
     def text(self) -> str:
-        """The session as plain text, as the screen shows it but with nothing folded."""
+        """Return the session as plain text, with every fold open."""
         return "\n".join(line for row in self.view.rows for line in plain_lines(replace(row, limit=None)))
 
 
-def _is_at(row: Row, time: int | None) -> bool:
+def _has_time(row: Row, time: int | None) -> bool:
     return row.time is not None and time is not None and int(row.time.timestamp()) == time
 
 
-def _pattern(text: str) -> re.Pattern[str] | None:
-    """Literal text to look for; its case counts only if it has capitals."""
+def _compile_search(text: str) -> re.Pattern[str] | None:
+    """Compile a search for literal text; it is case-sensitive only if the text contains capitals."""
     if not text.strip():
         return None
     return re.compile(re.escape(text), 0 if text != text.lower() else re.IGNORECASE)
 
 
-def _markdown(made: list[Row]) -> str:
-    """A turn as text that reads well when it is put into a document."""
+def _turn_markdown(rows: list[Row]) -> str:
+    """Render a turn as Markdown."""
     parts: list[str] = []
-    for row in made:
+    for row in rows:
         text = clean(row.text).strip()
         if row.kind == "prompt":
             parts.append("\n".join(f"> {line}" for line in text.split("\n")))

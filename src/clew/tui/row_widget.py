@@ -1,4 +1,4 @@
-"""The rows of a session on the screen, with calls and agents that fold."""
+"""The widget that shows rows, with calls and agents that fold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import ClassVar
 from textual import events
 
 from clew.tui import folding
-from clew.tui.row_text import RowState, Span, height, layout, marked, spans
+from clew.tui.row_text import RowState, Span, height, layout, mark_matches, spans
 from clew.tui.virtual_list import Virtual
 from clew.view.rows import Row
 from clew.view.sanitize import clean
@@ -37,7 +37,9 @@ _STYLES = (
 
 
 class RowView(Virtual):
-    """Rows of the view. `seen` are the indices of those that no fold hides; the cursor counts among these."""
+    """Rows with folds. `shown_rows` are the indices of the rows that no closed fold hides; the cursor counts among
+    these.
+    """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"row--{name}" for name in _STYLES}
     DEFAULT_CSS = """
@@ -65,89 +67,89 @@ class RowView(Virtual):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.rows: list[Row] = []
-        self.seen: list[int] = []
+        self.shown_rows: list[int] = []
         self.opened: dict[tuple[str, str], bool] = {}
-        self.whole: set[int] = set()
-        self.is_open = False  # whether folds are open unless told otherwise
+        self.unlimited: set[int] = set()
+        self.is_open = False  # whether folds are open by default
         self.has_agents_open = False
         self.pattern: re.Pattern[str] | None = None
         self.turns = 0
-        self._found: tuple[int, list[int]] | None = None  # how many rows have been looked through, and the matches
+        self._match_cache: tuple[int, list[int]] | None = None  # number of rows searched so far, and the matches
         self._heights: dict[tuple[int, RowState], int] = {}
         self._width = 0
 
-    # -- what is shown
+    # -- content
 
     def show(self, rows: Sequence[Row], heights: dict[tuple[int, RowState], int] | None = None) -> None:
-        """Take on other rows; what has been measured of them already need not be again."""
+        """Show other rows; `heights` are those measured already."""
         self.rows = list(rows)
-        self._found = None
+        self._match_cache = None
         self.turns = sum(row.kind == "prompt" and row.depth == 0 for row in rows)
-        self.whole.clear()
+        self.unlimited.clear()
         self._heights = heights or {}
-        self.settle()
+        self.recompute()
 
     def add(self, rows: Sequence[Row]) -> None:
-        """More rows at the end. A call that was the last may have got its result."""
+        """Append rows. A call that was the last row may have received its result."""
         first = next((i for i in range(len(self.rows) - 1, -1, -1) if self._is_prompt(i)), 0)
         self.rows += rows
         self.turns += sum(row.kind == "prompt" and row.depth == 0 for row in rows)
-        kept = bisect_left(self.seen, first)
-        self.seen = [*self.seen[:kept], *folding.seen(self.rows, self.opens, first)]
-        starts = [*self.starts[:kept], self.starts[kept]]
-        starts += accumulate((self._height(i) for i in self.seen[kept:]), initial=starts.pop())
-        self.place(starts)
+        unchanged = bisect_left(self.shown_rows, first)
+        self.shown_rows = [*self.shown_rows[:unchanged], *folding.visible_rows(self.rows, self.is_fold_open, first)]
+        starts = [*self.starts[:unchanged], self.starts[unchanged]]
+        starts += accumulate((self._height(i) for i in self.shown_rows[unchanged:]), initial=starts.pop())
+        self.set_starts(starts)
 
-    def settle(self) -> None:
-        """Find out again which rows are seen and how high they are; the cursor keeps its row."""
+    def recompute(self) -> None:
+        """Compute again which rows are shown and how high they are; the cursor keeps its row."""
         held = self.row_index
-        self.seen = folding.seen(self.rows, self.opens)
+        self.shown_rows = folding.visible_rows(self.rows, self.is_fold_open)
         if held is not None:
-            self.cursor = max(0, bisect_right(self.seen, held) - 1)
-        self.place(list(accumulate((self._height(index) for index in self.seen), initial=0)))
+            self.cursor = max(0, bisect_right(self.shown_rows, held) - 1)
+        self.set_starts(list(accumulate((self._height(index) for index in self.shown_rows), initial=0)))
 
-    def opens(self, index: int) -> bool:
+    def is_fold_open(self, index: int) -> bool:
         """Whether a fold is open."""
-        told = self.opened.get(self._key(index))
-        if told is not None:
-            return told
+        chosen = self.opened.get(self._key(index))
+        if chosen is not None:
+            return chosen
         row = self.rows[index]
         if row.kind == "agent" or self.is_open:
             return True
         return self.has_agents_open and any(
-            r.kind == "agent" for r in self.rows[index + 1 : folding.end(self.rows, index)]
+            r.kind == "agent" for r in self.rows[index + 1 : folding.fold_end(self.rows, index)]
         )
 
     def _key(self, index: int) -> tuple[str, str]:
-        """What a fold is known by, also when the rows are made anew."""
+        """Return the key of a fold; it stays the same when the rows are loaded again."""
         row = self.rows[index]
         return row.kind, str(row.facts.get("id") or index)
 
     def state(self, index: int) -> RowState:
         row = self.rows[index]
-        if row.kind in ("call", "agent") and folding.end(self.rows, index) > index + 1:
-            return RowState("open" if self.opens(index) else "closed")
-        return RowState(whole=index in self.whole)
+        if row.kind in ("call", "agent") and folding.fold_end(self.rows, index) > index + 1:
+            return RowState("open" if self.is_fold_open(index) else "closed")
+        return RowState(is_full=index in self.unlimited)
 
     def _height(self, index: int) -> int:
         key = (index, self.state(index))
-        found = self._heights.get(key)
-        if found is None:
-            found = self._heights[key] = height(self.rows[index], self.room, key[1])
-        return found
+        lines = self._heights.get(key)
+        if lines is None:
+            lines = self._heights[key] = height(self.rows[index], self.room, key[1])
+        return lines
 
     def draw(self, index: int, width: int) -> Iterator[list[Span]]:
-        real = self.seen[index]
+        real = self.shown_rows[index]
         row = self.rows[real]
         for line in spans(row, layout(row, width, self.state(real))):
-            yield marked(line, self.pattern)
+            yield mark_matches(line, self.pattern)
 
     def on_resize(self, event: events.Resize) -> None:
         if self.room == self._width:
             return
         self._width = self.room
         self._heights.clear()
-        self.settle()
+        self.recompute()
         if self.pattern is not None and self.row_index in self.matches():
             self.go_match(self.row_index)
         else:
@@ -157,19 +159,19 @@ class RowView(Virtual):
 
     @property
     def row_index(self) -> int | None:
-        return self.seen[self.cursor] if self.seen and self.cursor < len(self.seen) else None
+        return self.shown_rows[self.cursor] if self.shown_rows and self.cursor < len(self.shown_rows) else None
 
     @property
     def row(self) -> Row | None:
         return None if self.row_index is None else self.rows[self.row_index]
 
     def prompt_index(self) -> int:
-        """The prompt that the cursor's row came of, or the beginning."""
+        """Return the index of the prompt of the current turn, or 0."""
         at = self.row_index or 0
         return next((i for i in range(at, -1, -1) if self._is_prompt(i)), 0)
 
     def turn_rows(self) -> list[Row]:
-        """The rows of the turn that the cursor is in."""
+        """Return the rows of the current turn."""
         first = self.prompt_index()
         last = next((i for i in range(first + 1, len(self.rows)) if self._is_prompt(i)), len(self.rows))
         return self.rows[first:last]
@@ -178,15 +180,15 @@ class RowView(Virtual):
         row = self.rows[index]
         return row.kind == "prompt" and row.depth == 0
 
-    # -- going somewhere
+    # -- moving
 
     def go(self, index: int, *, line: int = 0) -> None:
-        """To a row, through the folds it lies in."""
-        hidden = [i for i in folding.around(self.rows, index) if not self.opens(i)]
+        """Move to a row, and open the folds that contain it."""
+        hidden = [i for i in folding.enclosing_folds(self.rows, index) if not self.is_fold_open(i)]
         if hidden:
             self.opened.update((self._key(i), True) for i in hidden)
-            self.settle()
-        at = bisect_left(self.seen, index)
+            self.recompute()
+        at = bisect_left(self.shown_rows, index)
         self.point(at)
         if self.rows[index].kind == "prompt" and not line:
             self.scroll_to(y=self.starts[at], animate=False)
@@ -194,33 +196,33 @@ class RowView(Virtual):
             self.point(at, line=line)
 
     def go_prompt(self, step: int) -> None:
-        """To the next prompt, or the one before."""
+        """Move to the next prompt, or to the previous one."""
         at = self.row_index
         if at is None:
             return
-        where = range(at + 1, len(self.rows)) if step > 0 else range(at - 1, -1, -1)
-        found = next((i for i in where if self._is_prompt(i)), None)
-        if found is not None:
-            self.go(found)
+        indices = range(at + 1, len(self.rows)) if step > 0 else range(at - 1, -1, -1)
+        prompt = next((i for i in indices if self._is_prompt(i)), None)
+        if prompt is not None:
+            self.go(prompt)
 
     def toggle(self) -> None:
-        """Open or close the fold at the cursor; of a long text show all, or the first lines again."""
+        """Open or close the fold at the cursor; of a long text show everything, or the first lines again."""
         at = self.row_index
         if at is None:
             return
         if self.state(at).fold:
-            self.opened[self._key(at)] = not self.opens(at)
+            self.opened[self._key(at)] = not self.is_fold_open(at)
         elif self.rows[at].limit is not None:
-            self.whole ^= {at}
+            self.unlimited ^= {at}
         else:
             return
-        self.settle()
+        self.recompute()
         self.point(self.cursor)
 
     def open_all(self, is_open: bool) -> None:
         self.is_open = is_open
         self.opened.clear()
-        self.settle()
+        self.recompute()
         self.point(self.cursor)
 
     def clicked(self, index: int, times: int) -> None:
@@ -231,28 +233,28 @@ class RowView(Virtual):
 
     def mark(self, pattern: re.Pattern[str] | None) -> None:
         self.pattern = pattern
-        self._found = None
+        self._match_cache = None
         self.redraw()
 
     def matches(self) -> list[int]:
-        """The rows that the pattern is found in, also those in folds."""
+        """Return the indices of the rows with a match, including rows in closed folds."""
         if self.pattern is None:
             return []
-        done, found = self._found or (0, [])
+        done, indices = self._match_cache or (0, [])
         if done < len(self.rows):
-            found += (i for i in range(done, len(self.rows)) if self.pattern.search(clean(self.rows[i].text)))
-            self._found = len(self.rows), found
-        return found
+            indices += (i for i in range(done, len(self.rows)) if self.pattern.search(clean(self.rows[i].text)))
+            self._match_cache = len(self.rows), indices
+        return indices
 
     def go_match(self, index: int) -> None:
-        """To a row with a match, so that the match itself is on the screen."""
+        """Move to a row so that its match is on the screen."""
         row = self.rows[index]
-        if row.limit is not None and row.kind not in ("call", "agent") and index not in self.whole:
-            made = layout(row, self.room, RowState())
-            if not any(self.pattern and self.pattern.search(line.text) for line in made):
-                self.whole.add(index)
-                self.settle()
+        if row.limit is not None and row.kind not in ("call", "agent") and index not in self.unlimited:
+            laid_out = layout(row, self.room, RowState())
+            if not any(self.pattern and self.pattern.search(line.text) for line in laid_out):
+                self.unlimited.add(index)
+                self.recompute()
         self.go(index)
-        made = layout(row, self.room, self.state(index))
-        lines = (at for at, line in enumerate(made) if self.pattern and self.pattern.search(line.text))
+        laid_out = layout(row, self.room, self.state(index))
+        lines = (at for at, line in enumerate(laid_out) if self.pattern and self.pattern.search(line.text))
         self.go(index, line=next(lines, 0))

@@ -17,7 +17,7 @@ from clew.errors import BadQuery, ClewError
 from clew.index.gone_sessions import add_gone
 from clew.index.query_syntax import Query, parse_query
 from clew.index.session_index import Index
-from clew.tui.session_item import SessionItem, of_outline, of_result
+from clew.tui.session_item import SessionItem, item_from_outline, item_from_result
 from clew.wire.layout import Tree, claude_dir
 
 BEST = 200  # sessions for words; each costs a look into its file
@@ -48,7 +48,7 @@ class SearchFailure(Message):
         self.number, self.reason, self.at = number, reason, at
 
 
-class Building(Message):
+class IndexProgress(Message):
     """How far the index is; `is_done` when it is up to date."""
 
     def __init__(self, done: int, total: int, is_done: bool = False, changed: bool = False, reason: str = "") -> None:
@@ -92,7 +92,7 @@ class SearchThread:
         for thread in self._threads:
             thread.join(0.3)
 
-    def ask(self, number: int, text: str) -> None:
+    def search(self, number: int, text: str) -> None:
         """Put a question; its answer carries the number."""
         with self._wake:
             self._asked = (number, text)
@@ -137,7 +137,7 @@ class SearchThread:
             results = index.search(query, limit, now=now)
             archive = ArchivedSessions(self._place.claude)
             add_gone(index, query, results, limit, archive=archive, now=now, refresh=False)
-            hits = [of_result(result) for result in results]
+            hits = [item_from_result(result) for result in results]
             self._tell(SearchFound(number, hits, results.instead, not self.is_built, results.unlisted))
         except BadQuery as error:
             self._tell(SearchFailure(number, error.reason, error.at))
@@ -160,7 +160,7 @@ class SearchThread:
 
     def _from_files(self) -> Iterator[SessionItem]:
         projects = Tree(claude_dir(self._place.claude)).projects()
-        return map(of_outline, newest_conversations(file for project in projects for file in project.sessions()))
+        return map(item_from_outline, newest_conversations(file for project in projects for file in project.sessions()))
 
     # -- building
 
@@ -173,7 +173,7 @@ class SearchThread:
                     self._refresh.wait()
                     self._refresh.clear()
         except (ClewError, apsw.Error, OSError) as error:
-            self._tell(Building(0, 0, is_done=True, reason=f"The index cannot be used: {error}"))
+            self._tell(IndexProgress(0, 0, is_done=True, reason=f"The index cannot be used: {error}"))
 
     def _bring_up_to_date(self, index: Index) -> None:
         last = 0.0
@@ -182,14 +182,14 @@ class SearchThread:
             nonlocal last
             if time.monotonic() - last >= STEP / 4:
                 last = time.monotonic()
-                self._tell(Building(done, total))
+                self._tell(IndexProgress(done, total))
 
         done = index.refresh(progress=progress)
         if folder := ArchivedSessions(self._place.claude).folder:
             with Index.open(folder) as archived:
                 archived.refresh(progress=progress)
         self.is_built = True
-        self._tell(Building(0, 0, is_done=True, changed=bool(done.files)))
+        self._tell(IndexProgress(0, 0, is_done=True, changed=bool(done.files)))
 
 
 def understood(text: str) -> Query | None:

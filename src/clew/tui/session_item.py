@@ -1,4 +1,4 @@
-"""Hits: what a list says of a session, whether the index knows it or only its file does."""
+"""A session as lists show it, from the index or from its file."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _SINCE = ("7d", "30d", "")
 
 @dataclass(frozen=True, slots=True)
 class SessionItem:
-    """A session in the list, with the passages that answer the query.
+    """A session in a list, with the passages that match the query.
 
-    If its transcript is gone, `gone` says where it is known from and `note` what to do; the path is then that of a copy out
-    of the archive, or empty. `prompts` is what the index or history has of its prompts.
+    If its transcript is gone, `gone` says where it is known from and `note` what to do; `path` is then that of an
+    archived copy, or empty. `prompts` are its prompts as far as the index or the prompt history has them.
     """
 
     session: str
@@ -45,18 +45,18 @@ class SessionItem:
 
     @property
     def command(self) -> str:
-        """The command that resumes it, or the next step if its transcript is gone; empty if there is none."""
+        """The command that resumes the session, or the next step if its transcript is gone; empty if there is none."""
         return (
             next_command(self.session, self.gone) if self.gone else shell_quoting.resume_command(self.session, self.cwd)
         )
 
     @property
     def project(self) -> str:
-        """The last part of the folder that it was worked in."""
+        """The last part of the working directory."""
         return os.path.basename(self.cwd.replace("\\", "/").rstrip("/")) or self.folder
 
 
-def of_result(result: SearchResult) -> SessionItem:
+def item_from_result(result: SearchResult) -> SessionItem:
     return SessionItem(
         result.session,
         result.path,
@@ -74,7 +74,7 @@ def of_result(result: SearchResult) -> SessionItem:
     )
 
 
-def of_outline(outline: Outline) -> SessionItem:
+def item_from_outline(outline: Outline) -> SessionItem:
     file = outline.file
     return SessionItem(
         outline.id,
@@ -87,48 +87,48 @@ def of_outline(outline: Outline) -> SessionItem:
     )
 
 
-def shown(text: str, reveal: bool) -> str:
-    """Text of a transcript on one line, fit for the screen: cleaned, and without its secrets."""
+def screen_text(text: str, reveal: bool) -> str:
+    """Return transcript text on one line: cleaned, and with secrets masked unless `reveal`."""
     return one_line(text if reveal else mask(clean(text))[0])
 
 
 def as_sentence(text: str, reveal: bool) -> str:
-    """A note with a capital, fit for the screen."""
-    note = shown(text, reveal)
+    """Return a note for the screen that starts with a capital."""
+    note = screen_text(text, reveal)
     return note[:1].upper() + note[1:]
 
 
-def passage(found: Passage, reveal: bool) -> tuple[str, list[tuple[int, int]]]:
-    """A passage fit for the screen, and where its matches are; where it changes its marks would be wrong and go."""
-    text = shown(found.text, reveal)
-    return text, list(found.marks) if text == found.text else []
+def passage_text(match: Passage, reveal: bool) -> tuple[str, list[tuple[int, int]]]:
+    """Return a passage for the screen, and the ranges of its matches; none if cleaning or masking changed the text."""
+    text = screen_text(match.text, reveal)
+    return text, list(match.marks) if text == match.text else []
 
 
-def kind(found: Passage) -> str:
-    """What a passage is, in a word or two."""
-    name = f"{found.tool} {found.field}" if found.tool else found.field
-    return one_line(f"agent {name}" if found.agent else name)
+def passage_label(match: Passage) -> str:
+    """Describe what a passage is, such as "Bash output" or "agent reply"."""
+    name = f"{match.tool} {match.field}" if match.tool else match.field
+    return one_line(f"agent {name}" if match.agent else name)
 
 
-def words(passages: tuple[Passage, ...], reveal: bool) -> re.Pattern[str] | None:
-    """A pattern for the words that the passages of a hit were found by."""
-    found = {text[a:b].lower() for one in passages for text, marks in [passage(one, reveal)] for a, b in marks}
-    whole = "|".join(re.escape(word) for word in sorted(found, key=lambda w: (-len(w), w)) if word.strip())
-    return re.compile(whole, re.IGNORECASE) if whole else None
+def match_pattern(passages: tuple[Passage, ...], reveal: bool) -> re.Pattern[str] | None:
+    """Return a pattern for the terms that the passages matched; None without matches."""
+    terms = {text[a:b].lower() for one in passages for text, marks in [passage_text(one, reveal)] for a, b in marks}
+    pattern = "|".join(re.escape(word) for word in sorted(terms, key=lambda w: (-len(w), w)) if word.strip())
+    return re.compile(pattern, re.IGNORECASE) if pattern else None
 
 
 def count_sessions(hits: Sequence[SessionItem], of_best: bool = False) -> str:
-    """How many sessions a list has; those whose transcript is gone are counted apart."""
-    gone = sum(bool(hit.gone) for hit in hits)
-    there = len(hits) - gone
-    if not there and gone:
-        return f"{plural(gone, 'session')} without transcript"
-    told = plural(there, "best session" if of_best else "session")
-    return f"{told} and {gone} without transcript" if gone else told
+    """Describe how many sessions a list has; those without a transcript are counted separately."""
+    missing = sum(bool(hit.gone) for hit in hits)
+    present = len(hits) - missing
+    if not present and missing:
+        return f"{plural(missing, 'session')} without transcript"
+    text = plural(present, "best session" if of_best else "session")
+    return f"{text} and {missing} without transcript" if missing else text
 
 
 def describe_unlisted(count: int) -> str:
-    """What to say about sessions that only the prompt history knows, which a list without words leaves out."""
+    """Describe the sessions that only the prompt history knows, which a list without search terms omits."""
     if not count:
         return ""
     return f"{count} more in the prompt history: search to find {'it' if count == 1 else 'them'}"
@@ -137,13 +137,13 @@ def describe_unlisted(count: int) -> str:
 # -- filters, which are part of the query
 
 
-def filtered(query: str, name: str, value: str) -> str:
-    """The query with one filter set, or without it if the value is empty."""
-    rest = re.sub(_FILTER.format(name), "", query).strip()
+def set_filter(query: str, name: str, value: str) -> str:
+    """Return the query with one filter set, or without it if the value is empty."""
+    others = re.sub(_FILTER.format(name), "", query).strip()
     if not value:
-        return rest
+        return others
     quoted = f'"{value}"' if re.search(r"\s", value) else value
-    return f"{rest} {name}:{quoted} ".lstrip()
+    return f"{others} {name}:{quoted} ".lstrip()
 
 
 def has_filter(query: str, name: str) -> bool:
@@ -151,7 +151,7 @@ def has_filter(query: str, name: str) -> bool:
 
 
 def next_since(query: str) -> str:
-    """The query with the next span of time: seven days, thirty days, all of it."""
-    found = re.search(r"(?<!\S)since:(\S*)", query)
-    at = _SINCE.index(found[1]) + 1 if found and found[1] in _SINCE else 0
-    return filtered(query, "since", _SINCE[at % len(_SINCE)])
+    """Return the query with the next period: 7 days, 30 days, no limit."""
+    match = re.search(r"(?<!\S)since:(\S*)", query)
+    position = _SINCE.index(match[1]) + 1 if match and match[1] in _SINCE else 0
+    return set_filter(query, "since", _SINCE[position % len(_SINCE)])

@@ -1,4 +1,4 @@
-"""The list of sessions: a line for each, and a second one for the passage that was found."""
+"""The list of sessions: one line each, and a second one for the best passage."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from rich.cells import cell_len
 from textual.binding import Binding, BindingType
 
 from clew.tui.line_wrap import fit
-from clew.tui.row_text import Span, overlaid
-from clew.tui.session_item import SessionItem, kind, passage, shown
+from clew.tui.row_text import Span, overlay
+from clew.tui.session_item import SessionItem, passage_label, passage_text, screen_text
 from clew.tui.virtual_list import Virtual
 from clew.view.sanitize import format_age
 
-WIDE = 76  # columns from which the branch has a place in the line
-PROJECT, BRANCH, WHEN = 16, 18, 4  # the widest that these columns get
+WIDE = 76  # columns from which a line shows the branch
+PROJECT, BRANCH, WHEN = 16, 18, 4  # largest width of these columns
 
 
 class HitList(Virtual):
-    """The sessions that answer the query."""
+    """The sessions that match the query."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *("row--cursor", "row--title", "row--about", "row--passage", "row--match", "row--guide", "row--gone"),
@@ -48,7 +48,7 @@ class HitList(Virtual):
         return self.hits[self.cursor] if self.hits else None
 
     def show(self, hits: Sequence[SessionItem], *, keep: bool) -> None:
-        """Take on other sessions; with `keep` the cursor stays on its session."""
+        """Show other sessions; with `keep` the cursor stays on its session."""
         held = self.current.session if keep and self.current else None
         self.hits = hits
         self._project = min(PROJECT, max((cell_len(hit.project) for hit in hits), default=0))
@@ -57,7 +57,7 @@ class HitList(Virtual):
         index = next((i for i, hit in enumerate(hits) if hit.session == held), 0) if held else 0
         top = self.scroll_offset.y
         self.cursor = index
-        self.place(range(0, len(hits) * height + 1, height))
+        self.set_starts(range(0, len(hits) * height + 1, height))
         if not keep or not index:
             top = 0
         self.scroll_to(y=top, animate=False)
@@ -70,25 +70,29 @@ class HitList(Virtual):
             yield self._passage(hit, width)
 
     def _heading(self, hit: SessionItem, width: int, mark: str) -> list[Span]:
-        about = "  " + _padded(fit(shown(hit.project, True), self._project), self._project)
+        about = "  " + _pad(fit(screen_text(hit.project, True), self._project), self._project)
         if width >= WIDE:
             branch = min(self._branch, width // 8)
-            about += "  " + _padded(fit(shown(hit.branch, True), branch), branch)
+            about += "  " + _pad(fit(screen_text(hit.branch, True), branch), branch)
         about += f" {format_age(hit.when, self._clock()).rjust(WHEN)} "
-        gone = "gone  " if hit.gone else ""
-        room = width - cell_len(about) - 1 - len(gone)
-        title = shown(hit.title, self.reveal) or "(no prompt)"
-        named = next((p for p in hit.passages if p.field == "title"), None)
-        marks = passage(named, self.reveal)[1] if named and shown(named.text, self.reveal) == title else []
-        told = overlaid([(_padded(fit(title, room), room), "title")], marks, "match")
-        return [(mark, "guide"), (gone, "gone"), *told, (about, "about")]
+        flag = "gone  " if hit.gone else ""
+        room = width - cell_len(about) - 1 - len(flag)
+        title = screen_text(hit.title, self.reveal) or "(no prompt)"
+        title_passage = next((p for p in hit.passages if p.field == "title"), None)
+        marks = (
+            passage_text(title_passage, self.reveal)[1]
+            if title_passage and screen_text(title_passage.text, self.reveal) == title
+            else []
+        )
+        title_spans = overlay([(_pad(fit(title, room), room), "title")], marks, "match")
+        return [(mark, "guide"), (flag, "gone"), *title_spans, (about, "about")]
 
     def _passage(self, hit: SessionItem, width: int) -> list[Span]:
         best = next((p for p in hit.passages if p.field != "title"), None)
         if best is None:
             return [("   title", "guide")] if hit.passages else [("", "guide")]
-        text, marks = passage(best, self.reveal)
-        name = f"   {kind(best)}: "
+        text, marks = passage_text(best, self.reveal)
+        name = f"   {passage_label(best)}: "
         room = max(8, width - cell_len(name) - 1)
         first = marks[0][0] if marks else 0
         skip = max(0, min(first - room // 3, len(text) - room)) if cell_len(text) > room else 0
@@ -96,13 +100,13 @@ class HitList(Virtual):
             skip = space + 1
         part = ("…" if skip else "") + text[skip:]
         shift = skip - (1 if skip else 0)
-        places = [(a - shift, b - shift) for a, b in marks if a >= skip]
-        return [(name, "guide"), *overlaid([(fit(part, room), "passage")], places, "match")]
+        ranges = [(a - shift, b - shift) for a, b in marks if a >= skip]
+        return [(name, "guide"), *overlay([(fit(part, room), "passage")], ranges, "match")]
 
     def action_choose(self) -> None:
         if self.hits:
             self.post_message(self.Chosen(self, self.cursor))
 
 
-def _padded(text: str, width: int) -> str:
+def _pad(text: str, width: int) -> str:
     return text + " " * max(0, width - cell_len(text))

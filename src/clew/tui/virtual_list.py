@@ -1,4 +1,4 @@
-"""Virtual lists: things of some height below each other, of which only those on the screen are ever drawn."""
+"""A list of items of varying height that draws only the items on the screen."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from textual.strip import Strip
 
 from clew.tui.row_text import Span
 
-KEPT = 400  # drawn things that are kept
+CACHE_SIZE = 400  # drawn items that are cached
 
 
 class Virtual(ScrollView, can_focus=True):
-    """A list with a cursor. `starts` says for each thing the line it begins at, and for the last where it ends."""
+    """A scrollable list with a cursor. `starts` has the first line of each item, and the end of the last one."""
 
     ALLOW_SELECT = False
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -37,7 +37,7 @@ class Virtual(ScrollView, can_focus=True):
     """
 
     class Moved(Message):
-        """The cursor stands on another thing."""
+        """The cursor moved to another item."""
 
         def __init__(self, sender: Virtual, index: int) -> None:
             super().__init__()
@@ -48,7 +48,7 @@ class Virtual(ScrollView, can_focus=True):
             return self.sender
 
     class Chosen(Message):
-        """A thing was chosen, by key or mouse."""
+        """An item was chosen, by key or mouse."""
 
         def __init__(self, sender: Virtual, index: int) -> None:
             super().__init__()
@@ -64,10 +64,10 @@ class Virtual(ScrollView, can_focus=True):
         self.cursor = 0
         self._drawn: dict[int, list[Strip]] = {}
 
-    # -- what a list has to say
+    # -- defined by the lists
 
     def draw(self, index: int, width: int) -> Iterable[list[Span]]:
-        """The lines of a thing, as spans of text with the names of their styles."""
+        """Return the lines of an item, as spans of text with the names of their styles."""
         raise NotImplementedError
 
     @property
@@ -76,11 +76,11 @@ class Virtual(ScrollView, can_focus=True):
 
     @property
     def room(self) -> int:
-        """The columns that a line has, without the scrollbar."""
+        """The columns of a line, without the scrollbar."""
         return max(1, self.scrollable_content_region.width)
 
-    def place(self, starts: Sequence[int]) -> None:
-        """Take on other things; the cursor stays where it was if there is still something there."""
+    def set_starts(self, starts: Sequence[int]) -> None:
+        """Show other items; the cursor keeps its index if there is still an item there."""
         self.starts = starts
         self.cursor = max(0, min(self.cursor, self.count - 1))
         self.virtual_size = Size(self.room, starts[-1])
@@ -109,7 +109,7 @@ class Virtual(ScrollView, can_focus=True):
     def _strips(self, index: int) -> list[Strip]:
         drawn = self._drawn.get(index)
         if drawn is None:
-            if len(self._drawn) >= KEPT:
+            if len(self._drawn) >= CACHE_SIZE:
                 self._drawn.clear()
             over = Style()
             if index == self.cursor and self.can_focus:
@@ -119,13 +119,13 @@ class Virtual(ScrollView, can_focus=True):
         return drawn
 
     def _strip(self, spans: list[Span], over: Style) -> Strip:
-        """A line; the background of the cursor lies over all but a match."""
+        """Render a line. The background of the cursor covers every style except `match`."""
         base = self.rich_style
         fill = base + over
         segments = []
         for text, name in spans:
-            own = self.get_component_rich_style(f"row--{name}", partial=True)
-            style = base + over + own if name == "match" else base + own + over
+            span_style = self.get_component_rich_style(f"row--{name}", partial=True)
+            style = base + over + span_style if name == "match" else base + span_style + over
             segments.append(Segment(text, style))
             if name == "prompt":
                 fill = style
@@ -134,7 +134,7 @@ class Virtual(ScrollView, can_focus=True):
     # -- moving
 
     def point(self, index: int, *, line: int = 0) -> None:
-        """Put the cursor on a thing and bring it (or one line of it) onto the screen."""
+        """Put the cursor on an item and scroll it (or one of its lines) into view."""
         if not self.count:
             return
         index = max(0, min(index, self.count - 1))
@@ -156,7 +156,7 @@ class Virtual(ScrollView, can_focus=True):
             self.scroll_to(y=bottom - height, animate=False)
 
     def action_move(self, step: int) -> None:
-        """The next thing; one that is taller than the screen is read to its end first."""
+        """Move to the next item; one that is taller than the screen is scrolled to its end first."""
         if not self.count:
             return
         top, height = self.scroll_offset.y, self.size.height
@@ -169,7 +169,7 @@ class Virtual(ScrollView, can_focus=True):
             self._step(step)
 
     def _step(self, step: int) -> None:
-        """To the neighbour; of one that does not fit, the near end is shown."""
+        """Move to a neighbour; of one that does not fit, show the near end."""
         index = self.cursor + step
         height = self.size.height
         start, stop = self.starts[index], self.starts[index + 1]
@@ -213,6 +213,6 @@ class Virtual(ScrollView, can_focus=True):
         self.clicked(index, event.chain)
 
     def clicked(self, index: int, times: int) -> None:
-        """What a click does besides moving the cursor."""
+        """React to a click on an item, after the cursor has moved there."""
         if times == 2:
             self.post_message(self.Chosen(self, index))

@@ -1,22 +1,20 @@
 """The web application of `clew serve`.
 
 Modules:
-    access_control     The guard: who may ask, what may be asked, and what every answer says to the browser.
-    app_state          The desk: what every answer is made from.
+    access_control     Decide which requests are answered, and set the security headers of every response.
+    app_state          The objects that all request handlers share, and the cache of rendered pages.
     background_search  Seeking: searches and the refresh of the index, each in a thread of its own with its own
                        connection.
-    compare_page       Side by side: two sessions, or two branches of one, turn by turn.
-    export_page        Sharing: a session as a file to keep, and its charts.
-    http_limits        Connections: HTTP as uvicorn speaks it, with limits on how long and how many a client may
-                       keep open.
-    list_page          The list: a search, filters, and the sessions that answer them.
-    live_updates       Live: one watch over each session that somebody follows, however many they are.
-    paging             Paging: turns cut into pages of bounded size, the same pages however often it is done.
-    reader_page        The reader: one session, page by page, with its outline, its branches, its agents, and what
-                       is new in it.
-    routes             The app: which address is answered by what.
-    session_cache      The shelf: the sessions that are open, found by their ids and kept as long as there is room.
-    templates          Rendering: the templates, in which every value is escaped, and the files that pages load.
-    turn_html          Fragments: a page of a session as HTML, with links to what stands on pages of its own.
-    web_server         The server: a socket on this machine alone, and the app behind it.
+    compare_page       Compare two sessions, or two branches of one, turn by turn.
+    export_page        Export a session as one file, and draw its charts.
+    http_limits        Limit how long and how many connections clients may keep open.
+    list_page          The list page: a search, filters, and the matching sessions.
+    live_updates       Watch the sessions that readers follow, and report their changes.
+    paging             Split turns into pages of bounded size; appended entries do not change earlier pages.
+    reader_page        The pages of one session: its turns, outline, branches, agents and live changes.
+    routes             The URL routes of the application, and the pages for errors.
+    session_cache      Open sessions, looked up by id and cached while there is room.
+    templates          Render templates, in which every value is escaped, and serve static files.
+    turn_html          Render a page of a session as HTML, with links to its turns and agents.
+    web_server         Run the web application on a socket of this machine.
 """

@@ -1,4 +1,4 @@
-"""The desk: what every answer is made from."""
+"""The objects that all request handlers share, and the cache of rendered pages."""
 
 from __future__ import annotations
 
@@ -14,64 +14,66 @@ from clew.web.live_updates import LiveUpdates
 from clew.web.session_cache import SessionCache
 from clew.web.templates import Renderer
 
-ROOM = 32 << 20  # letters of pages that are kept
+CACHE_SIZE = 32 << 20  # characters of cached pages
 
 
 class PageCache:
-    """Pages that were made, those that were asked for last: fifty readers of a page cost little more than one.
+    """The most recently used pages: fifty readers of a page cost little more than one.
 
-    It is asked by many threads. A page is made by the first that asks for it, and the others wait.
+    Thread-safe. The first thread that needs a page renders it, and the others wait.
     """
 
     def __init__(self) -> None:
         self._texts: OrderedDict[Hashable, str] = OrderedDict()
         self._size = 0
         self._lock = Lock()
-        self._making: dict[Hashable, Lock] = {}
+        self._page_locks: dict[Hashable, Lock] = {}
 
     def get(self, key: Hashable, make: Callable[[], str]) -> str:
         with self._lock:
-            if (found := self._kept(key)) is not None:
-                return found
-            making = self._making.setdefault(key, Lock())
-        with making:
+            if (cached := self._lookup(key)) is not None:
+                return cached
+            lock = self._page_locks.setdefault(key, Lock())
+        with lock:
             with self._lock:
-                if (found := self._kept(key)) is not None:
-                    return found
+                if (cached := self._lookup(key)) is not None:
+                    return cached
             try:
-                made = make()
+                text = make()
                 with self._lock:
-                    self._keep(key, made)
+                    self._store(key, text)
             finally:
                 with self._lock:
-                    self._making.pop(key, None)
-        return made
+                    self._page_locks.pop(key, None)
+        return text
 
-    def _kept(self, key: Hashable) -> str | None:
+    def _lookup(self, key: Hashable) -> str | None:
         if key in self._texts:
             self._texts.move_to_end(key)
         return self._texts.get(key)
 
-    def _keep(self, key: Hashable, text: str) -> None:
+    def _store(self, key: Hashable, text: str) -> None:
         self._size += len(text) - len(self._texts.pop(key, ""))
         self._texts[key] = text
-        while self._size > ROOM and len(self._texts) > 1:
+        while self._size > CACHE_SIZE and len(self._texts) > 1:
             self._size -= len(self._texts.popitem(last=False)[1])
 
 
 @dataclass(frozen=True)
 class AppState:
+    """Everything that the request handlers need."""
+
     shelf: SessionCache
     live: LiveUpdates
-    seeker: BackgroundSearch
+    searcher: BackgroundSearch
     is_revealed: bool
     renderer: Renderer = field(default_factory=Renderer)
     made: PageCache = field(default_factory=PageCache)
 
-    def words(self, text: str, width: int = 0) -> str:
-        """Words of a transcript on one line, without their secrets."""
+    def clean_text(self, text: str, width: int = 0) -> str:
+        """Return transcript text on one line, with secrets masked."""
         return one_line(text if self.is_revealed else MaskCount().mask(text), width)
 
     @property
-    def tally(self) -> MaskCount | None:
+    def mask_count(self) -> MaskCount | None:
         return None if self.is_revealed else MaskCount()

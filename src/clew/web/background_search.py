@@ -18,7 +18,7 @@ from clew.index.gone_sessions import add_gone
 from clew.index.query_syntax import parse_query
 from clew.index.results import SearchResult
 from clew.index.session_index import Index
-from clew.tui.session_item import SessionItem, of_outline, of_result
+from clew.tui.session_item import SessionItem, item_from_outline, item_from_result
 from clew.web.session_cache import SessionCache
 
 STEP = 2.0  # seconds of reading after which it is asked whether to go on
@@ -43,8 +43,8 @@ class SearchAnswer:
 class BackgroundSearch:
     """Asks the index of one folder. Only files in it are told of, wherever links lead."""
 
-    def __init__(self, shelf: SessionCache, claude: str | None, cache: str | None = None) -> None:
-        self._shelf, self._place = shelf, (claude, cache)
+    def __init__(self, sessions: SessionCache, claude: str | None, cache: str | None = None) -> None:
+        self._sessions, self._place = sessions, (claude, cache)
         self._asking = ThreadPoolExecutor(1, "clew-search")
         self._building = ThreadPoolExecutor(1, "clew-refresh")
         self._index: Index | None = None
@@ -95,21 +95,23 @@ class BackgroundSearch:
             return SearchAnswer(reason=str(error))
         except (apsw.Error, OSError) as error:
             return SearchAnswer(reason=f"The index did not answer: {error}.")
-        hits = tuple(of_result(self._visible(one)) for one in found if one.gone or self._is_ours(one))
+        hits = tuple(item_from_result(self._visible(one)) for one in found if one.gone or self._is_ours(one))
         return SearchAnswer(hits, found.instead, found.unlisted, is_building=not self._is_built)
 
     def _is_ours(self, result: SearchResult) -> bool:
-        return not result.path or self._shelf.holds(result.path)
+        return not result.path or self._sessions.holds(result.path)
 
     def _visible(self, result: SearchResult) -> SearchResult:
         if not result.gone:
-            result.passages = [one for one in result.passages if self._shelf.holds(one.path)]
+            result.passages = [one for one in result.passages if self._sessions.holds(one.path)]
         return result
 
     def _outlines(self) -> Iterator[SessionItem]:
         """The newest sessions by their files."""
-        files = (file for project in self._shelf.tree.projects() for file in project.sessions())
-        return map(of_outline, newest_conversations(file for file in files if self._shelf.holds(str(file.path))))
+        files = (file for project in self._sessions.tree.projects() for file in project.sessions())
+        return map(
+            item_from_outline, newest_conversations(file for file in files if self._sessions.holds(str(file.path)))
+        )
 
     # -- building
 

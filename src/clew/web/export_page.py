@@ -1,4 +1,4 @@
-"""Sharing: a session as a file to keep, and its charts."""
+"""Export a session as one file, and draw its charts."""
 
 from __future__ import annotations
 
@@ -26,63 +26,65 @@ from clew.view.row_markdown import markdown_document
 from clew.view.rows import Row, ViewOptions, preamble_rows, rows
 from clew.view.turn_json import session_document
 from clew.web.app_state import AppState
-from clew.web.reader_page import PageTarget, place_of
+from clew.web.reader_page import PageTarget, page_target
 from clew.wire.json_codec import encode
 
 FORMATS = {"html": "text/html", "md": "text/markdown", "json": "application/x-ndjson"}
-LINES = 60  # of a result in an export
+LINES = 60  # lines of a result in an export
 _PROMPT = 80
 
 
 class ExportPage:
-    def __init__(self, desk: AppState) -> None:
-        self._desk = desk
+    def __init__(self, state: AppState) -> None:
+        self._state = state
 
     async def export(self, request: Request) -> Response:
-        """All of a session in one file."""
-        place = await place_of(self._desk, request)
+        """Send a complete session as one file."""
+        target = await page_target(self._state, request)
         kind: str = request.path_params["format"]
         if kind not in FORMATS:
             raise NotFound(kind, "format", list(FORMATS))
-        made = {"html": self._html, "md": self._markdown, "json": self._json}[kind](place)
-        name = {"Content-Disposition": f'attachment; filename="{_plain(place.reading.session.id)}.{kind}"'}
-        return StreamingResponse(_encoded(made), media_type=f"{FORMATS[kind]}; charset=utf-8", headers=name)
+        chunks = {"html": self._html, "md": self._markdown, "json": self._json}[kind](target)
+        name = {"Content-Disposition": f'attachment; filename="{_file_stem(target.reading.session.id)}.{kind}"'}
+        return StreamingResponse(_encode(chunks), media_type=f"{FORMATS[kind]}; charset=utf-8", headers=name)
 
     async def charts(self, request: Request) -> Response:
-        """How the context grew and what each turn cost, as pictures and as a table."""
-        place = await place_of(self._desk, request)
-        values = await asyncio.to_thread(self._charts, place)
-        return self._desk.renderer.page(request, "charts", f"Charts of {values['name']}", **values)
+        """Show the context size and the cost of each turn, as charts and as a table."""
+        target = await page_target(self._state, request)
+        values = await asyncio.to_thread(self._charts, target)
+        return self._state.renderer.page(request, "charts", f"Charts of {values['name']}", **values)
 
-    def _rows(self, place: PageTarget) -> Iterator[Row]:
-        reading, options = place.reading, ViewOptions(lines=LINES, details=True, thinking=place.wish.thinking)
+    def _rows(self, target: PageTarget) -> Iterator[Row]:
+        reading, options = target.reading, ViewOptions(lines=LINES, details=True, thinking=target.choice.thinking)
         turns = [turn for turn in reading.turns if turn.number]
 
-        def found() -> Iterator[Row]:
+        def all_rows() -> Iterator[Row]:
             if reading.branch is None:
                 yield from preamble_rows(reading.session, options)
             yield from rows(reading.session, turns, options, reading.root.agents_for)
 
-        return found() if self._desk.is_revealed else mask_rows(found())
+        return all_rows() if self._state.is_revealed else mask_rows(all_rows())
 
-    def _html(self, place: PageTarget) -> Iterator[str]:
-        turns = [(turn.number, self._desk.words(turn.text, _PROMPT)) for turn in place.reading.turns if turn.number]
+    def _html(self, target: PageTarget) -> Iterator[str]:
+        turns = [
+            (turn.number, self._state.clean_text(turn.text, _PROMPT)) for turn in target.reading.turns if turn.number
+        ]
         return render_page(
-            describe_session(place.reading.session, self._desk.tally), fragments(self._rows(place)), turns
+            describe_session(target.reading.session, self._state.mask_count), fragments(self._rows(target)), turns
         )
 
-    def _markdown(self, place: PageTarget) -> Iterator[str]:
-        return markdown_document(describe_session(place.reading.session, self._desk.tally), self._rows(place))
+    def _markdown(self, target: PageTarget) -> Iterator[str]:
+        return markdown_document(describe_session(target.reading.session, self._state.mask_count), self._rows(target))
 
-    def _json(self, place: PageTarget) -> Iterator[str]:
-        for value in session_document(place.reading.session, not self._desk.is_revealed):
+    def _json(self, target: PageTarget) -> Iterator[str]:
+        for value in session_document(target.reading.session, not self._state.is_revealed):
             yield encode({"clew": JSON_SCHEMA, **value}).decode("utf-8", "replace") + "\n"
 
-    def _charts(self, place: PageTarget) -> dict[str, Any]:
-        session, prices = place.reading.session, load()
+    def _charts(self, target: PageTarget) -> dict[str, Any]:
+        session, prices = target.reading.session, load()
         points, table = context(session), by_turn(session, prices)
         by_number = {point.number: point for point in points}
-        texts = {turn.number: self._desk.words(turn.text, _PROMPT) for turn in session.turns}
+        texts = {turn.number: self._state.clean_text(turn.text, _PROMPT) for turn in session.turns}
         lines = []
         for row in table.rows:
             first = row.name.split()[0] if row.name.split() else ""
@@ -92,31 +94,31 @@ class ExportPage:
         names = [str(line["number"] or "other") for line in lines]
         cost = Series("cost", [float(row.cost) / MICRO**2 for row in table.rows])
         return {
-            "name": self._desk.words(session.title) or NO_PROMPT,
-            "base": place.base,
-            "context": Markup(_described(context_picture(points), "context")) if points else "",
-            "cost": Markup(_described(bars("Cost by turn", names, [cost], _money), "cost")),
+            "name": self._state.clean_text(session.title) or NO_PROMPT,
+            "base": target.base,
+            "context": Markup(_with_label(context_picture(points), "context")) if points else "",
+            "cost": Markup(_with_label(bars("Cost by turn", names, [cost], _format_dollars), "cost")),
             "lines": lines,
             "total": dollars(table.total.cost),
             "dollars": dollars,
             "short": short,
             "prices": prices.date,
-            "unpriced": ", ".join(self._desk.words(name) for name in table.total.unpriced),
+            "unpriced": ", ".join(self._state.clean_text(name) for name in table.total.unpriced),
         }
 
 
-def _money(value: float) -> str:
+def _format_dollars(value: float) -> str:
     return dollars(round(value * MICRO**2))
 
 
-def _described(svg: str, kind: str) -> str:
-    """A picture that a screen reader takes for one; the table below it says the same in words."""
+def _with_label(svg: str, kind: str) -> str:
+    """Make a chart an image for screen readers, labelled by its heading; the table below has the same numbers."""
     return svg.replace("<svg ", f'<svg role="img" aria-labelledby="{kind}-title" ', 1)
 
 
-def _plain(name: str) -> str:
+def _file_stem(name: str) -> str:
     return "".join(letter for letter in name if letter.isalnum() or letter in "-_") or "session"
 
 
-def _encoded(made: Iterator[str]) -> Iterator[bytes]:
-    return (text.encode("utf-8", "replace") for text in made)
+def _encode(chunks: Iterator[str]) -> Iterator[bytes]:
+    return (text.encode("utf-8", "replace") for text in chunks)

@@ -1,7 +1,7 @@
-"""Paging: turns cut into pages of bounded size, the same pages however often it is done.
+"""Split turns into pages of bounded size; appended entries do not change earlier pages.
 
-A page ends between two turns, or inside a long one before a reply. What is appended to a session changes its last page and
-adds others; those before stay as they were.
+A page ends between two turns, or inside a long turn before a reply. Appended entries change the last page and add
+others.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import NamedTuple
 from clew.conversation.replies import merge_replies
 from clew.conversation.turns import Turn
 
-PAGE = 150  # entries; some 120 kB of HTML in a session of 48 MB (measured)
-PART = 60  # entries of one turn that are not parted
+PAGE_ENTRIES = 150  # entries; some 120 kB of HTML in a session of 48 MB (measured)
+PART_ENTRIES = 60  # entries of one turn that stay together
 
 
 class PagePart(NamedTuple):
-    """Some entries of a turn, from `start` up to `stop`."""
+    """Entries of a turn, from `start` up to `stop`."""
 
     turn: Turn
     start: int
@@ -31,34 +31,34 @@ class PagePart(NamedTuple):
 Page = tuple[PagePart, ...]
 
 
-def paged(turns: Iterable[Turn]) -> tuple[Page, ...]:
-    """The pages of some turns; at least one, which may be empty."""
-    found: list[Page] = []
+def split_pages(turns: Iterable[Turn]) -> tuple[Page, ...]:
+    """Return the pages of some turns: at least one, which may be empty."""
+    pages: list[Page] = []
     page: list[PagePart] = []
     size = 0
     for turn in turns:
-        for piece in _pieces(turn):
+        for piece in _turn_parts(turn):
             page.append(piece)
             size += piece.stop - piece.start
-            if size >= PAGE:
-                found.append(tuple(page))
+            if size >= PAGE_ENTRIES:
+                pages.append(tuple(page))
                 page, size = [], 0
-    return (*found, tuple(page)) if page or not found else tuple(found)
+    return (*pages, tuple(page)) if page or not pages else tuple(pages)
 
 
-def _pieces(turn: Turn) -> Iterator[PagePart]:
+def _turn_parts(turn: Turn) -> Iterator[PagePart]:
     count, start = len(turn.entries), 0
-    if count > PART:
+    if count > PART_ENTRIES:
         firsts = {reply.entries[0].offset for reply in merge_replies(turn.entries)}
         for index, entry in enumerate(turn.entries):
-            if index - start >= PART and entry.offset in firsts:
+            if index - start >= PART_ENTRIES and entry.offset in firsts:
                 yield PagePart(turn, start, index)
                 start = index
     yield PagePart(turn, start, count)
 
 
-def page_of(pages: Iterable[Page], number: int) -> int:
-    """The page on which a turn begins, counted from 1; the last one if there is no such turn."""
+def page_of_turn(pages: Iterable[Page], number: int) -> int:
+    """Return the number of the page on which a turn begins, from 1; the last page if there is no such turn."""
     at = 1
     for at, page in enumerate(pages, 1):
         if any(piece.turn.number == number and piece.start == 0 for piece in page):

@@ -1,4 +1,4 @@
-"""The reader: one session, page by page, with its outline, its branches, its agents, and what is new in it."""
+"""The pages of one session: its turns, outline, branches, agents and live changes."""
 
 from __future__ import annotations
 
@@ -22,116 +22,116 @@ from clew.view.row_html import time_tag
 from clew.view.row_markdown import markdown_pieces
 from clew.view.rows import rows
 from clew.web.app_state import AppState
-from clew.web.paging import page_of
+from clew.web.paging import page_of_turn
 from clew.web.session_cache import Reading, SessionSnapshot
-from clew.web.turn_html import Wish, base, page_html, wish_of
+from clew.web.turn_html import ReaderChoice, page_html, parse_choice, session_url
 
-OUTLINE = 90  # letters of a prompt in the outline
+OUTLINE_WIDTH = 90  # characters of a prompt in the outline
 
 
 @dataclass(frozen=True)
 class PageTarget:
-    """Where a request points to."""
+    """The session, branch and options that a request asks for."""
 
     snapshot: SessionSnapshot
     reading: Reading
-    wish: Wish
+    choice: ReaderChoice
     agent: str
 
     @property
     def base(self) -> str:
-        return base(self.snapshot.session.id, self.agent)
+        return session_url(self.snapshot.session.id, self.agent)
 
     @property
     def key(self) -> tuple[object, ...]:
-        return self.snapshot.session.id, self.agent, self.wish, self.snapshot.state
+        return self.snapshot.session.id, self.agent, self.choice, self.snapshot.state
 
 
-async def place_of(desk: AppState, request: Request) -> PageTarget:
-    """What a request asks for. Raises NotFound."""
-    snapshot = await desk.shelf.open(request.path_params["session"])
-    agent, wish = request.path_params.get("agent", ""), wish_of(request.query_params.items())
-    reading = await asyncio.to_thread(snapshot.reading, agent, wish.branch)
-    return PageTarget(snapshot, reading, wish, agent)
+async def page_target(state: AppState, request: Request) -> PageTarget:
+    """Resolve the target of a request. Raises NotFound."""
+    snapshot = await state.shelf.open(request.path_params["session"])
+    agent, choice = request.path_params.get("agent", ""), parse_choice(request.query_params.items())
+    reading = await asyncio.to_thread(snapshot.reading, agent, choice.branch)
+    return PageTarget(snapshot, reading, choice, agent)
 
 
 class ReaderPage:
-    """The answers about one session."""
+    """Request handlers for one session."""
 
-    def __init__(self, desk: AppState) -> None:
-        self._desk = desk
+    def __init__(self, state: AppState) -> None:
+        self._state = state
 
-    async def whole(self, request: Request) -> Response:
-        """The page around the pages. Of a session its title is sent before it has been read."""
+    async def full_page(self, request: Request) -> Response:
+        """Stream the reader page. The title of a session is sent before the session has been read."""
         session, agent = request.path_params["session"], request.path_params.get("agent", "")
-        wish, number = wish_of(request.query_params.items()), request.query_params.get("page", "")
+        choice, number = parse_choice(request.query_params.items()), request.query_params.get("page", "")
         at = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 1
-        place = await place_of(self._desk, request) if agent or wish.branch else None
-        title = await asyncio.to_thread(self._title, session, place)
-        top = self._desk.renderer.top(request, "reader", title)
-        names = {"base": base(session, agent), "parent": base(session), "wish": wish}
+        target = await page_target(self._state, request) if agent or choice.branch else None
+        title = await asyncio.to_thread(self._title, session, target)
+        top = self._state.renderer.head(request, "reader", title)
+        names = {"base": session_url(session, agent), "parent": session_url(session), "wish": choice}
 
         async def parts() -> AsyncIterator[str]:
-            yield self._desk.renderer.text("reader.html", **top, **names)
-            there = place or await place_of(self._desk, request)
-            values = await asyncio.to_thread(self._values, there, at)
-            yield self._desk.renderer.text("session.html", **names, **values)
+            yield self._state.renderer.text("reader.html", **top, **names)
+            loaded = target or await page_target(self._state, request)
+            values = await asyncio.to_thread(self._values, loaded, at)
+            yield self._state.renderer.text("session.html", **names, **values)
 
         return StreamingResponse(parts(), media_type="text/html")
 
     async def page(self, request: Request) -> Response:
-        """One page alone, for the script that puts it below the others."""
-        place = await place_of(self._desk, request)
-        return HTMLResponse(await asyncio.to_thread(self._page, place, request.path_params["page"]))
+        """Return one page alone, for the script that inserts it."""
+        target = await page_target(self._state, request)
+        return HTMLResponse(await asyncio.to_thread(self._page, target, request.path_params["page"]))
 
     async def outline(self, request: Request) -> Response:
-        place = await place_of(self._desk, request)
-        return HTMLResponse(await asyncio.to_thread(self._outline, place))
+        target = await page_target(self._state, request)
+        return HTMLResponse(await asyncio.to_thread(self._outline, target))
 
     async def turn(self, request: Request) -> Response:
-        """The way to a turn: the page that it is on, at its beginning."""
-        place = await place_of(self._desk, request)
+        """Redirect to the page that contains a turn."""
+        target = await page_target(self._state, request)
         number: int = request.path_params["turn"]
-        place.reading.turn(number)
-        at = page_of(place.reading.pages, number)
-        return RedirectResponse(f"{place.base}{place.wish.query(page=at)}#turn-{number}", 303)
+        target.reading.turn(number)
+        at = page_of_turn(target.reading.pages, number)
+        return RedirectResponse(f"{target.base}{target.choice.query(page=at)}#turn-{number}", 303)
 
     async def offset(self, request: Request) -> Response:
-        """The way to a byte of the file, which a search found."""
-        place = await place_of(self._desk, request)
-        where = await asyncio.to_thread(self._where, place, request.path_params["offset"])
-        return RedirectResponse(f"{place.base}{where}", 303)
+        """Redirect to the entry at a byte offset, which a search found."""
+        target = await page_target(self._state, request)
+        query = await asyncio.to_thread(self._locate, target, request.path_params["offset"])
+        return RedirectResponse(f"{target.base}{query}", 303)
 
     async def markdown(self, request: Request) -> Response:
-        """One turn as Markdown."""
-        place = await place_of(self._desk, request)
-        turn = place.reading.turn(request.path_params["turn"])
+        """Return one turn as Markdown."""
+        target = await page_target(self._state, request)
+        turn = target.reading.turn(request.path_params["turn"])
 
-        def made() -> str:
-            options = replace(place.wish.options, lines=None)
-            found = rows(place.reading.session, [turn], options, place.snapshot.session.agents_for)
-            return "".join(markdown_pieces(found if self._desk.is_revealed else mask_rows(found)))
+        def render() -> str:
+            options = replace(target.choice.options, lines=None)
+            turn_rows = rows(target.reading.session, [turn], options, target.snapshot.session.agents_for)
+            return "".join(markdown_pieces(turn_rows if self._state.is_revealed else mask_rows(turn_rows)))
 
-        return PlainTextResponse(await asyncio.to_thread(made))
+        return PlainTextResponse(await asyncio.to_thread(render))
 
     async def events(self, request: Request) -> Response:
-        """A line for each change, for as long as the reader listens."""
+        """Send an event for each change, until the reader disconnects."""
         session: str = request.path_params["session"]
-        await asyncio.to_thread(self._desk.shelf.find, session)
+        await asyncio.to_thread(self._state.shelf.find, session)
 
-        if self._desk.live.is_full:
+        if self._state.live.is_full:
             return PlainTextResponse("Too many pages follow sessions. Close some.\n", status_code=503)
 
-        async def told() -> AsyncIterator[str]:
-            async for state in self._desk.live.states(session):
+        async def stream() -> AsyncIterator[str]:
+            async for state in self._state.live.states(session):
                 yield f"event: state\ndata: {quote(state, safe='/')}\n\n" if state else ": alive\n\n"
 
-        return StreamingResponse(told(), media_type="text/event-stream")
+        return StreamingResponse(stream(), media_type="text/event-stream")
 
-    # -- what the answers are made of
+    # -- parts of the responses
 
-    def _page(self, place: PageTarget, at: int) -> str:
-        reading, count = place.reading, len(place.reading.pages)
+    def _page(self, target: PageTarget, at: int) -> str:
+        reading, count = target.reading, len(target.reading.pages)
         if not 1 <= at <= count:
             raise NotFound(str(at), "page")
         page = reading.pages[at - 1]
@@ -140,88 +140,90 @@ class ReaderPage:
             if page
             else ()
         )
-        snapshot = place.snapshot
+        snapshot = target.snapshot
         when = (snapshot.edition, *ends) if reading.is_settled(page) else snapshot.state
-        body = self._desk.made.get(
-            ("page", snapshot.session.id, place.agent, place.wish, at, when),
-            lambda: page_html(reading, page, place.wish, self._desk.is_revealed),
+        body = self._state.made.get(
+            ("page", snapshot.session.id, target.agent, target.choice, at, when),
+            lambda: page_html(reading, page, target.choice, self._state.is_revealed),
         )
-        return self._desk.renderer.text(
-            "page.html", **self._links(place, at), body=Markup(body), first=ends[0] if ends else 0
+        return self._state.renderer.text(
+            "page.html", **self._links(target, at), body=Markup(body), first=ends[0] if ends else 0
         )
 
-    def _links(self, place: PageTarget, at: int) -> dict[str, Any]:
-        turns = place.reading.turns
+    def _links(self, target: PageTarget, at: int) -> dict[str, Any]:
+        turns = target.reading.turns
         return {
-            "base": place.base,
-            "wish": place.wish,
+            "base": target.base,
+            "wish": target.choice,
             "at": at,
-            "count": len(place.reading.pages),
+            "count": len(target.reading.pages),
             "turns": turns[-1].number if turns else 0,
-            "branches": len(place.reading.session.branches),
+            "branches": len(target.reading.session.branches),
         }
 
-    def _outline(self, place: PageTarget) -> str:
-        def made() -> str:
+    def _outline(self, target: PageTarget) -> str:
+        def render() -> str:
             turns = [
                 {
                     "number": turn.number,
-                    "text": self._desk.words(turn.text, OUTLINE) or "(no text)",
+                    "text": self._state.clean_text(turn.text, OUTLINE_WIDTH) or "(no text)",
                     "size": min(6, len(turn.entries).bit_length() - 1),
                     "is_compacted": any(entry.is_boundary for entry in turn.entries),
                 }
-                for turn in place.reading.turns
+                for turn in target.reading.turns
                 if turn.number
             ]
-            return self._desk.renderer.text("outline.html", base=place.base, wish=place.wish, outline=turns)
+            return self._state.renderer.text("outline.html", base=target.base, wish=target.choice, outline=turns)
 
-        return self._desk.made.get(("outline", *place.key), made)
+        return self._state.made.get(("outline", *target.key), render)
 
-    def _title(self, session: str, place: PageTarget | None) -> str:
-        """The title of a session, from the two ends of its file; the description of an agent. Raises NotFound."""
-        if place is not None and place.reading.agent is not None:
-            return self._desk.words(place.reading.agent.description or place.agent)
-        return self._desk.words(Outline(self._desk.shelf.find(session)).title) or NO_PROMPT
+    def _title(self, session: str, target: PageTarget | None) -> str:
+        """Return the title of a session, from the two ends of its file, or the description of an agent. Raises
+        NotFound.
+        """
+        if target is not None and target.reading.agent is not None:
+            return self._state.clean_text(target.reading.agent.description or target.agent)
+        return self._state.clean_text(Outline(self._state.shelf.find(session)).title) or NO_PROMPT
 
-    def _values(self, place: PageTarget, at: int) -> dict[str, Any]:
-        reading = place.reading
-        told = describe_session(reading.session, self._desk.tally)
+    def _values(self, target: PageTarget, at: int) -> dict[str, Any]:
+        reading = target.reading
+        header = describe_session(reading.session, self._state.mask_count)
         return {
-            "about": told,
-            "started": Markup(time_tag(told.started)),
+            "about": header,
+            "started": Markup(time_tag(header.started)),
             "is_agent": reading.agent is not None,
             "branches": self._branches(reading),
-            "resume": "" if reading.agent else self._resume(place),
-            "page": Markup(self._page(place, min(max(1, at), len(reading.pages)))),
-            "outline": Markup(self._outline(place)),
+            "resume": "" if reading.agent else self._resume(target),
+            "page": Markup(self._page(target, min(max(1, at), len(reading.pages)))),
+            "outline": Markup(self._outline(target)),
         }
 
     def _branches(self, reading: Reading) -> list[dict[str, Any]]:
         return [
             {
                 "number": branch.number,
-                "text": self._desk.words(branch.last.text, 60) or "(no text)",
+                "text": self._state.clean_text(branch.last.text, 60) or "(no text)",
                 "is_active": branch.is_active,
                 "is_shown": branch.is_active if reading.branch is None else branch.number == reading.branch.number,
             }
             for branch in reading.session.branches
         ]
 
-    def _resume(self, place: PageTarget) -> str:
-        session = place.snapshot.session
+    def _resume(self, target: PageTarget) -> str:
+        session = target.snapshot.session
         command = ResumeCommand(
             session.id, session.cwd or ""
         ).command  # a line of printable characters: quoted, not tidied
-        return command if self._desk.is_revealed else MaskCount().mask(command)
+        return command if self._state.is_revealed else MaskCount().mask(command)
 
-    def _where(self, place: PageTarget, offset: int) -> str:
-        found = turns_around(place.reading.session, offset, 0)
-        if found is None:
+    def _locate(self, target: PageTarget, offset: int) -> str:
+        location = turns_around(target.reading.session, offset, 0)
+        if location is None:
             return ""
-        wish = replace(place.wish, branch=found.branch or 0)
-        reading = place.snapshot.reading(place.agent, wish.branch)
+        choice = replace(target.choice, branch=location.branch or 0)
+        reading = target.snapshot.reading(target.agent, choice.branch)
         for at, page in enumerate(reading.pages, 1):
             for turn, start, stop in page:
                 if any(entry.offset <= offset < entry.line.end for entry in turn.entries[start:stop]):
-                    return wish.query(page=at) + (f"#turn-{turn.number}" if turn.number and not start else "")
-        return f"{wish.query(page=page_of(reading.pages, found.turn.number))}#turn-{found.turn.number}"
+                    return choice.query(page=at) + (f"#turn-{turn.number}" if turn.number and not start else "")
+        return f"{choice.query(page=page_of_turn(reading.pages, location.turn.number))}#turn-{location.turn.number}"

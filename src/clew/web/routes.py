@@ -1,4 +1,4 @@
-"""The app: which address is answered by what."""
+"""The URL routes of the application, and the pages for errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clew.system.file_errors import describe_error
 from clew.web.access_control import AccessControl, EntryToken
 from clew.web.app_state import AppState
 from clew.web.background_search import BackgroundSearch
-from clew.web.compare_page import Compare
+from clew.web.compare_page import ComparePage
 from clew.web.export_page import ExportPage
 from clew.web.list_page import ListPage
 from clew.web.live_updates import LiveUpdates
@@ -25,63 +25,67 @@ from clew.web.session_cache import SessionCache
 
 
 def make_app(
-    claude: str | None, door: EntryToken, *, is_revealed: bool = False, is_ending: Callable[[], bool] = lambda: False
+    claude: str | None, entry: EntryToken, *, is_revealed: bool = False, is_ending: Callable[[], bool] = lambda: False
 ) -> AccessControl:
-    """The app over a folder of Claude Code, behind its guard."""
-    shelf = SessionCache(claude)
-    desk = AppState(shelf, LiveUpdates(shelf, is_ending), BackgroundSearch(shelf, claude), is_revealed)
+    """Return the application for a Claude folder, wrapped in access control."""
+    sessions = SessionCache(claude)
+    state = AppState(sessions, LiveUpdates(sessions, is_ending), BackgroundSearch(sessions, claude), is_revealed)
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
         yield
-        desk.seeker.close()
+        state.searcher.close()
 
     async def file(request: Request) -> Response:
-        return desk.renderer.file(request.path_params["mark"], request.path_params["name"])
+        return state.renderer.file(request.path_params["mark"], request.path_params["name"])
 
     async def failed(request: Request, error: Exception) -> Response:
-        status, sentence, hint = _told(error)
-        return desk.renderer.page(request, "error", "Not here", status, sentence=desk.words(sentence), hint=hint)
+        status, sentence, hint = _describe_failure(error)
+        return state.renderer.page(request, "error", "Not here", status, sentence=state.clean_text(sentence), hint=hint)
 
-    home = ListPage(desk)
+    home = ListPage(state)
     routes = [
-        Route("/", home.whole),
+        Route("/", home.full_page),
         Route("/list", home.part),
-        Route("/compare", Compare(desk).whole),
+        Route("/compare", ComparePage(state).full_page),
         Route("/asset/{mark}/{name}", file),
-        *_reader_routes(desk, "/session/{session}"),
-        *_reader_routes(desk, "/session/{session}/agent/{agent}"),
+        *_reader_routes(state, "/session/{session}"),
+        *_reader_routes(state, "/session/{session}/agent/{agent}"),
     ]
     handlers = dict.fromkeys((HTTPException, ClewError, OSError, *UNEXPECTED_ERRORS), failed)
-    return AccessControl(Starlette(routes=routes, lifespan=life, exception_handlers=handlers), door)
+    return AccessControl(Starlette(routes=routes, lifespan=life, exception_handlers=handlers), entry)
 
 
-def _reader_routes(desk: AppState, base: str) -> list[Route]:
-    """What there is of a session, or of one of its agents."""
-    reader, share = ReaderPage(desk), ExportPage(desk)
+def _reader_routes(state: AppState, base: str) -> list[Route]:
+    """Return the routes of a session, or of one of its agents."""
+    reader, exports = ReaderPage(state), ExportPage(state)
     answers = {
-        "": reader.whole,
+        "": reader.full_page,
         "/page/{page:int}": reader.page,
         "/outline": reader.outline,
         "/turn/{turn:int}": reader.turn,
         "/turn/{turn:int}/markdown": reader.markdown,
         "/at/{offset:int}": reader.offset,
         "/events": reader.events,
-        "/export/{format}": share.export,
-        "/charts": share.charts,
+        "/export/{format}": exports.export,
+        "/charts": exports.charts,
     }
     return [Route(base + path, answer) for path, answer in answers.items()]
 
 
-def _told(error: Exception) -> tuple[int, str, str]:
-    """What is said of an error: the status, a sentence, and the next step."""
+def _describe_failure(error: Exception) -> tuple[int, str, str]:
+    """Return the status, the message and the next step for an error."""
     if isinstance(error, NotFound):
-        return 404, str(error), "Look for it in the list."
+        return 404, str(error), "Search for it in the list."
     if isinstance(error, ClewError):
         return 500, str(error), error.hint
     if isinstance(error, OSError):
         return 500, f"The file cannot be read: {error.strerror}.", ""
     if isinstance(error, UNEXPECTED_ERRORS):
-        return 500, f"This session cannot be shown: {describe_error(error)}.", "Look at it with clew check."
+        return 500, f"This session cannot be shown: {describe_error(error)}.", "Run clew check on it."
     status = error.status_code if isinstance(error, HTTPException) else 500
-    return status, "There is no such page." if status == 404 else "This cannot be answered.", "Look for it in the list."
+    return (
+        status,
+        "This page does not exist." if status == 404 else "This request cannot be answered.",
+        "Search for it in the list.",
+    )

@@ -1,7 +1,7 @@
-"""The shelf: the sessions that are open, found by their ids and kept as long as there is room.
+"""Open sessions, looked up by id and cached while there is room.
 
-A client names a session by its id, and the id is looked up among the files there are: no path of a client's making is ever
-opened. A file that a link leads out of the tree is none of them.
+A client names a session by its id, which is looked up among the existing files: no path from a client is ever
+opened. Files outside the folder, reached by a link, are ignored.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from clew.conversation.branches import Branch
 from clew.conversation.session import Session
 from clew.conversation.turns import Turn
 from clew.errors import NotFound
-from clew.web.paging import Page, paged
+from clew.web.paging import Page, split_pages
 from clew.wire.entry import Item
 from clew.wire.layout import AgentFile, SessionFile, Tree, claude_dir
 from clew.wire.tail_reader import Tail
 
-MOST = 4  # sessions that are kept open
-ROOM = 256 << 20  # bytes of their files; an open session takes some 2.3 times its file (measured at 48 MB)
+MAX_OPEN = 4  # open sessions
+MAX_BYTES = 256 << 20  # bytes of their files; an open session needs about 2.3 times its file (measured at 48 MB)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What is read: a session or an agent of it, along one branch."""
+    """What a reader page shows: a session or one of its agents, along one branch."""
 
     root: Session
     session: Session
@@ -38,17 +38,17 @@ class Reading:
 
     @cached_property
     def pages(self) -> tuple[Page, ...]:
-        return paged(self.turns)
+        return split_pages(self.turns)
 
     @cached_property
-    def _open(self) -> frozenset[int]:
-        """Where calls stand that wait for their results."""
+    def _open_calls(self) -> frozenset[int]:
+        """The offsets of calls that have no result yet."""
         return frozenset(call.entry.offset for call in self.session.pairing.open)
 
     def is_settled(self, page: Page) -> bool:
-        """Whether what a page shows can no longer change by what is appended.
+        """Whether appended lines can no longer change what a page shows.
 
-        It can while its turn goes on, a call on it waits, or an agent on it may still speak.
+        They can while its turn continues, a call on it has no result, or an agent on it may still run.
         """
         if not page or page is self.pages[-1]:
             return False
@@ -56,19 +56,20 @@ class Reading:
         entries = [entry for turn, start, stop in page for entry in turn.entries[start:stop]]
         return not (
             any(piece.turn is last and piece.start == 0 for piece in page)
-            or any(entry.offset in self._open for entry in entries)
+            or any(entry.offset in self._open_calls for entry in entries)
             or any(use.name in AGENT_TOOLS for entry in entries for use in entry.uses)
         )
 
     def turn(self, number: int) -> Turn:
-        found = next((turn for turn in self.turns if turn.number == number), None)
-        if found is None:
+        """Return a turn by its number. Raises NotFound."""
+        match = next((turn for turn in self.turns if turn.number == number), None)
+        if match is None:
             raise NotFound(str(number), "turn")
-        return found
+        return match
 
 
 class SessionSnapshot:
-    """A session as it was at one moment. `state` tells moments apart, `edition` files that were written anew."""
+    """A session at one moment. `state` identifies the moment, `edition` counts how often the file was rewritten."""
 
     def __init__(self, session: Session, state: str, edition: int) -> None:
         self.session, self.state, self.edition = session, state, edition
@@ -96,12 +97,12 @@ class SessionSnapshot:
 
 
 def is_inside(path: str, root: str) -> bool:
-    """Whether a path lies below a folder, wherever links lead."""
+    """Whether a path lies below a folder after links are resolved."""
     return os.path.realpath(path).startswith(root.rstrip(os.sep) + os.sep)
 
 
 class CachedFile(SessionFile, frozen=True):
-    """A file of the tree, whose agents are those in the tree."""
+    """A session file without the agent files that lie outside the folder."""
 
     root: str = ""
 
@@ -109,8 +110,8 @@ class CachedFile(SessionFile, frozen=True):
         return [agent for agent in SessionFile.agents(self) if is_inside(str(agent.path), self.root)]
 
 
-def state_of(file: SessionFile) -> str:
-    """What changes when the file of a session does, or those of its agents."""
+def file_state(file: SessionFile) -> str:
+    """Return a string that changes whenever the file of a session, or of one of its agents, does."""
     stat = file.path.stat()
     parts = [f"{stat.st_dev}.{stat.st_ino}.{stat.st_size}.{stat.st_mtime_ns}"]
     parts += [f"{agent.id}.{agent.size}.{agent.mtime_ns}" for agent in file.agents()]
@@ -118,14 +119,14 @@ def state_of(file: SessionFile) -> str:
 
 
 @dataclass
-class Book:
-    """One session that may grow: what is new is read, and the rest is kept as it was read."""
+class OpenSession:
+    """One session that may grow: only its new lines are read."""
 
     file: SessionFile
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _now: SessionSnapshot | None = None
+    _snapshot: SessionSnapshot | None = None
     _tail: Tail | None = None
-    _whole: tuple[Item, ...] = ()
+    _items: tuple[Item, ...] = ()
     _edition: int = 0
 
     @property
@@ -133,75 +134,75 @@ class Book:
         return self._tail.offset if self._tail else self.file.size
 
     def refresh(self) -> SessionSnapshot:
-        state = state_of(self.file)
-        if self._now is None or self._now.state != state:
+        state = file_state(self.file)
+        if self._snapshot is None or self._snapshot.state != state:
             session = self._session()
-            self._now = SessionSnapshot(session, state, self._edition)
-        return self._now
+            self._snapshot = SessionSnapshot(session, state, self._edition)
+        return self._snapshot
 
     def _session(self) -> Session:
         if self._tail is None:
             session = Session(self.file.path, file=self.file)
-            self._whole = tuple(item for item in session.items if item.line.is_terminated)
-            last = self._whole[-1].line if self._whole else None
+            self._items = tuple(item for item in session.items if item.line.is_terminated)
+            last = self._items[-1].line if self._items else None
             self._tail = Tail(self.file.path, last.end, last.number + 1) if last else Tail(self.file.path)
-            if not (fresh := self._tail.read()):  # which also takes note of what stands before
+            if not (fresh := self._tail.read()):  # reading also records the end of the known part
                 return session
         else:
             fresh = self._tail.read()
         self._edition += self._tail.restarted
-        self._whole = tuple(fresh) if self._tail.restarted else (*self._whole, *fresh)
-        return Session(self._whole, file=self.file)
+        self._items = tuple(fresh) if self._tail.restarted else (*self._items, *fresh)
+        return Session(self._items, file=self.file)
 
 
 class SessionCache:
-    """The open sessions of a folder of Claude Code, those that were asked for last."""
+    """The most recently used sessions of a Claude folder."""
 
     def __init__(self, claude: str | None) -> None:
         self.tree = Tree(claude_dir(claude))
         self.root = os.path.realpath(self.tree.root)
-        self._books: OrderedDict[str, Book] = OrderedDict()
+        self._open_sessions: OrderedDict[str, OpenSession] = OrderedDict()
 
     def holds(self, path: str) -> bool:
-        """Whether a path lies in the folder, wherever links lead."""
+        """Whether a path lies in the folder after links are resolved."""
         return is_inside(path, self.root)
 
     def find(self, session: str) -> SessionFile:
-        """The newest file of a session, by its whole id. Raises NotFound."""
-        book = self._books.get(session)
-        if book is not None and self.holds(str(book.file.path)) and book.file.path.exists():
-            return book.file
-        found = [
+        """Return the newest file of a session by its full id. Raises NotFound."""
+        opened = self._open_sessions.get(session)
+        if opened is not None and self.holds(str(opened.file.path)) and opened.file.path.exists():
+            return opened.file
+        files = [
             file
             for project in self.tree.projects()
             for file in project.sessions()
             if file.id == session and not file.is_empty and self.holds(str(file.path))
         ]
-        if not found:
+        if not files:
             raise NotFound(session)
-        newest = max(found, key=lambda file: file.mtime_ns)
+        newest = max(files, key=lambda file: file.mtime_ns)
         return CachedFile(newest.path, newest.project_folder, newest.size, newest.mtime_ns, self.root)
 
     async def open(self, session: str) -> SessionSnapshot:
-        """A session as it is now. Raises NotFound."""
-        book = self._books.get(session)
-        if book is None or not self.holds(str(book.file.path)):
+        """Return the current snapshot of a session. Raises NotFound."""
+        opened = self._open_sessions.get(session)
+        if opened is None or not self.holds(str(opened.file.path)):
             file = await asyncio.to_thread(self.find, session)
-            book = self._books.setdefault(session, Book(file))
-        self._books.move_to_end(session)
-        async with book.lock:
+            opened = self._open_sessions.setdefault(session, OpenSession(file))
+        self._open_sessions.move_to_end(session)
+        async with opened.lock:
             try:
-                found = await asyncio.to_thread(book.refresh)
+                snapshot = await asyncio.to_thread(opened.refresh)
             except FileNotFoundError:
-                self._books.pop(session, None)
+                self._open_sessions.pop(session, None)
                 raise NotFound(session) from None
-        self._make_room()
-        return found
+        self._evict()
+        return snapshot
 
-    def _make_room(self) -> None:
-        while len(self._books) > MOST or (len(self._books) > 1 and self._size > ROOM):
-            self._books.popitem(last=False)
+    def _evict(self) -> None:
+        while len(self._open_sessions) > MAX_OPEN or (len(self._open_sessions) > 1 and self._size > MAX_BYTES):
+            self._open_sessions.popitem(last=False)
 
     @property
     def _size(self) -> int:
-        return sum(book.size for book in self._books.values())
+        return sum(book.size for book in self._open_sessions.values())

@@ -1,4 +1,4 @@
-"""Rendering: the templates, in which every value is escaped, and the files that pages load."""
+"""Render templates, in which every value is escaped, and serve static files."""
 
 from __future__ import annotations
 
@@ -16,28 +16,30 @@ from clew.view.sanitize import format_age, format_size, format_tokens, one_line
 _HERE = Path(__file__).parent
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 
-_OWN = ("web.css", "web.js", "list.js", "reader.js")
+_ASSETS = ("web.css", "web.js", "list.js", "reader.js")
 
 
-class File(NamedTuple):
-    """A file that pages load, by a name that changes with what is in it."""
+class StaticFile(NamedTuple):
+    """A static file; `mark` is a hash of its content and part of its URL."""
 
     data: bytes
     type: str
     mark: str
 
 
-def _file(text: str, name: str) -> File:
+def _static_file(text: str, name: str) -> StaticFile:
     data = text.encode()
-    return File(data, _TYPES[Path(name).suffix], hashlib.sha256(data).hexdigest()[:16])
+    return StaticFile(data, _TYPES[Path(name).suffix], hashlib.sha256(data).hexdigest()[:16])
 
 
 class Renderer:
-    """Templates and files, read once."""
+    """Templates and static files, read once."""
 
     def __init__(self) -> None:
-        texts = {name: (_HERE / "asset" / name).read_text(encoding="utf-8") for name in _OWN}
-        self.files = {name: _file(text, name) for name, text in {**texts, "style.css": read_asset("style.css")}.items()}
+        texts = {name: (_HERE / "asset" / name).read_text(encoding="utf-8") for name in _ASSETS}
+        self.files = {
+            name: _static_file(text, name) for name, text in {**texts, "style.css": read_asset("style.css")}.items()
+        }
         self._templates = Environment(
             loader=FileSystemLoader(_HERE / "template"),
             autoescape=True,
@@ -59,18 +61,18 @@ class Renderer:
     def text(self, template: str, **values: Any) -> str:
         return self._templates.get_template(template).render(values)
 
-    def top(self, request: Request, kind: str, title: str) -> dict[str, Any]:
-        """What every page begins with; its scripts and styles carry the nonce of the request."""
+    def head(self, request: Request, kind: str, title: str) -> dict[str, Any]:
+        """Return the values that every page starts with; its scripts and styles carry the nonce of the request."""
         scripts = ("web.js", *(name for name in (f"{kind}.js",) if name in self.files))
         return {"nonce": request.state.nonce, "kind": kind, "title": title, "scripts": scripts}
 
     def page(self, request: Request, kind: str, title: str, status: int = 200, **values: Any) -> Response:
-        """A whole page, by the template of its kind."""
-        return HTMLResponse(self.text(f"{kind}.html", **self.top(request, kind, title), **values), status)
+        """Render a complete page with the template of its kind."""
+        return HTMLResponse(self.text(f"{kind}.html", **self.head(request, kind, title), **values), status)
 
     def file(self, mark: str, name: str) -> Response:
-        found = self.files.get(name)
-        if found is None or found.mark != mark:
+        static = self.files.get(name)
+        if static is None or static.mark != mark:
             return Response(status_code=404)
-        kept = {"Cache-Control": "private, max-age=31536000, immutable"}
-        return Response(found.data, media_type=found.type, headers=kept)
+        headers = {"Cache-Control": "private, max-age=31536000, immutable"}
+        return Response(static.data, media_type=static.type, headers=headers)

@@ -1,6 +1,6 @@
-"""Fragments: a page of a session as HTML, with links to what stands on pages of its own.
+"""Render a page of a session as HTML, with links to its turns and agents.
 
-The words of a transcript become HTML in `clew.view.row_html` alone; what is added here is made of numbers and quoted ids.
+Transcript text becomes HTML in `clew.view.row_html` alone; this module adds only numbers and quoted ids.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from clew.view.rows import DEPTHS, Row, ViewOptions, ViewScope, entry_rows, turn
 from clew.web.paging import Page, PagePart
 from clew.web.session_cache import Reading
 
-AGENT_ROWS = 60  # of an agent inside its session; the rest is on its own page
+AGENT_ROWS = 60  # rows of an agent inside its session; its own page has all
 RESULT_LINES = 30
 FULL_LINES = 4000
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a reader asks for: which branch, how deep, and whether with thinking."""
+class ReaderChoice:
+    """What a reader chose: the branch, the depth, and whether thinking is shown."""
 
     branch: int = 0
     depth: str = "calls"
@@ -36,67 +36,71 @@ class Wish:
         return ViewOptions(depth=self.depth, thinking=self.thinking, lines=RESULT_LINES, details=True)
 
     def query(self, **more: object) -> str:
-        """The same wish in an address, with `?` in front if there is anything to say."""
-        told = {"branch": self.branch, "depth": self.depth if self.depth != "calls" else "", "thinking": self.thinking}
-        said = {name: str(int(v) if isinstance(v, bool) else v) for name, v in {**told, **more}.items() if v}
-        return f"?{urlencode(said)}" if said else ""
+        """Return the choice as a URL query with a leading `?`; empty if every value is the default."""
+        values = {
+            "branch": self.branch,
+            "depth": self.depth if self.depth != "calls" else "",
+            "thinking": self.thinking,
+        }
+        parameters = {name: str(int(v) if isinstance(v, bool) else v) for name, v in {**values, **more}.items() if v}
+        return f"?{urlencode(parameters)}" if parameters else ""
 
 
-def wish_of(given: Iterable[tuple[str, str]]) -> Wish:
-    """The wish in an address; what cannot be understood is left out."""
-    told = dict(given)
-    number, depth = told.get("branch", ""), told.get("depth", "")
+def parse_choice(parameters: Iterable[tuple[str, str]]) -> ReaderChoice:
+    """Parse the choice from the parameters of a URL; invalid values are ignored."""
+    values = dict(parameters)
+    number, depth = values.get("branch", ""), values.get("depth", "")
     branch = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 0
-    return Wish(branch, depth if depth in DEPTHS else "calls", told.get("thinking") == "1")
+    return ReaderChoice(branch, depth if depth in DEPTHS else "calls", values.get("thinking") == "1")
 
 
-def base(session: str, agent: str = "") -> str:
-    """The address of a session, or of an agent in it."""
-    own = f"/session/{quote(session, safe='')}"
-    return f"{own}/agent/{quote(agent, safe='')}" if agent else own
+def session_url(session: str, agent: str = "") -> str:
+    """Return the URL of a session, or of an agent in it."""
+    url = f"/session/{quote(session, safe='')}"
+    return f"{url}/agent/{quote(agent, safe='')}" if agent else url
 
 
-def page_html(reading: Reading, page: Page, wish: Wish, is_revealed: bool, prefix: str = "") -> str:
-    """All of a page."""
-    return "".join(piece_html(reading, piece, wish, is_revealed, prefix) for piece in page)
+def page_html(reading: Reading, page: Page, choice: ReaderChoice, is_revealed: bool, prefix: str = "") -> str:
+    """Render all parts of a page."""
+    return "".join(part_html(reading, piece, choice, is_revealed, prefix) for piece in page)
 
 
-def piece_html(reading: Reading, piece: PagePart, wish: Wish, is_revealed: bool, prefix: str = "") -> str:
-    found = piece_rows(reading, piece, wish.options)
-    made = "".join(_linked(found if is_revealed else mask_rows(found), reading, wish, prefix))
+def part_html(reading: Reading, piece: PagePart, choice: ReaderChoice, is_revealed: bool, prefix: str = "") -> str:
+    rows = part_rows(reading, piece, choice.options)
+    html = "".join(_with_links(rows if is_revealed else mask_rows(rows), reading, choice, prefix))
     if piece.start == 0:
-        return made
+        return html
     head = f'<header><p class="took">Turn {piece.turn.number}, continued</p></header>'
-    return f'<section class="turn" aria-label="Turn {piece.turn.number}, continued">\n{head}\n{made}</section>\n'
+    return f'<section class="turn" aria-label="Turn {piece.turn.number}, continued">\n{head}\n{html}</section>\n'
 
 
-def piece_rows(reading: Reading, piece: PagePart, options: ViewOptions) -> Iterator[Row]:
-    """The rows of a piece, each cut to what a page can bear."""
-    scene = ViewScope(reading.session, options, reading.root.agents_for)
+def part_rows(reading: Reading, piece: PagePart, options: ViewOptions) -> Iterator[Row]:
+    """Yield the rows of a part; each is limited to FULL_LINES lines."""
+    scope = ViewScope(reading.session, options, reading.root.agents_for)
     turn, start, stop = piece
     if start or not turn.number:
-        found = entry_rows(turn.entries[start:stop], scene)
+        rows = entry_rows(turn.entries[start:stop], scope)
     else:
-        found = turn_rows(replace(turn, entries=turn.entries[:stop]), scene)
-        prompt = next(found)
+        rows = turn_rows(replace(turn, entries=turn.entries[:stop]), scope)
+        prompt = next(rows)
         yield prompt if piece.is_whole else replace(prompt, facts={**prompt.facts, **turn_totals(turn)})
-    for row in _without_the_rest(found):
+    for row in _limit_agents(rows):
         yield replace(row, limit=FULL_LINES) if row.limit is None else row
 
 
-def _without_the_rest(rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows, with no more than the beginning of each agent."""
+def _limit_agents(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield the rows, with only the first AGENT_ROWS rows of each agent."""
     count = 0
     for row in rows:
         count = count + 1 if row.depth else 0
         if count <= AGENT_ROWS:
             yield row
         elif count == AGENT_ROWS + 1:
-            yield Row("note", "The rest is on the agent's own page.", row.depth)
+            yield Row("note", "More is on the agent's own page.", row.depth)
 
 
-def _linked(rows: Iterable[Row], reading: Reading, wish: Wish, prefix: str) -> Iterator[str]:
-    """The fragments, with links behind the prompt of each turn and in each agent."""
+def _with_links(rows: Iterable[Row], reading: Reading, choice: ReaderChoice, prefix: str) -> Iterator[str]:
+    """Yield the fragments, with links after the prompt of each turn and in each agent."""
     waiting: deque[Row] = deque()
 
     def passing() -> Iterator[Row]:
@@ -104,21 +108,21 @@ def _linked(rows: Iterable[Row], reading: Reading, wish: Wish, prefix: str) -> I
             waiting.append(row)
             yield row
 
-    home = base(reading.root.id, reading.agent.id if reading.agent else "")
+    home = session_url(reading.root.id, reading.agent.id if reading.agent else "")
     for text in fragments(passing(), prefix):
         yield text
         if waiting:
             row = waiting.popleft()
             if row.kind == "agent":
-                own = escape(base(reading.root.id, str(row.facts["id"])))
-                yield f'<p class="own"><a href="{own}">Open on its own page</a></p>\n'
+                url = escape(session_url(reading.root.id, str(row.facts["id"])))
+                yield f'<p class="own"><a href="{url}">Open on its own page</a></p>\n'
             elif row.kind == "prompt" and row.depth == 0:
-                yield _turn_links(home, int(row.facts["number"]), wish)
+                yield _turn_links(home, int(row.facts["number"]), choice)
 
 
-def _turn_links(home: str, number: int, wish: Wish) -> str:
+def _turn_links(home: str, number: int, choice: ReaderChoice) -> str:
     link = escape(f"{home}/turn/{number}")
-    query, full = escape(wish.query()), escape(replace(wish, depth="full").query())
+    query, full = escape(choice.query()), escape(replace(choice, depth="full").query())
     return (
         f'<p class="links"><a href="{link}{query}" aria-label="Link to turn {number}">Link</a> '
         f'<a href="{link}/markdown{query}" data-copy aria-label="Turn {number} as Markdown">Markdown</a> '

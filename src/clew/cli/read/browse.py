@@ -15,17 +15,17 @@ def browse(claude_dir: str | None = None) -> int:
         print_message("The browser needs Textual: install clew[tui].")
         return 2
     from clew.tui.browser_app import Browser
-    from clew.tui.external_programs import Outside, go_on
+    from clew.tui.external_programs import ExternalPrograms, resume_session
     from clew.tui.search_thread import SearchLocation
 
-    outside = Outside(
+    outside = ExternalPrograms(
         _program_words("PAGER", "less -R"), _program_words("VISUAL", "") or _program_words("EDITOR", "vi")
     )
-    app = Browser(SearchLocation(claude_dir), outside=outside)
+    app = Browser(SearchLocation(claude_dir), programs=outside)
     resume = app.run()
     if resume is None:
         return app.return_code or 0
-    return go_on(resume)
+    return resume_session(resume)
 
 
 def _program_words(name: str, default: str) -> tuple[str, ...]:
