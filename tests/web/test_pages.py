@@ -212,7 +212,7 @@ def test_a_long_agent_goes_on_on_its_own_page(demo: DemoSummary, client: httpx.C
         child = child.reply(call=bash(f"echo {number}")).result(f"result {number}")
     path = talk(seed="holder").user("go").reply(call=task("Many", "go")).agent(0, child.reply("end")).write(demo.root)
     page = client.get(f"/session/{path.stem}").text
-    assert "The rest is on the agent&#x27;s own page." in page and "result 99" not in page
+    assert "More is on the agent&#x27;s own page." in page and "result 99" not in page
     own = re.search(r'href="(/session/[^"]*/agent/[^"]+)"', page)
     assert own and "result 30" in client.get(own[1]).text
 
