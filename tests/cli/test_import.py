@@ -154,7 +154,7 @@ def test_a_file_in_no_known_form(run: Run, tmp_path: Path) -> None:
     path.write_text("hello")
     code, out, err = run(path)
     assert (code, out) == (2, "")
-    assert "notes.txt is in no form that is known" in err
+    assert "notes.txt has an unknown format" in err
     assert "--from codex|opencode" in err
 
 

@@ -202,7 +202,7 @@ def test_a_query_that_does_not_read_is_refused_in_one_sentence(demo: World, quer
 def test_there_is_nothing_to_ask_without_an_archive(world: World, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), open_engine(archive=str(tmp_path / "none.db")):
         pass
-    with pytest.raises(StoreError, match="is no store"), open_engine("mysql://x"):
+    with pytest.raises(StoreError, match="is not a store"), open_engine("mysql://x"):
         pass
 
 

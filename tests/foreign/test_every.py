@@ -210,7 +210,7 @@ def test_what_is_whole_of_a_document_that_breaks_off_is_read(name: str, tmp_path
     [talk] = FORMATS[tool].read(path)
     first = next(step.content for step in talk.steps if isinstance(step, ForeignPrompt) and not step.is_note)
     assert first in (FIRST, ({"type": "text", "text": FIRST},))
-    assert talk.problems == (f"{path.name}: it breaks off or is damaged; what could be read of it was",)
+    assert talk.problems == (f"{path.name}: the file is incomplete or damaged; the readable part was imported",)
 
 
 @pytest.mark.parametrize("tool", FORMATS)
@@ -228,7 +228,7 @@ def test_no_bytes_break_a_reader(tool: str, data: bytes, tmp_path: Path) -> None
 def test_a_file_that_nobody_wrote_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("some words")
-    with pytest.raises(Refused, match="no form that is known"):
+    with pytest.raises(Refused, match="has an unknown format"):
         detect(path)
 
 
