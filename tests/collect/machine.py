@@ -261,4 +261,4 @@ class CollectorMachine(RuleBasedStateMachine):
 def _kept_of(data: bytes) -> bytes:
     """All of a file but an unfinished line that is too long to be held."""
     end = data.rfind(b"\n") + 1
-    return data if len(data) - end <= SMALL["long"] else data[:end]
+    return data if len(data) - end <= SMALL["stream_above"] else data[:end]

@@ -62,7 +62,7 @@ def test_a_store_that_does_not_let_us_in_stops_nothing(clew: Run, standing: Stor
     talk().user("Hi").reply("Hello").write(tmp_path / "claude")
     code, out, err = clew("collect", "--to", standing.address("eve"))
     assert code == 2
-    assert "2 lines" in out and "does not let this user in" in err
+    assert "2 lines" in out and "rejected this user" in err
     assert PASSWORD not in out + err
     code, _, err = clew("sql", "SELECT 1", "--store", standing.address("eve"))
     assert code == 2 and "~/.pgpass" in err

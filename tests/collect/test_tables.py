@@ -147,12 +147,12 @@ def failure(address: str, password: str = PASSWORD, deadline: float = 30.0) -> S
 @pytest.mark.parametrize(
     ("address", "password", "kind", "retryable", "words"),
     [
-        ("postgresql://ada@127.0.0.1:{port}/{name}", "wrong", "password", False, "does not let this user in"),
-        ("postgresql://eve@127.0.0.1:{port}/{name}", PASSWORD, "password", False, "does not let this user in"),
+        ("postgresql://ada@127.0.0.1:{port}/{name}", "wrong", "password", False, "rejected this user"),
+        ("postgresql://eve@127.0.0.1:{port}/{name}", PASSWORD, "password", False, "rejected this user"),
         ("postgresql://ada@127.0.0.1:{port}/nowhere", PASSWORD, "missing", False, "has no such database"),
         ("postgresql://ada@127.0.0.1:{port}/postgres", PASSWORD, "missing", False, "has no tables of clew"),
         ("postgresql://ada@127.0.0.1:1/{name}", PASSWORD, "unavailable", True, "does not answer"),
-        ("postgresql://ada@127.0.0.1:x/{name}", PASSWORD, "unknown", False, "is no address"),
+        ("postgresql://ada@127.0.0.1:x/{name}", PASSWORD, "unknown", False, "is not a valid address"),
         ("postgresql://ada@127.0.0.1:{port}/{name}?sslmode=require", PASSWORD, "tls", False, "TLS"),
         ("postgresql://ada@127.0.0.1:{port}/{name}", PASSWORD, "denied", False, "does not allow this"),
     ],
