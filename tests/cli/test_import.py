@@ -163,7 +163,7 @@ def test_a_packed_rollout_is_told_of(run: Run, tmp_path: Path) -> None:
     packed = path.rename(path.with_name(f"{path.name}.zst"))
     code, _, err = run(packed)
     assert code == 1
-    assert "it is compressed; unpack it with: zstd -d" in err
+    assert "it is compressed; decompress it with: zstd -d" in err
 
 
 def test_lineage_and_show_know_it(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
