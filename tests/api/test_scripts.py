@@ -79,7 +79,7 @@ def test_a_prompt_may_bring_its_own_script() -> None:
 
 @pytest.mark.parametrize("inline", ["{", "7", '[{"nonsense": 1}]'])
 def test_a_prompt_with_a_broken_script_is_told_so(inline: str) -> None:
-    assert "cannot be read" in chosen(TWO, user(f"<<SCRIPT>>{inline}<<END>>"))[2]
+    assert "Cannot read the script" in chosen(TWO, user(f"<<SCRIPT>>{inline}<<END>>"))[2]
 
 
 def test_without_a_script_it_echoes() -> None:
