@@ -78,7 +78,7 @@ def test_only_home_reads_the_environment() -> None:
         for path in package.rglob("*.py")
         if any(word in path.read_text(encoding="utf-8") for word in words) and path.parent.name != "facts"
     ]
-    assert sorted(readers) == ["wire/home.py"]
+    assert sorted(readers) == ["system/environment.py"]
 
 
 # -- listing
