@@ -125,7 +125,7 @@ def test_no_more_sessions_are_kept_than_there_is_room_for(tmp_path: Path, monkey
     for path in paths:
         opened(shelf, path.stem)
     assert list(shelf._open_sessions) == [path.stem for path in paths[-module.MAX_OPEN :]]
-    monkeypatch.setattr(module, "ROOM", 1)
+    monkeypatch.setattr(module, "MAX_BYTES", 1)
     opened(shelf, paths[0].stem)
     assert list(shelf._open_sessions) == [paths[0].stem]
 
