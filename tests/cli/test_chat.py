@@ -225,7 +225,7 @@ def test_what_is_wrong_is_said(
 
 def test_without_a_key_nothing_is_asked(server: MockServer, tmp_path: Path) -> None:
     done = chat(server, tmp_path, "-p", "hello", ANTHROPIC_BASE_URL="https://api.anthropic.com", ANTHROPIC_API_KEY="")
-    assert done.returncode == 2 and "There is no key" in done.stderr and not (tmp_path / "claude").exists()
+    assert done.returncode == 2 and "No key is set" in done.stderr and not (tmp_path / "claude").exists()
 
 
 def test_a_terminal_gets_no_control_codes(server: MockServer, tmp_path: Path) -> None:

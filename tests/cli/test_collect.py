@@ -176,7 +176,7 @@ def test_a_session_that_was_lost_before_is_reconstructed_from_what_is_left(
     assert all(text.split("\n")[0][:20] in out for text in said)
     code, _, err = clew("restore", id)
     assert code == 1
-    assert f"Read that: clew show {id}" in err
+    assert f"Read it with: clew show {id}" in err
 
 
 @pytest.mark.req("R316")

@@ -138,7 +138,7 @@ def test_a_state_of_another_program_is_continued_and_what_else_it_holds_stays(
 def test_nothing_moves_while_the_sink_fails(clew: Run, home: Path, tmp_path: Path) -> None:
     to = tmp_path / "out.jsonl"
     to.write_text("something else\n")
-    assert "other things than records" in send(clew, to, code=2)["error"]
+    assert "lines that are not records" in send(clew, to, code=2)["error"]
     to.unlink()
     assert send(clew, to)["sent"] == 7
 

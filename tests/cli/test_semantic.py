@@ -81,6 +81,6 @@ def test_what_makes_no_sense_is_refused(clew: Run, demo: DemoSummary, monkeypatc
     code, out, err = clew(*ASKED, "--regex")
     assert (code, out) == (2, "") and "leave out --semantic" in err
     assert clew(*ASKED, "--budget", "soon")[0] == 2
-    monkeypatch.setattr(semantic_search, "NEEDS", ("no_such_model",))
+    monkeypatch.setattr(semantic_search, "PACKAGES", ("no_such_model",))
     code, out, err = clew(*ASKED)
     assert (code, out) == (2, "") and "pip install 'clew[semantic]'" in err and err.count("\n") == 2

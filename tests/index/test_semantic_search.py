@@ -362,7 +362,7 @@ def test_kills_in_the_middle_leave_the_vectors_of_one_go(claude: Claude, tmp_pat
 
 
 def test_without_the_extra_it_says_what_to_install(claude: Claude, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(semantic_search, "NEEDS", ("numpy", "no_such_model"))
+    monkeypatch.setattr(semantic_search, "PACKAGES", ("numpy", "no_such_model"))
     with claude.refreshed() as index, pytest.raises(ClewError, match="needs numpy and a model") as caught:
         index.search("rain", semantic=True)
     assert "pip install 'clew[semantic]'" in caught.value.hint

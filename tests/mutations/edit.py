@@ -26,12 +26,12 @@ def uuids_stay(patch: Patch) -> None:
 
 @violates("R282", "the snapshots of a clone name the messages of its source")
 def snapshots_stay(patch: Patch) -> None:
-    patch.set(rename_ids, "PLACES", tuple(name for name in rename_ids.UUID_FIELDS if name != "messageId"))
+    patch.set(rename_ids, "UUID_FIELDS", tuple(name for name in rename_ids.UUID_FIELDS if name != "messageId"))
 
 
 @violates("R284", "the callers of results stay those of the source")
 def callers_stay(patch: Patch) -> None:
-    patch.set(rename_ids, "PLACES", tuple(name for name in rename_ids.UUID_FIELDS if name != "sourceToolAssistantUUID"))
+    patch.set(rename_ids, "UUID_FIELDS", tuple(name for name in rename_ids.UUID_FIELDS if name != "sourceToolAssistantUUID"))
 
     @patch.wrap(rename_ids._renamed_fields)
     def wrong(original, *args):

@@ -31,7 +31,7 @@ def history_is_searched(patch: Patch) -> None:
 
 @violates("R040", "the first prompt stands in the index at any length")
 def first_prompt_is_whole(patch: Patch) -> None:
-    patch.set(titles, "LONGEST", 1 << 30)
+    patch.set(titles, "MAX_LENGTH", 1 << 30)
 
 
 @violates("R076", "a boundary is a notice like any other")
@@ -106,7 +106,7 @@ def removal_is_not_written(patch: Patch) -> None:
 
 @violates("R283", "a clone's summary names the leaf of its source")
 def leaf_is_that_of_the_source(patch: Patch) -> None:
-    patch.set(rename_ids, "PLACES", tuple(name for name in rename_ids.UUID_FIELDS if name != "leafUuid"))
+    patch.set(rename_ids, "UUID_FIELDS", tuple(name for name in rename_ids.UUID_FIELDS if name != "leafUuid"))
 
 
 @violates("R301", "what was written is not compared with the plan")

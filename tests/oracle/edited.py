@@ -68,6 +68,8 @@ def cases(sources: Mapping[str, Session], plans: dict[str, Steps] = PLANS) -> It
 def other_cases(sources: Mapping[str, Session], folder: Path) -> Iterator[Case]:
     """Every source merged with a continuation, forked, retitled and tagged, and with an edit that was undone."""
     for name, source in sources.items():
+        if not source.turns:
+            continue
         made = plan(source)
         half = made.end_with(turn_of(made, 0.5))
         for what, later in (("a later", True), ("an earlier", False)):

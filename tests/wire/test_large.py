@@ -53,8 +53,8 @@ def test_a_long_session_is_streamed(words: list[str], tmp_path: Path, monkeypatc
 def test_a_line_that_is_too_long_stays_in_the_file_and_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "LONGEST", 3 * MB)
-    monkeypatch.setattr("clew.wire.entry.LONGEST", 3 * MB)
+    monkeypatch.setattr(lines, "MAX_LINE", 3 * MB)
+    monkeypatch.setattr("clew.wire.entry.MAX_LINE", 3 * MB)
     data = b'{"type":"user"}\n' + b"x" * (4 * MB) + b"\n" + b'{"type":"assistant"}\n' + b"y" * (4 * MB)
     path = tmp_path / "x.jsonl"
     path.write_bytes(data)

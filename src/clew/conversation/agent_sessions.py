@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from clew.conversation.session import Session
 
 
-AGENT_TOOLS = frozenset({"Task", "Agent", "Workflow"})
+SUBAGENT_TOOLS = frozenset({"Task", "Agent"})  # start one agent and return its answer; the chat runs these
+AGENT_TOOLS = SUBAGENT_TOOLS | {"Workflow"}  # also a program that starts many agents
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from clew.chat.store.live_conversation import LiveConversation, UserPrompt
 from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolFailed
 from clew.chat.turn.compaction import Compactor
 from clew.chat.turn.stream_reply import Asking
-from clew.conversation.agent_sessions import AGENT_TOOLS
+from clew.conversation.agent_sessions import SUBAGENT_TOOLS
 from clew.errors import Refused
 from clew.wire.json_codec import Json, encode
 from clew.wire.session_writer import create_exactly
@@ -145,7 +145,7 @@ class Subagents(Struct, frozen=True):
         return {
             name: tool
             for name, tool in self.means.tools.items()
-            if kind.may_use(name) and not (is_last and name in AGENT_TOOLS)
+            if kind.may_use(name) and not (is_last and name in SUBAGENT_TOOLS)
         }
 
     def _describe(self, agent_id: str, kind: Kind, about: str, scene: ToolContext) -> None:

@@ -21,7 +21,7 @@ from clew.chat.store.live_conversation import text_of
 from clew.chat.tools.input_schema import check, failure
 from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolFailed
 from clew.chat.tools.toolbox import toolbox
-from clew.conversation.agent_sessions import AGENT_TOOLS
+from clew.conversation.agent_sessions import SUBAGENT_TOOLS
 from clew.facts.unified_diff import unified
 from clew.wire.json_codec import Json
 
@@ -63,7 +63,7 @@ class LiveTools:
         known = toolbox()
         return [
             _Once(known[name], deck, self)
-            if name in known and name not in (*AGENT_TOOLS, *_OF_THE_PERSON)
+            if name in known and name not in (*SUBAGENT_TOOLS, *_OF_THE_PERSON)
             else _Frozen(name, deck, self)
             for name in names
         ]
@@ -90,7 +90,7 @@ class _Frozen(Frozen):
         self._live = live
 
     async def call(self, input: Json, scene: ToolContext) -> CallResult:
-        if self.name not in AGENT_TOOLS:
+        if self.name not in SUBAGENT_TOOLS:
             why = "only a person answers it" if self.name in _OF_THE_PERSON else "there is no such tool here"
             self._live.runs.append(Again(scene.call_id, self.name, "not run", why))
         return await super().call(input, scene)

@@ -25,7 +25,7 @@ from clew.chat.replay.recording import (
     Take,
 )
 from clew.chat.turn.compaction import OPENING
-from clew.conversation.agent_sessions import AGENT_TOOLS
+from clew.conversation.agent_sessions import SUBAGENT_TOOLS
 from clew.conversation.replies import Reply, merge_replies
 from clew.conversation.session import Session
 from clew.conversation.speaker import speaker
@@ -48,7 +48,7 @@ def cassette(session: Session, root: Session | None = None) -> Recording:
     made = reader.made
     for call in session.calls:
         for agent in root.agents_for(call)[:1]:
-            if call.name in AGENT_TOOLS and agent.session is not session and call.id in made.names:
+            if call.name in SUBAGENT_TOOLS and agent.session is not session and call.id in made.names:
                 made.agents[call.id] = cassette(agent.session, root)
                 made.agents[call.id].agent_id = agent.id
     _drop_agent_signs(made)

@@ -23,7 +23,7 @@ from clew.chat.tools.builtin.plan_mode import written
 from clew.chat.tools.input_schema import check, failure, unknown
 from clew.chat.tools.tool import CallResult, Errand, Tool, ToolContext, ToolFailed
 from clew.chat.turn.side_request import extract
-from clew.conversation.agent_sessions import AGENT_TOOLS
+from clew.conversation.agent_sessions import SUBAGENT_TOOLS
 from clew.wire.json_codec import Json
 
 DECLINED = "The user declined this call. It was not run, and nothing was changed by it."
@@ -83,7 +83,7 @@ class Runner(Struct):
 
     def _is_shared(self, call: PendingCall) -> bool:
         tool = self.means.tools.get(call.name)
-        return tool is not None and (call.name in AGENT_TOOLS or tool.is_read_only(call.input))
+        return tool is not None and (call.name in SUBAGENT_TOOLS or tool.is_read_only(call.input))
 
     async def _run_batch(self, batch: Sequence[PendingCall], results: dict[str, CallResult]) -> None:
         room = asyncio.Semaphore(self.means.limits.at_once)
