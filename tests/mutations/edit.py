@@ -31,7 +31,9 @@ def snapshots_stay(patch: Patch) -> None:
 
 @violates("R284", "the callers of results stay those of the source")
 def callers_stay(patch: Patch) -> None:
-    patch.set(rename_ids, "UUID_FIELDS", tuple(name for name in rename_ids.UUID_FIELDS if name != "sourceToolAssistantUUID"))
+    patch.set(
+        rename_ids, "UUID_FIELDS", tuple(name for name in rename_ids.UUID_FIELDS if name != "sourceToolAssistantUUID")
+    )
 
     @patch.wrap(rename_ids._renamed_fields)
     def wrong(original, *args):
