@@ -33,7 +33,7 @@ def test_nothing_is_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(["demo", str(tmp_path)]) == 2
     out, err = capsys.readouterr()
     assert out == "" and err == (
-        f"clew: Refused: {tmp_path} is not an empty folder, and the demo is written over nothing.\n"
+        f"clew: Refused: {tmp_path} is not an empty folder, and the demo does not overwrite files.\n"
     )
     assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
     assert main(["demo"]) == 2

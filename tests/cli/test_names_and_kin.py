@@ -91,7 +91,7 @@ def test_two_continuations_become_one(clew: Run, claude: Path, tmp_path: Path) -
     assert [turn.text for turn in session.turns] == ["one", "right"]
     assert sorted(b.last.text for b in session.branches) == ["left", "right"]
     code, _, err = clew("merge", mine.stem, str(mine))
-    assert code == 2 and "has nothing that" in err
+    assert code == 2 and "has no entry that" in err
 
 
 def test_a_former_title_that_is_no_text_is_shown_as_json(clew: Run, claude: Path) -> None:

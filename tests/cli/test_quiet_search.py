@@ -117,10 +117,10 @@ def test_a_default_gives_way_to_what_a_query_chooses(claude: Path, clew: Run, mo
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
-        ("[search]\ndefault = in:talk\n", "cannot be read"),
+        ("[search]\ndefault = in:talk\n", "Cannot read the settings"),
         ("[search]\ndefault = 5\n", "is not a string"),
-        ('[search]\ndefault = "wombat"\n', "may hold filters only"),
-        ('[search]\ndefault = "in:nowhere"\n', "is not valid: in: takes title, prompt"),
+        ('[search]\ndefault = "wombat"\n', "contain words; use filters only"),
+        ('[search]\ndefault = "in:nowhere"\n', "are not valid: in: takes title, prompt"),
     ],
 )
 def test_a_wrong_setting_is_explained(claude: Path, clew: Run, tmp_path: Path, setting: str, sentence: str) -> None:

@@ -101,8 +101,8 @@ def test_it_loads_nothing_heavy(claude: Path, clew: Run) -> None:
     heavy = ("msgspec", "apsw", "argparse", "rich", "dataclasses", "typing", "pathlib")
     script = (
         f"import sys; sys.path[:0] = {sys.path!r}\n"
-        "from clew.cli.cost.statusline import run\n"
-        f"run({str(claude)!r}, False)\n"
+        "from clew.cli.cost.statusline import print_line\n"
+        f"print_line({str(claude)!r}, False)\n"
         f"print([m for m in {heavy!r} if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-S", "-c", script], input="{}", capture_output=True, text=True, check=True)

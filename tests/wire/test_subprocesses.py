@@ -126,7 +126,8 @@ def copy(tmp_path: Path) -> Path:
     """A folder with another version of clew, which only PYTHONPATH leads to."""
     place = tmp_path / "libraries"
     shutil.copytree(Path(clew.__file__).parent, place / "clew", ignore=shutil.ignore_patterns("__pycache__"))
-    (place / "clew" / "version.py").write_text('__version__ = "99.0"\n')
+    version = place / "clew" / "version.py"
+    version.write_text(version.read_text().replace(clew.__version__, "99.0"))
     return place
 
 
@@ -138,7 +139,7 @@ def run(words: list[str], cwd: Path, **variables: str) -> str:
 def test_an_installation_that_isolation_hides_starts_itself(copy: Path, tmp_path: Path) -> None:
     """As `pip install --target` and `pip install --user` make them; another clew is installed here too."""
     script = (
-        "import json; from clew.system.subprocesses import own_command; print(json.dumps(own_command('--version')))"
+        "import json; from clew.system.subprocesses import clew_process_command; print(json.dumps(clew_process_command('--version')))"
     )
     command = json.loads(run([sys.executable, "-c", script], tmp_path, PYTHONPATH=str(copy)))
     assert command[1:3] == ["-I", str(copy / "clew" / "__main__.py")]

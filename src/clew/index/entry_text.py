@@ -2,7 +2,7 @@
 
 `facts.searchable_text.words` decides what the texts of an entry are. Importing it takes longer than a whole search, so plain
 entries, which are most, are read here with the C scanner of the standard library alone. An entry with anything special
-(tags, flags, attachments, nested tool inputs) is left to `words`. A test compares the two on generated and on real entries.
+(tags, flags, attachments, possible base64) is left to `words`. A test compares the two on generated and on real entries.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _READ_SIZE = 1 << 13
 _SHORT = 256  # strings shorter than this are never base64 for `words`
-_SPECIAL = ("isMeta", "isCompactSummary", "origin")  # flags of user entries that were not typed as they are
+_SPECIAL = ("isMeta", "isCompactSummary")  # flags of user entries that were not typed as they are
 _TAGS = ("<system-reminder>", "<ide_")
 
 
@@ -112,7 +112,8 @@ def _plain_pieces(entry: dict[str, Any]) -> Pieces | None:
     content = message.get("content")
     if entry.get("type") == "assistant" and isinstance(content, list) and message.get("model") != "<synthetic>":
         return _reply_pieces(content)
-    if entry.get("type") == "user" and not any(entry.get(name) for name in _SPECIAL):
+    is_typed = entry.get("origin") in (None, {"kind": "human"}) and not any(entry.get(name) for name in _SPECIAL)
+    if entry.get("type") == "user" and is_typed:
         if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
             block = content[0]
             if block.get("type") == "tool_result" and isinstance(text := block.get("content"), str):
@@ -133,9 +134,10 @@ def _reply_pieces(blocks: list[Any]) -> Pieces | None:
         elif kind == "thinking" and isinstance(text := block.get("thinking"), str):
             field = "thinking"
         elif kind in ("tool_use", "server_tool_use") and isinstance(values := block.get("input"), dict):
-            if not all(_is_plain_value(value) for value in values.values()):
+            strings = _plain_strings(values)
+            if strings is None:
                 return None
-            field, text = "input", "\n".join(value for value in values.values() if isinstance(value, str))
+            field, text = "input", "\n".join(strings)
         else:
             return None
         if text:
@@ -143,8 +145,23 @@ def _reply_pieces(blocks: list[Any]) -> Pieces | None:
     return pieces
 
 
-def _is_plain_value(value: object) -> bool:
-    """Return whether `words` includes a value of a tool input unchanged, or skips it because it is not text."""
-    if isinstance(value, str):
-        return len(value) < _SHORT or " " in value  # base64 contains no spaces
-    return value is None or isinstance(value, bool | int | float)
+def _plain_strings(values: object) -> list[str] | None:
+    """Return the strings of a tool input in order; None if one may be base64, which `words` leaves out.
+
+    {"name": "review", "args": {"modules": ["valve"]}} gives ["review", "valve"].
+    """
+    strings: list[str] = []
+    stack = [values]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str):
+            if len(value) >= _SHORT and " " not in value:  # base64 contains no spaces
+                return None
+            strings.append(value)
+        elif isinstance(value, dict):
+            if "media_type" in value:
+                return None
+            stack.extend(reversed(value.values()))
+        elif isinstance(value, list):
+            stack.extend(reversed(value))
+    return strings

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def prices(path: str | None = None) -> Prices:
     """The table, with a file laid over it: the one named, else that in the settings folder, if there is one.
 
-    Raises ValueError with a sentence for a file that is no table of prices, and OSError for one that cannot be read.
+    Raises ValueError with a sentence for a file that is not a price table, and OSError for one that cannot be read.
     """
     name = path or os.path.join(config_home(), "clew", "prices.json")
     if path is None and not os.path.exists(name):
@@ -25,5 +25,5 @@ def prices(path: str | None = None) -> Prices:
         try:
             given = json.load(file)
         except ValueError as error:
-            raise ValueError(f"{name} is no table of prices: {error}") from None
+            raise ValueError(f"{name} is not a price table: {error}") from None
     return load(given, name)
