@@ -138,7 +138,10 @@ def run(words: list[str], cwd: Path, **variables: str) -> str:
 
 def test_an_installation_that_isolation_hides_starts_itself(copy: Path, tmp_path: Path) -> None:
     """As `pip install --target` and `pip install --user` make them; another clew is installed here too."""
-    script = "import json; from clew.system import subprocesses; print(json.dumps(subprocesses.clew_process_command('--version')))"
+    script = (
+        "import json; from clew.system.subprocesses import clew_process_command as command; "
+        "print(json.dumps(command('--version')))"
+    )
     command = json.loads(run([sys.executable, "-c", script], tmp_path, PYTHONPATH=str(copy)))
     assert command[1:3] == ["-I", str(copy / "clew" / "__main__.py")]
     assert run(command, tmp_path) == "clew 99.0\n"
