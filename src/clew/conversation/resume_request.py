@@ -242,11 +242,13 @@ def _ends_with_command(messages: Sequence[MessageDraft]) -> bool:
 
     Text that the user typed or another program sent (`promptSource`) is a prompt, whatever it contains.
     """
+    last = messages[-1].entry if messages else None
+    if last is not None and last.data.get("promptSource"):
+        return False
     for tags in (_COMMAND[:1], _COMMAND[:2], (_COMMAND[0], _COMMAND[2]), _COMMAND):
         end = messages[-len(tags) :]
         if len(end) == len(tags) and all(_opening_text(d).startswith(m) for d, m in zip(end, tags, strict=True)):
-            is_prompt = any(draft.entry is not None and draft.entry.data.get("promptSource") for draft in end)
-            return end[0].entry is not None and end[0].entry.is_meta and not is_prompt
+            return end[0].entry is not None and end[0].entry.is_meta
     return False
 
 
