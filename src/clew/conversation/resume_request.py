@@ -240,10 +240,10 @@ def _resume_model(path: Sequence[Entry]) -> str:
 def _ends_with_command(messages: Sequence[MessageDraft]) -> bool:
     """Return whether the conversation ends with a local command: its caveat, its name and its output, in this order.
 
-    Text that the user typed or another program sent (`promptSource`) is a prompt, whatever it contains.
+    Text that the user typed or another program sent (`promptSource`, `origin`) is a prompt, whatever it contains.
     """
     last = messages[-1].entry if messages else None
-    if last is not None and last.data.get("promptSource"):
+    if last is not None and (last.data.get("promptSource") or last.data.get("origin") == {"kind": "human"}):
         return False
     for tags in (_COMMAND[:1], _COMMAND[:2], (_COMMAND[0], _COMMAND[2]), _COMMAND):
         end = messages[-len(tags) :]
