@@ -178,8 +178,12 @@ def _ended(piece: tuple[str, Any]) -> tuple[str, Any]:
     role, block = piece
     if role == "system":
         return piece
-    if block.get("type") == "tool_result" and isinstance(block["content"], str):
-        return role, {**block, "content": block["content"].strip()}
+    content = block.get("content") if block.get("type") == "tool_result" else None
+    if isinstance(content, str):
+        return role, {**block, "content": content.strip()}
+    if isinstance(content, list) and content and _text_of(content[-1]):
+        last = {**content[-1], "text": content[-1]["text"].rstrip("\n")}
+        return role, {**block, "content": [*content[:-1], last]}
     return (role, {**block, "text": block["text"].rstrip("\n")}) if isinstance(block.get("text"), str) else piece
 
 
