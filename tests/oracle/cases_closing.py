@@ -410,6 +410,43 @@ def command_lines_behind_a_caveat(s: Script) -> None:
     s.system("local_command", PRINTED)
 
 
+@case
+def command_of_meta_lines_without_a_caveat(s: Script) -> None:
+    s.turns(1)
+    s.user(COMMAND, isMeta=True)
+    s.user(PRINTED, isMeta=True)
+
+
+@case
+def output_alone_on_a_meta_line(s: Script) -> None:
+    s.turns(1)
+    s.user("u2")
+    s.user(PRINTED, isMeta=True)
+
+
+@case
+def output_behind_a_command_on_a_meta_line(s: Script) -> None:
+    s.turns(1)
+    s.user(COMMAND, isMeta=True)
+    s.user(PRINTED)
+
+
+@case
+def output_on_a_meta_line_behind_a_command(s: Script) -> None:
+    s.turns(1)
+    s.user(COMMAND)
+    s.user(PRINTED, isMeta=True)
+    s.user(PRINTED, isMeta=True)
+
+
+@case
+def two_outputs_behind_one_caveat(s: Script) -> None:
+    s.turns(1)
+    s.user(CAVEAT, isMeta=True)
+    s.user(PRINTED)
+    s.user(PRINTED)
+
+
 # A command at the end
 
 

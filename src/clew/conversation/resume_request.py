@@ -238,25 +238,31 @@ def _resume_model(path: Sequence[Entry]) -> str:
 
 
 def _ends_with_command(messages: Sequence[MessageDraft]) -> bool:
-    """Return whether the conversation ends with a local command: its caveat, its name and its output, in this order.
+    """Return whether the conversation ends with a local command: its caveat, its name and its outputs, in this order.
 
+    The caveat has to be a meta line. It may be missing if every other line is one: with `m` for a meta line,
+    `caveat-m name output`, `caveat-m output output` and `name-m output-m` are commands; `name-m output` is a prompt.
     Text that the user typed or another program sent (`promptSource`, `origin`) is a prompt, whatever it contains.
     """
     last = messages[-1].entry if messages else None
     if last is not None and (last.data.get("promptSource") or last.data.get("origin") == {"kind": "human"}):
         return False
-    for tags in (_COMMAND[:1], _COMMAND[:2], (_COMMAND[0], _COMMAND[2]), _COMMAND):
-        end = messages[-len(tags) :]
-        if len(end) == len(tags) and all(_opening_text(d).startswith(m) for d, m in zip(end, tags, strict=True)):
-            return end[0].entry is not None and end[0].entry.is_meta
-    return False
+    start = len(messages)
+    while start and _opening_text(messages[start - 1]).startswith(_COMMAND_OUTPUT):
+        start -= 1
+    if start and _opening_text(messages[start - 1]).startswith("<command-name>"):
+        start -= 1
+    caveat = messages[start - 1] if start else None
+    if caveat and _opening_text(caveat).startswith("<local-command-caveat>") and _is_meta(caveat):
+        return True
+    return start < len(messages) and all(map(_is_meta, messages[start:]))
 
 
-_COMMAND: tuple[tuple[str, ...], ...] = (
-    ("<local-command-caveat>",),
-    ("<command-name>",),
-    ("<local-command-stdout>", "<local-command-stderr>"),
-)
+_COMMAND_OUTPUT = ("<local-command-stdout>", "<local-command-stderr>")
+
+
+def _is_meta(draft: MessageDraft) -> bool:
+    return draft.entry is not None and draft.entry.is_meta
 
 
 def _opening_text(draft: MessageDraft) -> str:
