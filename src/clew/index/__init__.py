@@ -11,6 +11,7 @@ Modules:
     fts_match          Find the passages that match a query, grouped by file, with the data needed to rank them.
     gone_sessions      Find sessions whose transcript is gone but which the archive or Claude Code's own lists still
                        know.
+    index_files        The open files of an index: what building, scanning and semantic search need of it.
     index_schema       The SQLite schema of the index: two shards, each a separate index over some of the
                        transcripts.
     index_writer       Write the rows of a shard.

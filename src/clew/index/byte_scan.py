@@ -16,6 +16,7 @@ from clew.errors import UNEXPECTED_ERRORS, BadQuery
 from clew.facts.searchable_text import Words, words
 from clew.index.assemble import find_session
 from clew.index.fts_match import sessions_with_agents
+from clew.index.index_files import IndexFiles
 from clew.index.long_outputs import LongOutputs
 from clew.index.query_syntax import COMPLEXITIES, INPUTS, ROUND_KINDS, Clause, Query, Term, round_range
 from clew.index.results import SearchResult
@@ -27,7 +28,6 @@ from clew.index.session_facts import (
     match_results,
     update_round,
 )
-from clew.index.session_index import Index
 from clew.index.snippet import BEFORE, WIDTH, Passage
 from clew.index.sql_filters import build_conditions
 from clew.index.work_items import SIDE_OFFSET, read_side_text
@@ -116,7 +116,9 @@ def _required_literal(expression: str) -> str:
     return max([*runs, run], key=len)
 
 
-def grep(index: Index, pattern_text: str, regex: bool, query: Query, without: str | None) -> Iterator[SearchResult]:
+def grep(
+    index: IndexFiles, pattern_text: str, regex: bool, query: Query, without: str | None
+) -> Iterator[SearchResult]:
     """Yield sessions with matches, newest first; matches of agents count for their session."""
     pattern = compile_pattern(pattern_text, regex)
     allowed = _filtered_files(index, query)
@@ -136,7 +138,7 @@ def grep(index: Index, pattern_text: str, regex: bool, query: Query, without: st
             yield result
 
 
-def _filtered_files(index: Index, query: Query) -> dict[str, str]:
+def _filtered_files(index: IndexFiles, query: Query) -> dict[str, str]:
     """Return {path: session} of the files that pass the filters on files; filters on passages are applied later."""
     with_words = Query("", [Clause([Term("a")])], query.filters)  # filters mean something else in a query without words
     filters = build_conditions(with_words, lambda: sessions_with_agents(index.shards))
@@ -145,7 +147,7 @@ def _filtered_files(index: Index, query: Query) -> dict[str, str]:
 
 
 def _scan_session(
-    index: Index, session: str, files: Sequence[TranscriptFile], pattern: ScanPattern, query: Query
+    index: IndexFiles, session: str, files: Sequence[TranscriptFile], pattern: ScanPattern, query: Query
 ) -> SearchResult | None:
     result = None
     for file in files:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clew.index.assemble import find_session
+from clew.index.index_files import IndexFiles
 from clew.index.query_syntax import Query
 from clew.index.ranking import passage_score, session_score
 from clew.index.results import SearchResult
-from clew.index.session_index import Index
 from clew.index.snippet import Passage, cut
 from clew.index.tokenizer import tokenize
 from clew.system.file_errors import ErrorCollector
@@ -98,7 +98,7 @@ Marks = tuple[tuple[int, int], ...]
 TextMatcher = Callable[[str], tuple[str, Marks] | None]  # returns a snippet and its marks if a text matches
 
 
-def search_metadata(index: Index, query: Query, without: str | None, now: float) -> Iterator[SearchResult]:
+def search_metadata(index: IndexFiles, query: Query, without: str | None, now: float) -> Iterator[SearchResult]:
     """Yield the sessions whose title or prompts in a list contain all words of a query."""
     if query.positive_clauses:
         yield from _search(
@@ -107,7 +107,7 @@ def search_metadata(index: Index, query: Query, without: str | None, now: float)
 
 
 def match_metadata(
-    index: Index, pattern_text: str, regex: bool, filters: Query, without: str | None, now: float
+    index: IndexFiles, pattern_text: str, regex: bool, filters: Query, without: str | None, now: float
 ) -> Iterator[SearchResult]:
     """Yield the sessions whose title or prompts in a list match a substring or a regular expression."""
     from clew.index.byte_scan import compile_pattern, cut_match
@@ -121,7 +121,9 @@ def match_metadata(
     yield from _search(index, filters, without, now, match)
 
 
-def list_metadata(index: Index, query: Query, without: str | None, now: float) -> tuple[list[SearchResult], list[str]]:
+def list_metadata(
+    index: IndexFiles, query: Query, without: str | None, now: float
+) -> tuple[list[SearchResult], list[str]]:
     """Return the gone sessions of the index that pass the filters, and the ids of those in the history."""
     if query.filters_passages or not _is_answerable(query):
         return [], []
@@ -137,7 +139,9 @@ def list_metadata(index: Index, query: Query, without: str | None, now: float) -
     return results, [session.session for session in passing if session.source != INDEX]
 
 
-def _search(index: Index, query: Query, without: str | None, now: float, match: TextMatcher) -> Iterator[SearchResult]:
+def _search(
+    index: IndexFiles, query: Query, without: str | None, now: float, match: TextMatcher
+) -> Iterator[SearchResult]:
     if not _is_answerable(query):
         return
     for known in list_known_sessions(Tree(_root(index))):
@@ -156,7 +160,7 @@ def _is_answerable(query: Query) -> bool:
     return all(name in _FILTERS or name == "-is" for name in query.filters)
 
 
-def _root(index: Index) -> Path:
+def _root(index: IndexFiles) -> Path:
     return Path(index.root)
 
 
@@ -203,7 +207,9 @@ def _is_in_project(project: str, value: str) -> bool:
     )
 
 
-def _result(index: Index, known: ListedSession, field: str, snippet: tuple[str, Marks], now: float) -> SearchResult:
+def _result(
+    index: IndexFiles, known: ListedSession, field: str, snippet: tuple[str, Marks], now: float
+) -> SearchResult:
     result = (find_session(index.shards, known.session) if known.has_file else None) or SearchResult(known.session)
     if not known.has_file:
         result.gone = known.source

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from subprocess import Popen
 
 from clew.index.changed_files import ChangedFiles, compare_files
+from clew.index.index_files import IndexFiles
 from clew.index.index_schema import open_shard, shard_number
 from clew.index.refresh import MERGE_SECONDS, merge_segments, update_shard
 from clew.index.results import Refreshed
-from clew.index.session_index import Index
 from clew.system.subprocesses import start_clew
 from clew.wire.tree_walk import list_transcripts
 
@@ -22,7 +22,7 @@ MIN_SECONDS = 1.0  # budget from which a second process pays off
 
 
 def build(
-    index: Index,
+    index: IndexFiles,
     states: Sequence[ChangedFiles],
     budget: float | None,
     progress: Callable[[int, int], None] | None,
@@ -41,7 +41,7 @@ def build(
 
 
 def _build_sequentially(
-    index: Index,
+    index: IndexFiles,
     states: Sequence[ChangedFiles],
     total: int,
     budget: float | None,
@@ -67,7 +67,7 @@ def _build_sequentially(
 
 
 def _build_in_parallel(
-    index: Index, total: int, budget: float | None, progress: Callable[[int, int], None] | None
+    index: IndexFiles, total: int, budget: float | None, progress: Callable[[int, int], None] | None
 ) -> tuple[Refreshed, bool]:
     """Update each shard in a separate process. Return the result, and whether a process failed."""
     arguments = [os.path.abspath(index.root), os.path.abspath(index.folder), "" if budget is None else str(budget)]

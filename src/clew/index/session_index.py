@@ -16,6 +16,7 @@ import apsw
 
 from clew.errors import BadQuery, ClewError, StoreError
 from clew.index.changed_files import are_side_files_current, compare_files
+from clew.index.index_files import IndexFiles
 from clew.index.index_schema import MEMORY, SHARDS, index_folder, open_shard, reset, shard_number, temporary_folder
 from clew.index.query_syntax import Query, parse_query
 from clew.index.results import Refreshed, SearchResult, SearchResults
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 MMAP_BYTES = 128 << 20  # of a shard; copying instead takes a third of the search in a new process
 
 
-class Index:
+class Index(IndexFiles):
     """The index over one folder of Claude Code."""
 
     def __init__(self, root: str, folder: str, default: str = "") -> None:
@@ -46,11 +47,9 @@ class Index:
 
         `default` are filters for searches with words that do not set them.
         """
+        super().__init__(root, folder)
         self.default = _parse_default(default)
-        self.root = root
-        self.folder = folder
         self.unusable = ""
-        self.shards: list[apsw.Connection] = []
         self.reason = ""
         self.is_new = False
         self._semantic: Semantic | None = None
@@ -165,7 +164,7 @@ class Index:
         if self._semantic is None:
             from clew.index.semantic.semantic_search import Semantic
 
-            self._semantic = Semantic(self)
+            self._semantic = Semantic(self, self._search_repairing)
         return self._semantic
 
     def search(
@@ -190,12 +189,16 @@ class Index:
                 return self._load_semantic().search(query, limit, without, moment)
             except UNUSABLE as error:
                 raise _store_error(error) from None
+        return self._search_repairing(query, limit, without, moment)
+
+    def _search_repairing(self, query: Query, limit: int, without: str | None, now: float) -> SearchResults:
+        """Search by words; a damaged index is rebuilt first."""
         try:
-            return self._search(query, limit, without, moment)
+            return self._search(query, limit, without, now)
         except DAMAGE:
             self._rebuild()
             self.refresh()
-            return self._search(query, limit, without, moment)
+            return self._search(query, limit, without, now)
 
     def _search(self, query: Query, limit: int, without: str | None, now: float) -> SearchResults:
         from clew.index import assemble

@@ -17,13 +17,13 @@ import apsw
 
 from clew.index.base64_filter import strip_base64
 from clew.index.entry_text import read_text
+from clew.index.index_files import IndexFiles
 from clew.index.index_schema import FIELDS
 from clew.index.index_writer import fingerprint
 from clew.index.results import Embedded
 from clew.index.semantic.minilm import MiniLm
 from clew.index.semantic.vectors import TITLE_OFFSET, EmbeddedFile, Lock, VectorRow, Vectors, digest_of, quantize
 from clew.index.semantic.wordpiece import Stretch
-from clew.index.session_index import Index
 from clew.system.sqlite_file import DAMAGE, WriteTransaction
 
 BATCH = 4096  # word pieces embedded and committed together: about a second
@@ -50,7 +50,7 @@ class EmbedTask:
 
 
 def embed_new(
-    index: Index, vectors: Vectors, model: Callable[[], MiniLm], budget: float | None, progress: Progress | None
+    index: IndexFiles, vectors: Vectors, model: Callable[[], MiniLm], budget: float | None, progress: Progress | None
 ) -> Embedded:
     """Embed new texts for at most `budget` seconds. Only one process embeds at a time; others return immediately."""
     lock = Lock(os.path.join(index.folder, "meaning.lock"))
@@ -66,7 +66,7 @@ def embed_new(
         lock.close()
 
 
-def clear_damaged(index: Index, vectors: Vectors) -> None:
+def clear_damaged(index: IndexFiles, vectors: Vectors) -> None:
     """Clear damaged vectors, unless another process is embedding."""
     lock = Lock(os.path.join(index.folder, "meaning.lock"))
     try:
@@ -77,7 +77,7 @@ def clear_damaged(index: Index, vectors: Vectors) -> None:
 
 
 def _embed(
-    index: Index, vectors: Vectors, model: Callable[[], MiniLm], budget: float | None, progress: Progress | None
+    index: IndexFiles, vectors: Vectors, model: Callable[[], MiniLm], budget: float | None, progress: Progress | None
 ) -> Embedded:
     deadline = None if budget is None else time.monotonic() + budget
     tasks = plan_tasks(index, vectors)
@@ -153,7 +153,7 @@ def _read_texts(task: EmbedTask, model: Callable[[], MiniLm]) -> Iterator[tuple[
         yield text, list(model().words.stretches(strip_base64(content)))
 
 
-def plan_tasks(index: Index, vectors: Vectors) -> list[EmbedTask]:
+def plan_tasks(index: IndexFiles, vectors: Vectors) -> list[EmbedTask]:
     """Return the tasks, newest file first. Drops vectors of files that neither the index nor the disk has."""
     rows = [(*row, shard) for shard in index.shards for row in shard.execute(_FILES)]
     rows.sort(key=lambda row: (-row[5], row[1]))

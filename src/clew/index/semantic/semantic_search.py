@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from clew.index.results import Embedded
     from clew.index.semantic.minilm import MiniLm
     from clew.index.semantic.vectors import EmbeddedFile, Vectors
-    from clew.index.session_index import Index
+
+    WordSearch = Callable[[Query, int, str | None, float], SearchResults]
+    from clew.index.index_files import IndexFiles
 
 RANK_OFFSET = 60
 MIN_SIMILARITY = 0.25  # one in twenty pairs of texts from different demo projects is nearer (measured)
@@ -59,12 +61,13 @@ def fuse_rankings(by_words: Sequence[str], by_meaning: Sequence[str]) -> list[tu
 class Semantic:
     """The vectors of an index and the embedding model, loaded when first needed."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: IndexFiles, search_words: WordSearch) -> None:
         if not all(find_spec(name) for name in (PACKAGES[:1] if model_home() else PACKAGES)):
             raise _missing_packages()
         from clew.index.semantic.vectors import Vectors
 
         self.index = index
+        self.search_words = search_words
         self.vectors: Vectors = Vectors(os.path.join(index.folder, "meaning.db"))
         self._model: MiniLm | None = None
 
@@ -88,9 +91,9 @@ class Semantic:
     def search(self, query: Query, limit: int, without: str | None, now: float) -> SearchResults:
         """Return the best sessions by words and by meaning. A query without words has no meaning."""
         if not query.positive_clauses:
-            return self.index.search(query, limit, without=without, now=now)
+            return self.search_words(query, limit, without, now)
         depth = max(FUSED_SESSIONS, 2 * limit)
-        by_words = self.index.search(query, depth, without=without, now=now)
+        by_words = self.search_words(query, depth, without, now)
         if by_words.instead:
             by_words.clear()
         by_meaning = self._nearest_sessions(query, depth, without)
@@ -174,7 +177,7 @@ class _NearStretch:
 
 
 def _near_stretches(
-    index: Index, vectors: Vectors, query_vector: Any
+    index: IndexFiles, vectors: Vectors, query_vector: Any
 ) -> Iterator[tuple[float, _IndexedFile, Sequence[Any]]]:
     """Yield (similarity, file, stretch), nearest first, except of files that changed since they were embedded."""
     import numpy as np
@@ -190,7 +193,7 @@ def _near_stretches(
             yield min(1.0, float(near[number])), files[row[0]], row
 
 
-def _unchanged_files(index: Index, sources: dict[str, EmbeddedFile]) -> dict[int, _IndexedFile]:
+def _unchanged_files(index: IndexFiles, sources: dict[str, EmbeddedFile]) -> dict[int, _IndexedFile]:
     """Return the files of the index whose vectors are valid, by the id of their source."""
     from clew.index.semantic.embed import has_only_grown
 
@@ -207,7 +210,7 @@ def _unchanged_files(index: Index, sources: dict[str, EmbeddedFile]) -> dict[int
 class _PieceFilter:
     """Applies the filters of a query to the pieces of one file at a time, when first needed."""
 
-    def __init__(self, index: Index, query: Query) -> None:
+    def __init__(self, index: IndexFiles, query: Query) -> None:
         self.shards = index.shards
         where, self.values = build_conditions(query, lambda: sessions_with_agents(self.shards)).on_pieces
         self.where = f"p.file=? AND p.field<={FIELDS.index('reply')} AND {where}"
