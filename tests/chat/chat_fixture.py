@@ -14,7 +14,7 @@ from clew.api.endpoint import PROFILES, Endpoint
 from clew.api.mock.scripts import AnyStep, MockScript, ScriptRule
 from clew.api.mock.server import MockServer, running
 from clew.api.retry import Retry
-from clew.chat.config.agent_kind import Kind
+from clew.chat.config.agent_kind import AgentKind
 from clew.chat.cost import ConversationCost
 from clew.chat.deps import Deps
 from clew.chat.engine import Engine
@@ -32,7 +32,7 @@ from clew.wire.project_slug import slug
 
 MODEL = "claude-sonnet-4-5"
 SESSION = "5b5d0c1e-93a1-4c5e-8a4e-0d6f1d8f2a11"
-KINDS = {"general-purpose": Kind("general-purpose", "Anything.", "You are an agent.")}
+KINDS = {"general-purpose": AgentKind("general-purpose", "Anything.", "You are an agent.")}
 
 
 async def _echo(input: Json, scene: ToolContext) -> CallResult:
@@ -126,7 +126,7 @@ class World:
         journal: Mapping[str, Any] | None = None,
         session: str = SESSION,
         entrypoint: str = "cli",
-        kinds: Mapping[str, Kind] = KINDS,
+        kinds: Mapping[str, AgentKind] = KINDS,
     ) -> Engine:
         self.project.mkdir(parents=True, exist_ok=True)
         envelope = Envelope(session, str(self.project), "main", entrypoint=entrypoint)

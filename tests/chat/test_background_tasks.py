@@ -93,12 +93,12 @@ def test_an_agent_in_the_background_is_told_of_when_the_engine_is_idle(tmp_path:
 
         async def run(engine: Engine, release: asyncio.Event) -> None:
             assert (await engine.submit("go")).text == "Outer."
-            assert not engine.has_news and [t.status for t in engine.tasks.values()] == ["running"]
+            assert not engine.has_task_reports and [t.status for t in engine.tasks.values()] == ["running"]
             release.set()
-            await engine.news.wait()
-            heard = await engine.heed()
-            assert heard is not None and heard.text == "Heard." and not engine.has_news
-            assert await engine.heed() is None
+            await engine.task_ended.wait()
+            heard = await engine.report_tasks()
+            assert heard is not None and heard.text == "Heard." and not engine.has_task_reports
+            assert await engine.report_tasks() is None
             assert counts(heard.usage) == made.charged
 
         drive(made, run)
@@ -120,9 +120,13 @@ def test_an_agent_in_the_background_is_told_of_when_the_engine_is_idle(tmp_path:
         *("enqueue", "dequeue", "user", "said:text", "turn_duration", "last-prompt"),
     ]
     assert [line["lastPrompt"] for line in made.lines() if line["type"] == "last-prompt"] == ["go", "go"]
-    [begun], [ended] = made.of(events.AgentBegun), made.of(events.AgentEnded)
+    [begun], [ended] = made.of(events.AgentStarted), made.of(events.AgentFinished)
     assert begun.is_background and ended.is_background and ended.status == "completed"
-    [left], [over], [told] = made.of(events.TaskLeft), made.of(events.TaskEnded), made.of(events.Notified)
+    [left], [over], [told] = (
+        made.of(events.TaskBackgrounded),
+        made.of(events.TaskFinished),
+        made.of(events.TaskReported),
+    )
     assert left.task_id == over.task_id == told.task_id == agent_id and told.text == text
     assert made.session().turns[-1].text == "go"  # no person said it
     assert usage(made.session()).total.output == made.charged["output_tokens"]
@@ -138,7 +142,7 @@ def test_while_the_engine_is_busy_it_comes_with_the_next_results(tmp_path: Path)
     with world(tmp_path, rules=rules) as made:
 
         async def hold(input: Json, scene: ToolContext) -> CallResult:
-            while not made.of(events.TaskEnded):
+            while not made.of(events.TaskFinished):
                 await asyncio.sleep(0.01)
             return CallResult("held")
 
@@ -164,7 +168,7 @@ def test_what_nobody_heeded_is_said_before_the_next_prompt(tmp_path: Path) -> No
         async def run(engine: Engine, release: asyncio.Event) -> events.TurnFinished:
             await engine.submit("go")
             release.set()
-            await engine.news.wait()
+            await engine.task_ended.wait()
             return await engine.submit("more")
 
         assert drive(made, run).text == "More."
@@ -202,7 +206,7 @@ def test_breaking_off_leaves_them_alone_and_closing_stops_them(tmp_path: Path) -
 
         async def run(engine: Engine, release: asyncio.Event) -> events.TurnFinished:
             turn = asyncio.create_task(engine.submit("go"))
-            while [told.name for told in made.of(events.Called)].count("Wait") < 2:
+            while [told.name for told in made.of(events.CallStarted)].count("Wait") < 2:
                 await asyncio.sleep(0.01)
             engine.interrupt()
             done = await turn
@@ -210,8 +214,8 @@ def test_breaking_off_leaves_them_alone_and_closing_stops_them(tmp_path: Path) -
             return done
 
         assert drive(made, run).is_interrupted
-    assert [told.status for told in made.of(events.TaskEnded)] == ["killed"]
-    assert [told.status for told in made.of(events.AgentEnded)] == ["stopped"]
+    assert [told.status for told in made.of(events.TaskFinished)] == ["killed"]
+    assert [told.status for told in made.of(events.AgentFinished)] == ["stopped"]
     assert made.kinds()[-1] == "enqueue" and "was stopped" in made.lines()[-1]["content"]
     assert all(paired(path) for path in (made.path(), *agents(made)))
     sound(made.path())
@@ -224,7 +228,7 @@ def test_the_model_reads_and_stops_an_agent_and_is_not_told_again(tmp_path: Path
         async def run(engine: Engine, release: asyncio.Event) -> None:
             await engine.submit("go")
             [name] = engine.tasks
-            scene = stage(tmp_path, state=engine.dialogue.state)
+            scene = stage(tmp_path, state=engine.conversation.state)
             looked = await call(TASK_OUTPUT, scene, task_id=name, block=False)
             assert looked.detail["task"]["status"] == "running" and looked.detail["retrieval_status"] == "not_ready"
             stopped = await call(TASK_STOP, scene, task_id=name)
@@ -250,16 +254,16 @@ def test_the_person_puts_an_agent_aside(tmp_path: Path) -> None:
 
         async def run(engine: Engine, release: asyncio.Event) -> None:
             turn = asyncio.create_task(engine.submit("go"))
-            while not [told for told in made.of(events.Called) if told.name == "Wait"]:
+            while not [told for told in made.of(events.CallStarted) if told.name == "Wait"]:
                 await asyncio.sleep(0.01)
-            engine.put_aside()
+            engine.send_to_background()
             assert (await turn).text == "Outer."
             engine.interrupt()  # what stops the conversation does not reach it any more
             release.set()
-            heard = await engine.heed() if engine.has_news else None
+            heard = await engine.report_tasks() if engine.has_task_reports else None
             if heard is None:
-                await engine.news.wait()
-                heard = await engine.heed()
+                await engine.task_ended.wait()
+                heard = await engine.report_tasks()
             assert heard is not None and heard.text == "Heard."
 
         drive(made, run)
@@ -280,7 +284,7 @@ def test_an_agent_waits_for_the_agents_that_it_sent(tmp_path: Path) -> None:
 
         async def run(engine: Engine, release: asyncio.Event) -> events.TurnFinished:
             turn = asyncio.create_task(engine.submit("go"))
-            while "Middle." not in str([told.message for told in made.of(events.BlockSaid)]):
+            while "Middle." not in str([told.message for told in made.of(events.BlockCompleted)]):
                 await asyncio.sleep(0.01)
             assert not turn.done()
             release.set()
@@ -307,15 +311,15 @@ def test_a_command_in_the_background_is_told_of(tmp_path: Path, command: str, st
         async def run(engine: Engine, release: asyncio.Event) -> None:
             await engine.submit("go")
             if not notices(made):
-                await engine.news.wait()
-                await engine.heed()
+                await engine.task_ended.wait()
+                await engine.report_tasks()
 
         drive(made, run)
     [text] = notices(made)
     assert field_of(text, "status") == status
     assert field_of(text, "summary") == f'Background command "Say out" {end}'
     assert Path(field_of(text, "output-file")).read_text() == "out\n"
-    [over] = made.of(events.TaskEnded)
+    [over] = made.of(events.TaskFinished)
     assert (over.kind, over.exit_code) == ("local_bash", 0 if status == "completed" else 3)
     sound(made.path())
 
@@ -330,7 +334,7 @@ def left_running(made: World, *, is_told: bool = False, is_closed: bool = True) 
         await engine.submit("go")
         if is_told:
             release.set()
-            await engine.news.wait()
+            await engine.task_ended.wait()
         return made.path().read_bytes()
 
     found: bytes = drive(made, run)
@@ -383,7 +387,7 @@ def test_what_the_model_asked_for_itself_is_not_told_to_who_resumes(tmp_path: Pa
 
         async def run(engine: Engine, release: asyncio.Event) -> None:
             await engine.submit("go")
-            assert not engine.has_news
+            assert not engine.has_task_reports
 
         drive(made, run, SpecTool("Look", "Looks.", fields(), look))
         if not notices(made):  # unless it ended before the model could ask
@@ -426,10 +430,10 @@ def test_what_a_person_takes_back_is_their_own(tmp_path: Path) -> None:
         async def run(engine: Engine, release: asyncio.Event) -> None:
             await engine.submit("go")
             release.set()
-            await engine.news.wait()
+            await engine.task_ended.wait()
             engine.queue("never mind")
-            assert [said.text for said in engine.dialogue.unqueue()] == ["never mind"]
-            assert engine.has_news
+            assert [said.text for said in engine.conversation.take_back_prompts()] == ["never mind"]
+            assert engine.has_task_reports
 
         drive(made, run)
 
@@ -448,8 +452,8 @@ def test_the_person_stops_a_task_and_the_model_hears_of_it(tmp_path: Path) -> No
             with pytest.raises(NotFound):
                 await engine.stop_task("nobody")
             await engine.stop_task(name)
-            await engine.news.wait()
-            heard = await engine.heed()
+            await engine.task_ended.wait()
+            heard = await engine.report_tasks()
             assert heard is not None and heard.text == "Heard."
 
         drive(made, run)
@@ -498,15 +502,17 @@ def test_an_agent_asks_while_no_turn_runs(tmp_path: Path) -> None:
         async def run(engine: Engine) -> None:
             async with asyncio.timeout(LIMIT):
                 await engine.submit("go")
-                while not (asked := made.of(events.PermissionAsked)):
+                while not (asked := made.of(events.PermissionRequested)):
                     await asyncio.sleep(0.01)
-                assert not engine.is_busy and not engine.news.is_set()
+                assert not engine.is_busy and not engine.task_ended.is_set()
                 asked[0].answer.set_result(Decision("allow"))
-                await engine.news.wait()
-                await engine.heed()
+                await engine.task_ended.wait()
+                await engine.report_tasks()
             await engine.close()
 
-        made.drive(run, tools=(TASK, SAVE), change=lambda means: replace(means, permits=AskFirst(), can_ask=True))
+        made.drive(
+            run, tools=(TASK, SAVE), change=lambda means: replace(means, permissions=AskFirst(), can_prompt_user=True)
+        )
     assert (made.project / "x").read_text() == "y"
     assert [field_of(text, "status") for text in notices(made)] == ["completed"]
     snapshots = [line["snapshot"] for line in made.lines() if line["type"] == "file-history-snapshot"]
@@ -526,13 +532,13 @@ def test_the_person_puts_a_command_aside_and_only_that_one(tmp_path: Path) -> No
 
         async def run(engine: Engine, release: asyncio.Event) -> None:
             turn = asyncio.create_task(engine.submit("go"))
-            while not made.of(events.Called):
+            while not made.of(events.CallStarted):
                 await asyncio.sleep(0.01)
-            engine.put_aside()
+            engine.send_to_background()
             assert (await turn).text == "Outer."
             await asyncio.to_thread(gate.write_text, "through")
-            await engine.news.wait()
-            await engine.heed()
+            await engine.task_ended.wait()
+            await engine.report_tasks()
 
         drive(made, run)
     first, second = [line["toolUseResult"] for line in made.lines() if "toolUseResult" in line]
@@ -554,7 +560,7 @@ def test_a_door_that_asks_once_waits_for_commands_too_but_not_for_ever(
         async def run(engine: Engine, release: asyncio.Event) -> None:
             await engine.submit("go")
             await engine.settle(patience)
-            assert not engine.is_awaited
+            assert not engine.has_pending_tasks
 
         drive(made, run)
     assert [field_of(text, "status") for text in notices(made)] == [status]
@@ -576,7 +582,7 @@ def test_closing_ends_agents_below_agents_and_their_commands(tmp_path: Path) -> 
                 await asyncio.sleep(0.01)
 
         drive(made, run)
-    assert [told.status for told in made.of(events.AgentEnded)] == ["stopped"] * 3
+    assert [told.status for told in made.of(events.AgentFinished)] == ["stopped"] * 3
     assert all(paired(path) for path in (made.path(), *agents(made)))
     for pid in pids.read_text().split():
         with pytest.raises(ProcessLookupError):

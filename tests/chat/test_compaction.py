@@ -32,7 +32,7 @@ def test_the_threshold_is_that_of_the_original(tmp_path: Path, size: int, compac
     rules = [SUMMARY, ScriptRule(prompt="first", steps=[filled(size)]), ScriptRule(prompt="next", steps=["Short."])]
     with world(tmp_path, rules=rules) as made:
         done = made.run("first", "next one")
-    assert done.text == "Short." and bool(made.of(events.CompactionDone)) is compacts
+    assert done.text == "Short." and bool(made.of(events.ConversationCompacted)) is compacts
     assert threshold(200_000) == 167_000 and threshold(1_000_000) == 967_000
     if compacts:
         check_boundary(made, "auto", size)
@@ -65,7 +65,7 @@ def test_by_hand_with_a_preview_and_a_wish(tmp_path: Path) -> None:
         async def drive(engine: Engine) -> None:
             await engine.submit("first")
             assert await engine.preview("the numbers") == "All that was said."
-            assert not made.of(events.CompactionDone) and "compact_boundary" not in made.kinds()
+            assert not made.of(events.ConversationCompacted) and "compact_boundary" not in made.kinds()
             assert await engine.compact(summary="All that was said. By me.")
             await engine.submit("next")
 
@@ -80,7 +80,7 @@ def test_a_summary_that_fails_leaves_all_as_it_is_and_is_not_tried_for_ever(tmp_
     rules = [failing, *(ScriptRule(prompt=f"p{i}", steps=[filled(170_000)]) for i in range(6))]
     with world(tmp_path, rules=rules) as made:
         made.run(*[f"p{i}" for i in range(6)])
-    assert len(made.of(events.Noted)) == 3 and not made.of(events.CompactionDone)
+    assert len(made.of(events.Notice)) == 3 and not made.of(events.ConversationCompacted)
     assert len([row for row in made.server.rows if row["status"] == 400]) == 3
     sound(made.path())
 
@@ -89,7 +89,7 @@ def test_a_prompt_that_is_too_long_is_compacted_once(tmp_path: Path) -> None:
     rules = [SUMMARY, ScriptRule(prompt="first", steps=["One. " * 300]), ScriptRule(prompt="next", steps=["Two."])]
     with world(tmp_path, rules=rules, window=700) as made:
         done = made.run("first", "next " * 200)
-    assert len(made.of(events.CompactionDone)) == 1 and done.text == "Two."
+    assert len(made.of(events.ConversationCompacted)) == 1 and done.text == "Two."
     assert "word for word" in made.sent[-1]["messages"][0]["content"][0]["text"]
     sound(made.path())
 
@@ -118,7 +118,7 @@ def test_old_results_are_left_out_before_that(tmp_path: Path) -> None:
     steps[3] = ScriptStep(content=[use("Echo", text="3")], usage={"input_tokens": 150_000})
     with world(tmp_path, *steps, "Done.") as made:
         done = made.run("go", tools=(ECHO,))
-    assert done.text == "Done." and not made.of(events.CompactionDone)
+    assert done.text == "Done." and not made.of(events.ConversationCompacted)
     results = [b["content"] for m in made.sent[-1]["messages"] for b in m["content"] if b["type"] == "tool_result"]
     assert [text == LEFT_OUT for text in results] == [True, True, False, False]
     kept = [b["content"] for m in sound(made.path()) for b in m["content"] if b["type"] == "tool_result"]

@@ -14,13 +14,13 @@ from clew.api.mock.scripts import ScriptRule
 from clew.chat.config.settings import Settings
 from clew.chat.deps import Deps
 from clew.chat.engine import Engine
-from clew.chat.events import Tell, TurnFinished
+from clew.chat.events import Emit, TurnFinished
 from clew.chat.hooks.runner import Hooks
 from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import Decision, Mode
 from clew.chat.sdk.control import Control
-from clew.chat.sdk.sdk_frames import LONGEST, Framing
-from clew.chat.sdk.sdk_init import Brought
+from clew.chat.sdk.sdk_frames import MAX_LINE, FrameBuilder
+from clew.chat.sdk.sdk_init import SdkInit
 from clew.wire.json_codec import Json, decode, encode
 from tests.chat.chat_fixture import TOOLS, World, use, waiting, world
 
@@ -113,17 +113,17 @@ class Sdk:
         async def talk() -> int:
             async with self.world.client() as client:
 
-                async def start(brought: Brought, tell: Tell) -> Plain:
+                async def start(brought: SdkInit, tell: Emit) -> Plain:
                     def changed(means: Deps) -> Deps:
                         known = {**means.tools, **{tool.name: tool for tool in brought.tools}}
                         hooks = Hooks(Settings(), self.world.project, brought.hooks)
-                        made = replace(means, tools=known, tell=tell, permits=permits or AskFirst(), hooks=hooks)
-                        return replace(made, can_ask=can_ask)
+                        made = replace(means, tools=known, emit=tell, permissions=permits or AskFirst(), hooks=hooks)
+                        return replace(made, can_prompt_user=can_ask)
 
                     rules = Permissions(Settings(), self.world.project, self.world.root)
                     return Plain(self.world.engine(client, tuple(tools), change=changed, entrypoint="sdk-py"), rules)
 
-                control = Control(self.write, start, more.pop("framing", Framing()), **more)
+                control = Control(self.write, start, more.pop("framing", FrameBuilder()), **more)
                 running = asyncio.create_task(control.run(self.lines()))
                 await drive(self)
                 self.hang_up()
@@ -315,7 +315,7 @@ def test_modes_models_and_what_nobody_knows(tmp_path: Path) -> None:
 
 
 def test_a_frame_that_is_too_long_is_shortened(tmp_path: Path) -> None:
-    with world(tmp_path, [use("Echo", text="x" * 2 * LONGEST)], "done") as here:
+    with world(tmp_path, [use("Echo", text="x" * 2 * MAX_LINE)], "done") as here:
         sdk = Sdk(here)
 
         async def drive(sdk: Sdk) -> None:
@@ -325,7 +325,7 @@ def test_a_frame_that_is_too_long_is_shortened(tmp_path: Path) -> None:
         sdk.run(drive)
         results = [f for f in sdk.of("user") if "left out" in str(f)[-400:]]
         assert results
-        assert max(len(encode(f)) for f in results) < LONGEST
+        assert max(len(encode(f)) for f in results) < MAX_LINE
 
 
 def test_the_stream_is_told_where_it_is_wanted(tmp_path: Path) -> None:
@@ -336,7 +336,7 @@ def test_the_stream_is_told_where_it_is_wanted(tmp_path: Path) -> None:
             sdk.say(HELLO, prompt("go"))
             await sdk.result()
 
-        sdk.run(drive, framing=Framing(shows_partial=True, shows_prompts=True))
+        sdk.run(drive, framing=FrameBuilder(shows_partial=True, shows_prompts=True))
         kinds = [f["event"]["type"] for f in sdk.of("stream_event")]
         assert kinds[0] == "message_start"
         assert kinds[-1] == "message_stop"

@@ -23,9 +23,9 @@ from clew.api.lint import lint
 from clew.api.mock.scripts import AnyStep, Fault, ScriptRule, ScriptStep
 from clew.api.retry import Retry
 from clew.chat.assemble_session import Parts, opened
-from clew.chat.deps import Anything, Unhooked
+from clew.chat.deps import AllowAll, NoHooks
 from clew.chat.engine import Engine
-from clew.chat.store.journal import put
+from clew.chat.store.journal import write_lines
 from clew.conversation.load import read, request
 from clew.conversation.session import Session
 from clew.errors import Refused
@@ -58,7 +58,7 @@ def talk_it_through(made: World, write: Callable[..., None]) -> None:
 
     async def run() -> None:
         async with made.client() as client:
-            parts = Parts(client, TOOLS, Anything(), Unhooked(), made_kinds(), write=write)
+            parts = Parts(client, TOOLS, AllowAll(), NoHooks(), made_kinds(), write=write)
             wished = options(made, session_id=SESSION, model=MODEL, title="A tale")
             async with opened(wished, parts, made.events.append) as engine:
                 await engine.submit("first")
@@ -96,7 +96,7 @@ class Killed:
         self.log = log
 
     def __call__(self, path: Path, lines: Sequence[Json], sync: bool) -> None:
-        put(path, lines, False)
+        write_lines(path, lines, False)
         with self.log.open("ab") as log:
             log.writelines(encode([str(path), line]) + b"\n" for line in lines)
         self.number -= 1
@@ -137,7 +137,7 @@ def goes_on(made: World) -> None:
 
     async def run() -> None:
         async with made.client() as client:
-            parts = Parts(client, TOOLS, Anything(), Unhooked())
+            parts = Parts(client, TOOLS, AllowAll(), NoHooks())
             try:
                 async with opened(options(made, resume=SESSION), parts, made.events.append) as engine:
                     finished = await engine.submit("NEXT")
@@ -170,7 +170,7 @@ def test_killed_behind_every_write_nothing_acknowledged_is_lost(tmp_path: Path) 
 
 def test_cut_at_every_byte_of_its_last_lines_it_is_gone_on_from(tmp_path: Path) -> None:
     with world(tmp_path, rules=RULES) as made:
-        talk_it_through(made, put)
+        talk_it_through(made, write_lines)
         whole = made.path().read_bytes()
         ends = [0, *(i + 1 for i, byte in enumerate(whole) if byte == 10)]
         lines = whole.splitlines(keepends=True)
@@ -214,7 +214,7 @@ def test_after_a_write_that_failed_the_file_says_what_was_said(tmp_path: Path) -
                 count += 1
                 if count == number:
                     raise OSError(28, "No space left on device")
-                put(path, lines, False)
+                write_lines(path, lines, False)
 
             async def drive(engine: Engine) -> str:
                 with suppress(OSError):
@@ -236,7 +236,7 @@ def test_a_full_disk_ends_the_turn_and_loses_nothing(tmp_path: Path, limit: int)
 
             def write(path: Path, lines: Sequence[Json], sync: bool) -> None:
                 nonlocal written
-                put(path, lines, sync)
+                write_lines(path, lines, sync)
                 written += path == made.path()
 
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
@@ -288,7 +288,7 @@ def test_a_clock_that_goes_back_leaves_the_lines_in_their_order(tmp_path: Path) 
 
         async def run() -> None:
             async with made.client() as client:
-                parts = Parts(client, TOOLS, Anything(), Unhooked(), clock=lambda: next(times, start + BACK))
+                parts = Parts(client, TOOLS, AllowAll(), NoHooks(), clock=lambda: next(times, start + BACK))
                 wished = options(made, session_id="" if resume else SESSION, model=MODEL, resume=resume)
                 async with opened(wished, parts, made.events.append) as engine:
                     for prompt in prompts:
@@ -319,7 +319,7 @@ def test_a_folder_that_may_not_be_written_to_is_told_before_anything_is_asked(tm
             if os.geteuid() == 0:
                 os.setuid(65534)
             try:
-                talk_it_through(made, put)
+                talk_it_through(made, write_lines)
             except PermissionError:
                 raise SystemExit(7) from None
 

@@ -125,7 +125,7 @@ def test_an_answer_for_another_event_and_broken_json_change_nothing(tmp_path: Pa
     ],
 )
 def test_a_matcher_names_tools(matcher: str, tool: str, runs: bool) -> None:
-    assert Hook("PreToolUse", "true", matcher).is_for(tool) is runs
+    assert Hook("PreToolUse", "true", matcher).matches(tool) is runs
 
 
 def test_late_hooks_are_killed_with_all_that_they_started(tmp_path: Path) -> None:

@@ -13,13 +13,13 @@ from uuid import RFC_4122, UUID
 import pytest
 
 from clew.api.stream_assembly import ApiReply
-from clew.chat.config.repository import branch_of
-from clew.chat.config.session_name import name_of
+from clew.chat.config.repository import current_branch
+from clew.chat.config.session_name import session_name
 from clew.chat.store import journal_lines
 from clew.chat.store.file_snapshots import Backups
-from clew.chat.store.journal import Journal, Replying, forget
+from clew.chat.store.journal import Journal, ReplyWriter, discard_lines
 from clew.chat.store.journal_lines import Envelope
-from clew.chat.store.session_lock import held, lock_of
+from clew.chat.store.session_lock import lock_path, lock_session
 from clew.chat.tools.tool import CallResult
 from clew.conversation.load import read, request
 from clew.errors import Busy
@@ -31,7 +31,7 @@ START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 def journal(folder: Path, clock: list[datetime] | None = None, **more: object) -> Journal:
     times = iter(clock or [])
-    envelope = Envelope(SESSION, "/srv/shop", "main", name_of(SESSION), "sdk-cli")
+    envelope = Envelope(SESSION, "/srv/shop", "main", session_name(SESSION), "sdk-cli")
     return Journal(folder / f"{SESSION}.jsonl", envelope, clock=lambda: next(times, START), **more)  # type: ignore[arg-type]
 
 
@@ -75,7 +75,9 @@ def test_times_grow_though_the_clock_goes_back(tmp_path: Path) -> None:
 def test_a_reply_is_one_line_per_block_and_only_the_last_tells_how_it_ended(tmp_path: Path) -> None:
     made = journal(tmp_path)
     blocks = [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "a"}]
-    writing = Replying(made, {"id": "msg_1", "model": "m", "usage": {"input_tokens": 10, "output_tokens": 1}}, "req_1")
+    writing = ReplyWriter(
+        made, {"id": "msg_1", "model": "m", "usage": {"input_tokens": 10, "output_tokens": 1}}, "req_1"
+    )
     first = writing.take(blocks[0])
     assert not made.path.exists()
     writing.take(blocks[1])
@@ -140,15 +142,15 @@ def test_a_torn_last_line_is_ended_first(tmp_path: Path) -> None:
 
 
 def test_a_conversation_that_is_not_kept_leaves_nothing(tmp_path: Path) -> None:
-    made = journal(tmp_path, write=forget)
+    made = journal(tmp_path, write=discard_lines)
     made.add(journal_lines.prompt("hi", "default"))
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.req("R241")
 def test_a_name_is_two_adjectives_and_a_surname_and_always_the_same() -> None:
-    assert name_of(SESSION) == name_of(SESSION) != name_of("other")
-    names = {name_of(str(number)) for number in range(2000)}
+    assert session_name(SESSION) == session_name(SESSION) != session_name("other")
+    names = {session_name(str(number)) for number in range(2000)}
     first, second, last = ({name.split("-")[place] for name in names} for place in range(3))
     assert all(re.fullmatch("[a-z]+-[a-z]+-[a-z]+", name) for name in names)
     assert "gentle" in first and all(word.endswith("ing") for word in second)
@@ -157,12 +159,12 @@ def test_a_name_is_two_adjectives_and_a_surname_and_always_the_same() -> None:
 
 def test_a_second_writer_is_told_who_writes(tmp_path: Path) -> None:
     path = tmp_path / "deep" / f"{SESSION}.jsonl"
-    with held(path):
-        with pytest.raises(Busy) as busy, held(path):
+    with lock_session(path):
+        with pytest.raises(Busy) as busy, lock_session(path):
             pass
         assert str(os.getpid()) in busy.value.hint and "--fork-session" in busy.value.hint
-    assert not lock_of(path).exists()
-    with held(path):
+    assert not lock_path(path).exists()
+    with lock_session(path):
         pass
 
 
@@ -170,12 +172,12 @@ def test_a_lock_whose_holder_died_is_free(tmp_path: Path) -> None:
     path = tmp_path / f"{SESSION}.jsonl"
     child = os.fork()
     if not child:
-        taken = held(path)
+        taken = lock_session(path)
         taken.__enter__()
         os._exit(0)
     os.waitpid(child, 0)
-    assert lock_of(path).exists()
-    with held(path):
+    assert lock_path(path).exists()
+    with lock_session(path):
         pass
 
 
@@ -203,16 +205,16 @@ def test_files_are_saved_before_they_change(tmp_path: Path) -> None:
 
 
 def test_the_branch_is_read_from_the_repository(tmp_path: Path) -> None:
-    assert branch_of(tmp_path) in ("", branch_of(tmp_path.parent))
+    assert current_branch(tmp_path) in ("", current_branch(tmp_path.parent))
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/feature/x\n")
     (tmp_path / "deep").mkdir()
-    assert branch_of(tmp_path / "deep") == "feature/x"
+    assert current_branch(tmp_path / "deep") == "feature/x"
     (tmp_path / ".git" / "HEAD").write_text("5e1c309dae7f45e0f39b1bf3ac3cd9db12e7d689\n")
-    assert branch_of(tmp_path) == "HEAD"
+    assert current_branch(tmp_path) == "HEAD"
     work = tmp_path / "work"
     work.mkdir()
     (work / ".git").write_text(f"gitdir: {tmp_path / 'store'}\n")
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "HEAD").write_text("ref: refs/heads/tree\n")
-    assert branch_of(work) == "tree"
+    assert current_branch(work) == "tree"

@@ -119,14 +119,14 @@ class Strict:
 
 
 def strict(can_ask: bool) -> Any:
-    return lambda means: replace(means, permits=Strict(), can_ask=can_ask)
+    return lambda means: replace(means, permissions=Strict(), can_prompt_user=can_ask)
 
 
 def test_denied_calls_are_told_and_counted(tmp_path: Path) -> None:
     with world(tmp_path, [use("Save", path="x", text="y"), use("Echo", text="a")], "Well.") as made:
         done = made.run("go", change=strict(can_ask=False))
     told = [block["content"] for block in made.sent[-1]["messages"][-1]["content"]]
-    assert told[0] == "Permission to use Save has been denied." and "nobody is there" in told[1]
+    assert told[0] == "Permission to use Save has been denied." and "nobody can give" in told[1]
     assert [denial["tool_name"] for denial in done.denials] == ["Save", "Echo"]
     assert not (made.project / "x").exists()
 
@@ -144,9 +144,9 @@ def test_the_person_is_asked(tmp_path: Path, answer: Decision, result: str) -> N
 
         async def drive(engine: Engine) -> None:
             turn = asyncio.create_task(engine.submit("go"))
-            while not made.of(events.PermissionAsked):
+            while not made.of(events.PermissionRequested):
                 await asyncio.sleep(0)
-            made.of(events.PermissionAsked)[0].answer.set_result(answer)
+            made.of(events.PermissionRequested)[0].answer.set_result(answer)
             await turn
 
         made.drive(drive, change=strict(can_ask=True))
@@ -158,7 +158,7 @@ def test_breaking_off_at_a_question_declines_it(tmp_path: Path) -> None:
 
         async def drive(engine: Engine) -> events.TurnFinished:
             turn = asyncio.create_task(engine.submit("go"))
-            while not made.of(events.PermissionAsked):
+            while not made.of(events.PermissionRequested):
                 await asyncio.sleep(0)
             engine.interrupt()
             return await turn
@@ -173,7 +173,7 @@ def test_an_interrupt_in_the_middle_of_a_text_keeps_what_was_shown(tmp_path: Pat
     with world(tmp_path, step, "Again.") as made:
 
         def shown() -> str:
-            deltas = [each.event.get("delta", {}) for each in made.of(events.Streamed)]
+            deltas = [each.event.get("delta", {}) for each in made.of(events.StreamEvent)]
             return "".join(delta.get("text", "") for delta in deltas)
 
         async def drive(engine: Engine) -> tuple[events.TurnFinished, str]:
@@ -192,7 +192,7 @@ def test_an_interrupt_in_the_middle_of_a_text_keeps_what_was_shown(tmp_path: Pat
     assert [line.get("isAbortedMidStream") for line in made.lines()[2:5]] == [None, None, True]
     partial = {"type": "text", "text": text.removeprefix("One.")}
     assert made.sent[-1]["messages"][1]["content"][1:] == [{"type": "text", "text": "One."}, partial]
-    assert [said.message["content"] for said in made.of(events.BlockSaid)][2] == [partial]
+    assert [said.message["content"] for said in made.of(events.BlockCompleted)][2] == [partial]
     agrees(made)
 
 
@@ -245,7 +245,7 @@ def test_what_is_taken_back_while_busy_is_removed_from_the_queue(tmp_path: Path)
             turn = asyncio.create_task(engine.submit("go"))
             await begun.wait()
             engine.queue("and this")
-            assert [said.text for said in engine.dialogue.unqueue()] == ["and this"]
+            assert [said.text for said in engine.conversation.take_back_prompts()] == ["and this"]
             release.set()
             return await turn
 
@@ -266,7 +266,7 @@ def test_what_is_said_at_the_end_is_a_turn_of_its_own(tmp_path: Path) -> None:
 
         async def drive(engine: Engine) -> events.TurnFinished:
             turn = asyncio.create_task(engine.submit("go"))
-            while not made.of(events.BlockSaid):
+            while not made.of(events.BlockCompleted):
                 await asyncio.sleep(0)
             engine.queue("more")
             return await turn
@@ -394,7 +394,7 @@ def test_faults_of_the_api(tmp_path: Path, fault: Fault, retries: int, ending: s
     with world(tmp_path, ScriptStep(content="Here.", fault=fault)) as made:
         done = made.run("go")
         assert done.ending == ending
-        assert len(made.of(events.Retried)) == retries == made.kinds().count("api_error")
+        assert len(made.of(events.RequestRetried)) == retries == made.kinds().count("api_error")
         if fault.retry_after:
             assert made.slept == [7.0]
         if ending != "success":
@@ -407,7 +407,7 @@ def test_faults_of_the_api(tmp_path: Path, fault: Fault, retries: int, ending: s
 def test_a_server_that_falls_silent_is_asked_again(tmp_path: Path, step: ScriptStep) -> None:
     with world(tmp_path, step) as made:
         done = made.run("go", retry=Retry(idle=0.3))
-    assert done.text == "Here." and len(made.of(events.Retried)) == 1
+    assert done.text == "Here." and len(made.of(events.RequestRetried)) == 1
     assert counts(done.usage) == made.charged
 
 
@@ -473,12 +473,12 @@ def test_messages_that_break_a_rule_are_mended_and_told(tmp_path: Path) -> None:
 
         async def drive(engine: Engine) -> events.TurnFinished:
             call = {"type": "tool_use", "id": "t1", "name": "Echo", "input": {}}
-            engine.dialogue.messages = [{"role": "user", "content": [{"type": "text", "text": "x"}]}]
-            engine.dialogue.messages.append({"role": "assistant", "content": [call]})
+            engine.conversation.messages = [{"role": "user", "content": [{"type": "text", "text": "x"}]}]
+            engine.conversation.messages.append({"role": "assistant", "content": [call]})
             return await engine.submit("go")
 
         assert made.drive(drive).text == "Fine."
-    assert made.of(events.Noted)
+    assert made.of(events.Notice)
 
 
 def test_a_reply_may_be_as_long_as_the_model_allows(tmp_path: Path) -> None:

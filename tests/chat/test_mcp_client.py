@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from clew.chat.mcp.mcp_client import McpServer, configured, full_name, serving
+from clew.chat.mcp.mcp_client import McpServer, full_name, read_configs, start_servers
 from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed, ToolState
 from tests.chat.chat_fixture import use, world
 
@@ -57,7 +57,7 @@ def scene(folder: Path) -> ToolContext:
 
 def with_server(config: dict[str, Any], folder: Path, calls: list[tuple[str, dict[str, Any]]]) -> list[Any]:
     async def run() -> list[Any]:
-        async with serving({"calc": config}, folder, dict(os.environ)) as [server]:
+        async with start_servers({"calc": config}, folder, dict(os.environ)) as [server]:
             assert isinstance(server, McpServer)
             tools = {tool.name: tool for tool in server.tools}
             found: list[Any] = [server.state, sorted(tools), server.error]
@@ -164,7 +164,7 @@ def test_the_model_calls_them(tmp_path: Path, program: Path) -> None:
 
         async def run() -> str:
             config = {"command": sys.executable, "args": [str(program)]}
-            async with serving({"calc": config}, tmp_path, dict(os.environ)) as [server], made.client() as client:
+            async with start_servers({"calc": config}, tmp_path, dict(os.environ)) as [server], made.client() as client:
                 return (await made.engine(client, tuple(server.tools)).submit("go")).text
 
         assert asyncio.run(run()) == "Done."
@@ -173,7 +173,7 @@ def test_the_model_calls_them(tmp_path: Path, program: Path) -> None:
 
 def test_configurations_are_read_from_texts_and_files(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}}')
-    found = configured(["a.json", '{"mcpServers": {"b": {"command": "z"}}}'], tmp_path)
+    found = read_configs(["a.json", '{"mcpServers": {"b": {"command": "z"}}}'], tmp_path)
     assert found == {"a": {"command": "x"}, "b": {"command": "z"}}
     with pytest.raises(ValueError, match="mcpServers"):
-        configured(["[]{"[:0] + "{"], tmp_path)
+        read_configs(["[]{"[:0] + "{"], tmp_path)

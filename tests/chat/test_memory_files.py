@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.config.memory_files import LONGEST, Memories, tell
-from clew.chat.input.file_mentions import mentions
+from clew.chat.config.memory_files import MAX_CHARACTERS, Memories, format_memories
+from clew.chat.input.file_mentions import find_mentions
 
 
 def write(root: Path, **files: str) -> None:
@@ -99,10 +99,13 @@ def test_instead_of_claude_md_agents_md_if_wished(tmp_path: Path) -> None:
 
 def test_what_is_too_long_is_cut_and_what_is_no_text_is_named(tmp_path: Path) -> None:
     found = memories(tmp_path)
-    write(found.project, **{"CLAUDE.md": "x" * (LONGEST + 5) + " @big.md @binary.md", "big.md": "x" * (1 << 20) + "x"})
+    write(
+        found.project,
+        **{"CLAUDE.md": "x" * (MAX_CHARACTERS + 5) + " @big.md @binary.md", "big.md": "x" * (1 << 20) + "x"},
+    )
     (found.project / "binary.md").write_bytes(b"\xff\x00")
     (memory,) = found.first()
-    assert memory.text.endswith("more characters]") and len(memory.text) < LONGEST + 50
+    assert memory.text.endswith("more characters]") and len(memory.text) < MAX_CHARACTERS + 50
     assert len(found.notices) == 2
 
 
@@ -122,11 +125,13 @@ def test_what_is_too_long_is_cut_and_what_is_no_text_is_named(tmp_path: Path) ->
     ],
 )
 def test_mentions(text: str, found: list[str]) -> None:
-    assert list(mentions(text)) == found
+    assert list(find_mentions(text)) == found
 
 
 def test_the_text_for_the_model(tmp_path: Path) -> None:
     found = memories(tmp_path)
-    assert tell(found.first()) == ""
+    assert format_memories(found.first()) == ""
     write(found.project, **{"CLAUDE.md": "Be kind."})
-    assert "Be kind." in tell(found.first()) and str(found.project / "CLAUDE.md") in tell(found.known)
+    assert "Be kind." in format_memories(found.first()) and str(found.project / "CLAUDE.md") in format_memories(
+        found.known
+    )

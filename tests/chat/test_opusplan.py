@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from clew.api.mock.scripts import AnyStep, ScriptRule
 from clew.chat import events
-from clew.chat.config.agent_kind import Kind
-from clew.chat.config.model_alias import choose, in_mode, named, offered
+from clew.chat.config.agent_kind import AgentKind
+from clew.chat.config.model_alias import model_in_mode, offered_models, resolve_alias, resolve_choice
 from clew.chat.engine import Engine
 from clew.chat.permission.decision import MODES, Decision, Mode
-from clew.chat.sdk.sdk_listing import context
+from clew.chat.sdk.sdk_listing import context_usage
 from clew.chat.session_factory import ChatSession
 from clew.console.status_bar import Status
 from clew.demo.talk import talk
@@ -57,14 +57,14 @@ def test_the_mode_at_the_start_decides(tmp_path: Path, name: str, mode: Mode) ->
     with world(tmp_path, rules=NEXT) as made:
         ask(made, "NEXT", model=name, mode=mode)
     assert models(made) == [OPUS if mode == "plan" else SONNET]
-    assert [begun.model for begun in made.of(events.Begun)] == models(made)
+    assert [begun.model for begun in made.of(events.TurnStarted)] == models(made)
 
 
 def test_a_model_with_one_meaning_is_the_same_in_every_mode() -> None:
     for name in ("opus", "sonnet", "haiku", "default", "claude-opus-4-5", "qwen3-coder"):
-        assert {in_mode(choose(name), mode) for mode in MODES} == {named(name)}
-    assert choose("inherit") == choose("") == ""
-    assert "opusplan" in offered(SONNET) and offered("opusplan").count("opusplan") == 1
+        assert {model_in_mode(resolve_choice(name), mode) for mode in MODES} == {resolve_alias(name)}
+    assert resolve_choice("inherit") == resolve_choice("") == ""
+    assert "opusplan" in offered_models(SONNET) and offered_models("opusplan").count("opusplan") == 1
 
 
 @pytest.mark.parametrize("budget", [0, BUDGET])
@@ -83,7 +83,7 @@ def test_planning_inside_a_turn_switches_the_model_and_sends_each_its_own_thinki
         return await opened.say("go")
 
     def allow(each: events.Event) -> None:
-        if isinstance(each, events.PermissionAsked):
+        if isinstance(each, events.PermissionRequested):
             each.answer.set_result(Decision("allow"))
 
     with world(tmp_path, *steps(plan, tmp_path.resolve() / "project")) as made:
@@ -109,7 +109,7 @@ def test_a_change_of_the_mode_between_turns_changes_request_status_and_context(t
     async def run(opened: ChatSession) -> None:
         for mode in modes:
             opened.engine.use_mode(mode)  # as Shift+Tab does
-            shown.append((Status.of(opened).model, context(opened.engine)["model"]))
+            shown.append((Status.of(opened).model, context_usage(opened.engine)["model"]))
             await opened.say("go")
 
     with world(tmp_path, rules=[ScriptRule(prompt="go", steps=["One.", "Two.", "Three."])]) as made:
@@ -125,7 +125,7 @@ def test_a_change_of_the_mode_during_a_reply_counts_from_the_next_request(tmp_pa
             engine.use_model("opusplan")
 
             def plan(each: events.Event) -> None:
-                if isinstance(each, events.BlockSaid):
+                if isinstance(each, events.BlockCompleted):
                     engine.use_mode("plan")
 
             answering.answer = plan
@@ -135,7 +135,7 @@ def test_a_change_of_the_mode_during_a_reply_counts_from_the_next_request(tmp_pa
         made.events = answering = Answering()
         engine = made.drive(drive)
     assert models(made) == [SONNET, OPUS] and not thoughts(made.sent[1])
-    assert set(engine.dialogue.largest) == {SONNET, OPUS}
+    assert set(engine.conversation.largest_requests) == {SONNET, OPUS}
 
 
 def test_the_sdk_chooses_it_and_changes_the_mode(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_the_sdk_chooses_it_and_changes_the_mode(tmp_path: Path) -> None:
 def test_an_agent_takes_the_model_that_the_session_has_when_it_starts(
     tmp_path: Path, name: str, mode: Mode, model: str
 ) -> None:
-    kind: Kind = replace(KINDS["general-purpose"], model=name, mode="plan")  # its own mode decides nothing
+    kind: AgentKind = replace(KINDS["general-purpose"], model=name, mode="plan")  # its own mode decides nothing
     rules = [
         ScriptRule(prompt="inner", steps=["Inner."]),
         ScriptRule(

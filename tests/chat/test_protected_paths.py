@@ -208,7 +208,7 @@ def test_the_undo_command_is_quoted(made: World, run: Run, tmp_path: Path, capsy
 def test_a_session_that_a_chat_holds_is_refused(made: World, run: Run) -> None:
     drive(made, talk, session_id=SESSION)
     before = tree(made.project)
-    with session_lock.held(made.path()):
+    with session_lock.lock_session(made.path()):
         code, _, err = run("--code", "--to", "1", "--yes")
         assert code != 0 and f"process {os.getpid()}" in err and "Esc Esc" in err
         assert tree(made.project) == before

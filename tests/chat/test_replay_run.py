@@ -98,7 +98,7 @@ def test_breaking_off_in_a_stream(tmp_path: Path) -> None:
 
         async def drive(engine: Engine) -> None:
             going = asyncio.create_task(engine.submit("go"))
-            while not made.of(events.BlockSaid):
+            while not made.of(events.BlockCompleted):
                 await asyncio.sleep(0.01)
             engine.interrupt()
             await going
@@ -116,7 +116,7 @@ def test_an_interrupt_in_the_middle_of_a_text(tmp_path: Path) -> None:
 
         async def drive(engine: Engine) -> None:
             going = asyncio.create_task(engine.submit("go"))
-            while not any("Tw" in str(each.event) for each in made.of(events.Streamed)):
+            while not any("Tw" in str(each.event) for each in made.of(events.StreamEvent)):
                 await asyncio.sleep(0.01)
             engine.interrupt()
             await going
@@ -247,9 +247,9 @@ def test_a_shell_that_moves_and_a_way_back(tmp_path: Path) -> None:
 
         async def drive(engine: Engine) -> None:
             await engine.submit("go")
-            leaf, messages = engine.dialogue.journal.leaf, list(engine.dialogue.messages)
+            leaf, messages = engine.conversation.journal.leaf, list(engine.conversation.messages)
             await engine.submit("other one")
-            engine.dialogue.journal.leaf, engine.dialogue.messages = leaf, messages
+            engine.conversation.journal.leaf, engine.conversation.messages = leaf, messages
             await engine.submit("other two")
 
         made.drive(drive, tools=(BASH,))

@@ -12,11 +12,11 @@ import pytest
 
 from clew.api.mock.scripts import ScriptRule, ScriptStep
 from clew.chat.assemble_session import Parts, SessionOptions, opened
-from clew.chat.deps import Anything, ConversationLimits, Unhooked
+from clew.chat.deps import AllowAll, ConversationLimits, NoHooks
 from clew.chat.engine import Engine
 from clew.chat.events import TurnFinished
 from clew.chat.store.resume_session import find, latest, resume
-from clew.chat.store.session_lock import held
+from clew.chat.store.session_lock import lock_session
 from clew.conversation.load import read, request
 from clew.demo.talk import Talk, bash, talk, todo
 from clew.demo.talk import read as look
@@ -48,9 +48,9 @@ def ask(made: World, prompt: str, **more: Any) -> tuple[TurnFinished, Path]:
 
     async def run() -> tuple[TurnFinished, Path]:
         async with made.client() as client:
-            parts = Parts(client, TOOLS, Anything(), Unhooked())
+            parts = Parts(client, TOOLS, AllowAll(), NoHooks())
             async with opened(options(made, **more), parts, made.events.append) as engine:
-                return await engine.submit(prompt), engine.dialogue.journal.path
+                return await engine.submit(prompt), engine.conversation.journal.path
 
     return asyncio.run(run())
 
@@ -141,7 +141,7 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
         ask(made, "first", session_id=SESSION)
         with pytest.raises(Refused, match="already there"):
             ask(made, "x", session_id=SESSION)
-        with held(made.path()), pytest.raises(Busy):
+        with lock_session(made.path()), pytest.raises(Busy):
             ask(made, "x", resume=SESSION)
 
 
@@ -215,7 +215,7 @@ def test_the_model_of_another_program_is_not_gone_on_with(tmp_path: Path) -> Non
 
 def test_a_session_that_counted_nothing_is_estimated(tmp_path: Path) -> None:
     talk_of_codex = next(codex.read(logs.codex_old(tmp_path / "log")))
-    assert resume(write_draft(draft_import(talk_of_codex, Tree(tmp_path), "/home/ada"))).reported > 100
+    assert resume(write_draft(draft_import(talk_of_codex, Tree(tmp_path), "/home/ada"))).known_tokens > 100
 
 
 def test_another_model_gets_no_thinking_of_the_first(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from clew.api.mock.scripts import ScriptRule
 from clew.chat.assemble_session import Parts, opened
-from clew.chat.deps import Anything, Unhooked
+from clew.chat.deps import AllowAll, NoHooks
 from clew.chat.engine import Engine
 from clew.chat.rewind.carry_out import carry_out, undo
 from clew.chat.rewind.path_state import Held, held
@@ -68,7 +68,7 @@ def made(tmp_path: Path) -> Iterator[World]:
 def drive(made: World, work: Callable[[Engine], Awaitable[Any]], kinds: Any = None, **more: Any) -> Any:
     async def run() -> Any:
         async with made.client() as client:
-            parts = Parts(client, list(toolbox().values()), Anything(), Unhooked(), kinds or {})
+            parts = Parts(client, list(toolbox().values()), AllowAll(), NoHooks(), kinds or {})
             async with opened(options(made, model=MODEL, **more), parts, made.events.append) as engine:
                 return await work(engine)
 
@@ -113,7 +113,7 @@ def test_the_conversation_goes_back_and_nothing_is_taken_out(made: World) -> Non
         assert plan.turns == 2
         await engine.rewind(plan, code=False)
         assert made.path().read_bytes().startswith(before)
-        assert engine.dialogue.journal.leaf == plan.place.before
+        assert engine.conversation.journal.leaf == plan.place.before
         await engine.submit("again")
 
     drive(made, work, session_id=SESSION)
@@ -144,7 +144,7 @@ def test_all_of_the_conversation_goes_back(made: World) -> None:
     async def work(engine: Engine) -> None:
         await talk(engine)
         await engine.rewind(engine.plan_rewind("1"))
-        assert engine.dialogue.messages == []
+        assert engine.conversation.messages == []
         await engine.submit("again")
 
     drive(made, work, session_id=SESSION)
@@ -156,13 +156,17 @@ def test_all_of_the_conversation_goes_back(made: World) -> None:
 def test_a_rewind_of_both_is_taken_back_as_one(made: World) -> None:
     async def work(engine: Engine) -> None:
         await talk(engine)
-        before, leaf, messages = tree(made.project), engine.dialogue.journal.leaf, list(engine.dialogue.messages)
+        before, leaf, messages = (
+            tree(made.project),
+            engine.conversation.journal.leaf,
+            list(engine.conversation.messages),
+        )
         await engine.rewind(engine.plan_rewind("2"))
         assert tree(made.project) != before
         await engine.rewind(engine.plan_undo())
         assert tree(made.project) == before
-        assert engine.dialogue.journal.leaf == leaf
-        assert engine.dialogue.messages == messages
+        assert engine.conversation.journal.leaf == leaf
+        assert engine.conversation.messages == messages
 
     drive(made, work, session_id=SESSION)
 
@@ -393,10 +397,10 @@ def test_what_the_model_knows_follows(tmp_path: Path) -> None:
     async def work(engine: Engine) -> None:
         await engine.submit("first")
         await engine.submit("second")
-        assert [each["content"] for each in engine.dialogue.state.todos] == ["build"]
+        assert [each["content"] for each in engine.conversation.state.todos] == ["build"]
         await engine.rewind(engine.plan_rewind("2"))
-        assert [each["content"] for each in engine.dialogue.state.todos] == ["plan"]
-        assert project / "a.txt" not in engine.dialogue.state.seen
+        assert [each["content"] for each in engine.conversation.state.todos] == ["plan"]
+        assert project / "a.txt" not in engine.conversation.state.seen
         await engine.submit("again")
 
     with world(tmp_path, rules=rules) as made:
@@ -419,8 +423,8 @@ def test_a_conversation_goes_back_behind_a_compaction(made: World) -> None:
         plan = engine.plan_rewind("2")
         assert plan.place.before == before
         await engine.rewind(plan, code=False)
-        assert "All that was said." not in str(engine.dialogue.messages)
-        assert [m["role"] for m in engine.dialogue.messages] == ["user", "assistant", "user", "assistant"]
+        assert "All that was said." not in str(engine.conversation.messages)
+        assert [m["role"] for m in engine.conversation.messages] == ["user", "assistant", "user", "assistant"]
         await engine.submit("again")
         await engine.rewind(engine.plan_undo())
         await engine.submit("again")
@@ -452,7 +456,7 @@ def test_programs_ask_first_what_would_change(made: World) -> None:
         assert tree(made.project) == before
         assert (await rewind_files(engine, prompt))["canRewind"]
         assert (made.project / "a.txt").read_text() == "one\n"
-        assert len(engine.dialogue.messages) > 6
+        assert len(engine.conversation.messages) > 6
         with pytest.raises(Refused, match="No file checkpoint found"):
             await rewind_files(engine, "2")
 

@@ -157,7 +157,7 @@ def test_a_prompt_that_waits_in_the_queue_is_told_to_hooks_too(tmp_path: Path) -
 
         async def work(opened: ChatSession) -> None:
             turn = asyncio.create_task(opened.say("go"))
-            while not made.of(events.BlockSaid):
+            while not made.of(events.BlockCompleted):
                 await asyncio.sleep(0)
             opened.engine.queue("bad")
             opened.engine.queue("good")
@@ -191,9 +191,9 @@ def test_the_model_asks_the_person(tmp_path: Path) -> None:
     question = {"question": "Which colour?", "header": "Colour", "options": options, "multiSelect": False}
 
     def answers(each: events.Event) -> None:
-        if isinstance(each, events.QuestionAsked):
+        if isinstance(each, events.QuestionRequested):
             each.answer.set_result({"Which colour?": "Blue"})
-        elif isinstance(each, events.PermissionAsked):
+        elif isinstance(each, events.PermissionRequested):
             each.answer.set_result(Decision("allow"))
 
     with world(tmp_path, [use("AskUserQuestion", questions=[question])], "Blue it is.") as made:
@@ -213,7 +213,7 @@ def test_planning_is_a_mode_that_changes_nothing(tmp_path: Path) -> None:
     asked: list[str] = []
 
     def answers(each: events.Event) -> None:
-        if isinstance(each, events.PermissionAsked):
+        if isinstance(each, events.PermissionRequested):
             asked.append(each.name)
             each.answer.set_result(Decision("allow"))
 
@@ -306,7 +306,7 @@ def test_untrusted_settings_run_nothing(tmp_path: Path) -> None:
     with world(tmp_path, [use("Bash", command="touch x")], "Done.") as made:
         write(made.project / ".claude" / "settings.json", json.dumps({**hook, "permissions": {"allow": ["Bash"]}}))
         done = say(made, "go")
-        assert not marker.exists() and len(done.denials) == 1 and made.of(events.Noted)
+        assert not marker.exists() and len(done.denials) == 1 and made.of(events.Notice)
         done = say(made, "go", is_trusted=True, session_id="", resume=SESSION)
     assert marker.exists() and done.denials == ()
 

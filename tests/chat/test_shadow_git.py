@@ -15,7 +15,7 @@ import pytest
 
 from clew.api.mock.scripts import ScriptRule
 from clew.chat.engine import Engine
-from clew.chat.events import Noted
+from clew.chat.events import Notice
 from clew.chat.rewind import project_inventory, shadow_git
 from clew.chat.rewind.carry_out import carry_out
 from clew.chat.rewind.path_state import Held, held
@@ -80,7 +80,7 @@ async def there(path: Path) -> None:
 
 
 def told(made: World) -> list[str]:
-    return [each.text for each in made.of(Noted)]
+    return [each.text for each in made.of(Notice)]
 
 
 def ran(folder: Path, command: str, drill: Any, **more: Any) -> World:

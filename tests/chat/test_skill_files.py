@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.config.agent_files import BUILT_IN, definitions
-from clew.chat.config.agent_files import listing as list_agents
-from clew.chat.config.frontmatter import is_on, list_of, split_header
+from clew.chat.config.agent_files import BUILT_IN, load_agent_kinds
+from clew.chat.config.agent_files import describe_kinds as list_agents
+from clew.chat.config.frontmatter import bool_field, list_field, split_header
 from clew.chat.config.settings import Settings
-from clew.chat.config.skill_files import LONGEST, discover, listing
-from clew.chat.input.slash_commands import Expansion, Workshop, entry_texts, read_line
+from clew.chat.config.skill_files import MAX_LISTING_LINE, describe_skills, load_skills
+from clew.chat.input.slash_commands import Expansion, SkillExpander, command_tags, parse_command
 from clew.chat.permission.decide import Permissions
 from clew.chat.tools.builtin.use_skill import Skills
 
@@ -23,15 +23,15 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def workshop(root: Path, allow: tuple[str, ...] = ()) -> Workshop:
+def workshop(root: Path, allow: tuple[str, ...] = ()) -> SkillExpander:
     project = root / "project"
-    found, _ = discover(project, root / "home", trusted=True)
+    found, _ = load_skills(project, root / "home", trusted=True)
 
     async def run(command: str) -> str:
         return f"<{command}>"
 
     permissions = Permissions(Settings(), project, root).with_granted_rules(allow)
-    return Workshop(found, permissions, lambda: project, lambda: "default", run, "s1")
+    return SkillExpander(found, permissions, lambda: project, lambda: "default", run, "s1")
 
 
 def expand(root: Path, body: str, arguments: str = "", header: str = "") -> Expansion:
@@ -80,11 +80,11 @@ def test_the_users_own_come_before_the_projects(tmp_path: Path) -> None:
     write(tmp_path / "project/.claude/commands/git/fix.md", "# Fix it\n\nnow")
     write(tmp_path / "project/.claude/skills/bad name/SKILL.md", "x")
     (tmp_path / "project/.claude/commands/broken.md").write_bytes(b"\xff")
-    found, notices = discover(tmp_path / "project", tmp_path / "home", trusted=True)
+    found, notices = load_skills(tmp_path / "project", tmp_path / "home", trusted=True)
     assert found["x"].body == "mine" and found["x"].scope == "user"
     assert found["git:fix"].description == "Fix it"
     assert sorted(found) == ["git:fix", "x"] and len(notices) == 2
-    assert sorted(discover(tmp_path / "project", tmp_path / "home", True, ("user",))[0]) == ["x"]
+    assert sorted(load_skills(tmp_path / "project", tmp_path / "home", True, ("user",))[0]) == ["x"]
 
 
 def test_the_list_for_the_model_is_short_and_leaves_out_what_is_not_for_it(tmp_path: Path) -> None:
@@ -98,10 +98,10 @@ def test_the_list_for_the_model_is_short_and_leaves_out_what_is_not_for_it(tmp_p
         "---\ndescription: |\n  two\n  lines\nuser-invocable: no\n---\nx",
     )
     shop = workshop(tmp_path)
-    lines = listing(list(shop.skills.values())).splitlines()
-    assert len(lines) == 3 and len(lines[1]) == LONGEST and lines[2] == "- c: two lines"
-    assert list(shop.names()) == ["a", "c"] and not shop.skills["c"].for_person
-    assert listing([]) == ""
+    lines = describe_skills(list(shop.skills.values())).splitlines()
+    assert len(lines) == 3 and len(lines[1]) == MAX_LISTING_LINE and lines[2] == "- c: two lines"
+    assert list(shop.names()) == ["a", "c"] and not shop.skills["c"].for_user
+    assert describe_skills([]) == ""
 
 
 def test_it_serves_the_skill_tool(tmp_path: Path) -> None:
@@ -113,10 +113,10 @@ def test_it_serves_the_skill_tool(tmp_path: Path) -> None:
 
 
 def test_lines_that_begin_with_a_slash() -> None:
-    assert read_line("/git:fix a  b ") == ("git:fix", "a  b")
-    assert read_line("/help") == ("help", "")
-    assert read_line("/usr/bin/env") is None and read_line("hello /x") is None and read_line("/") is None
-    assert entry_texts("x", "a").endswith("<command-args>a</command-args>")
+    assert parse_command("/git:fix a  b ") == ("git:fix", "a  b")
+    assert parse_command("/help") == ("help", "")
+    assert parse_command("/usr/bin/env") is None and parse_command("hello /x") is None and parse_command("/") is None
+    assert command_tags("x", "a").endswith("<command-args>a</command-args>")
 
 
 def test_headers() -> None:
@@ -130,9 +130,9 @@ def test_headers() -> None:
     assert split_header("---\n- list\n---\nrest") == ({}, "rest")
     assert split_header("---\na: !!python/object/apply:os.system [id]\n---\nx")[1] == "x"
     assert split_header("---\nnever closed") == ({}, "---\nnever closed")
-    assert list_of({"t": "Bash(git add:*, x), Read , "}, "t") == ("Bash(git add:*, x)", "Read")
-    assert list_of({"t": ["a", 1, None]}, "t") == ("a", "1") and list_of({}, "t") == ()
-    assert is_on({"a": "Yes"}, "a") and not is_on({"a": "false"}, "a") and is_on({}, "a", otherwise=True)
+    assert list_field({"t": "Bash(git add:*, x), Read , "}, "t") == ("Bash(git add:*, x)", "Read")
+    assert list_field({"t": ["a", 1, None]}, "t") == ("a", "1") and list_field({}, "t") == ()
+    assert bool_field({"a": "Yes"}, "a") and not bool_field({"a": "false"}, "a") and bool_field({}, "a", default=True)
 
 
 def test_agents_of_files_and_of_an_sdk(tmp_path: Path) -> None:
@@ -145,8 +145,8 @@ def test_agents_of_files_and_of_an_sdk(tmp_path: Path) -> None:
         "---\ndescription: All.\ntools: '*'\ndisallowedTools: [Bash]\nmodel: haiku\n---\nAll.",
     )
     write(tmp_path / "home/agents/nothing.md", "no agent")
-    kinds, notices = definitions(
-        tmp_path / "project", tmp_path / "home", True, given={"sdk": {"description": "S", "prompt": "P"}}
+    kinds, notices = load_agent_kinds(
+        tmp_path / "project", tmp_path / "home", True, extra={"sdk": {"description": "S", "prompt": "P"}}
     )
     judge = kinds["judge"]
     assert (judge.prompt, judge.tools, judge.model, judge.turns, judge.mode) == (
@@ -158,7 +158,7 @@ def test_agents_of_files_and_of_an_sdk(tmp_path: Path) -> None:
     )
     assert kinds["all"].may_use("Read") and not kinds["all"].may_use("Bash") and kinds["all"].model == "haiku"
     assert kinds["sdk"].prompt == "P" and len(notices) == 1
-    assert definitions(tmp_path / "none", tmp_path / "home", False)[0]["judge"].mode == "acceptEdits"
+    assert load_agent_kinds(tmp_path / "none", tmp_path / "home", False)[0]["judge"].mode == "acceptEdits"
     assert {kind.name for kind in BUILT_IN} == {"general-purpose", "Explore", "Plan"} <= set(kinds)
     assert not any(
         kinds[name].may_use(tool) for name in ("Explore", "Plan") for tool in ("Write", "Edit", "Task", "Agent")

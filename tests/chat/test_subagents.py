@@ -13,9 +13,9 @@ import pytest
 from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
 from clew.chat import events
 from clew.chat.assemble_session import Parts, opened
-from clew.chat.config.agent_files import definitions
-from clew.chat.config.agent_kind import Kind
-from clew.chat.deps import Anything, Unhooked
+from clew.chat.config.agent_files import load_agent_kinds
+from clew.chat.config.agent_kind import AgentKind
+from clew.chat.deps import AllowAll, NoHooks
 from clew.chat.engine import Engine
 from clew.chat.tools.builtin.todo_write import TODO_WRITE
 from clew.chat.tools.builtin.use_skill import SkillBody
@@ -96,7 +96,7 @@ def test_agents_run_side_by_side_and_one_may_fail(tmp_path: Path) -> None:
     assert bad["is_error"] and "The agent failed" in bad["content"]
     assert unknown["is_error"] and "general-purpose" in unknown["content"]
     assert len(agents(made)) == 2 and done.text == "Done."
-    assert [e.status for e in made.of(events.AgentEnded)].count("failed") == 1
+    assert [e.status for e in made.of(events.AgentFinished)].count("failed") == 1
     assert counts(done.usage) == made.charged
 
 
@@ -176,7 +176,7 @@ def test_what_a_definition_says_is_heeded(tmp_path: Path) -> None:
     (folder / "agents" / "keeper.md").write_text(AGENT_FILE)
     (folder / "agent-memory" / "keeper").mkdir(parents=True)
     (folder / "agent-memory" / "keeper" / "MEMORY.md").write_text("Blue ones are fragile.\n" + "x\n" * 300 + "too far")
-    kinds, notices = definitions(tmp_path / "project", tmp_path / "home", True)
+    kinds, notices = load_agent_kinds(tmp_path / "project", tmp_path / "home", True)
     assert notices == []
     rules = [
         ScriptRule(prompt="inner", steps=[[use("Echo", text="a")], [use("Echo", text="b")], "Never."]),
@@ -197,18 +197,18 @@ def test_what_a_definition_says_is_heeded(tmp_path: Path) -> None:
     assert system.startswith("You keep things.") and "Blue ones are fragile." in system and "too far" not in system
     assert "Sort by size." in str(inner["messages"][0])
     assert [tool["name"] for tool in inner["tools"]] == ["Echo", "Task"]
-    assert [note.text for note in made.of(events.Noted)] == [
-        "The agent keeper goes without a skill: there is no skill 'nothing'"
+    assert [note.text for note in made.of(events.Notice)] == [
+        "The agent keeper runs without a skill: there is no skill 'nothing'"
     ]
-    [begun], [ended] = made.of(events.AgentBegun), made.of(events.AgentEnded)
+    [begun], [ended] = made.of(events.AgentStarted), made.of(events.AgentFinished)
     assert begun.is_background and ended.status == "failed"  # two turns and no more
-    assert [e.mode for e in made.of(events.Begun) if e.agent] == ["plan"]
+    assert [e.mode for e in made.of(events.TurnStarted) if e.agent] == ["plan"]
 
 
 def test_an_agent_sends_only_the_kinds_that_it_may(tmp_path: Path) -> None:
     kinds = {
-        "general-purpose": Kind("general-purpose", "Anything.", "You are an agent.", sends=("other",)),
-        "other": Kind("other", "Other things.", "You are another."),
+        "general-purpose": AgentKind("general-purpose", "Anything.", "You are an agent.", subagent_kinds=("other",)),
+        "other": AgentKind("other", "Other things.", "You are another."),
     }
     rules = [
         ScriptRule(prompt="inner", steps=[[task("x"), task("y", subagent_type="other")], "Inner."]),
@@ -219,7 +219,7 @@ def test_an_agent_sends_only_the_kinds_that_it_may(tmp_path: Path) -> None:
     results = [b for body in made.sent for m in body["messages"] for b in m["content"] if b["type"] == "tool_result"]
     [refused] = {b["content"] for b in results if b.get("is_error")}
     assert "There is no agent of the type 'general-purpose'. There are: other." in refused
-    assert sorted(e.kind for e in made.of(events.AgentBegun)) == ["general-purpose", "other"]
+    assert sorted(e.kind for e in made.of(events.AgentStarted)) == ["general-purpose", "other"]
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,10 @@ def test_an_agent_sends_only_the_kinds_that_it_may(tmp_path: Path) -> None:
     ],
 )
 def test_tools_are_known_by_all_their_names(tool: str, may: bool) -> None:
-    assert Kind("k", "d", "p", tools=("Agent", "TaskOutput", "mcp__a"), without=("Edit",)).may_use(tool) is may
+    assert (
+        AgentKind("k", "d", "p", tools=("Agent", "TaskOutput", "mcp__a"), disallowed_tools=("Edit",)).may_use(tool)
+        is may
+    )
 
 
 def test_agents_share_the_budget(tmp_path: Path) -> None:
@@ -245,7 +248,7 @@ def test_agents_share_the_budget(tmp_path: Path) -> None:
     with world(tmp_path, rules=rules) as made:
         done = made.run("go", change=limited(dollars=0.00001))
     assert done.ending == "error_max_budget_usd"
-    assert [e.status for e in made.of(events.AgentEnded)] == ["failed", "failed"]
+    assert [e.status for e in made.of(events.AgentFinished)] == ["failed", "failed"]
     assert counts(done.usage) == made.charged
     sound(made.path())
 
@@ -262,7 +265,7 @@ def test_lists_are_kept_in_files_of_their_own(tmp_path: Path) -> None:
 
         async def run() -> None:
             async with made.client() as client:
-                parts = Parts(client, (AGENT, TODO_WRITE), Anything(), Unhooked(), KINDS)
+                parts = Parts(client, (AGENT, TODO_WRITE), AllowAll(), NoHooks(), KINDS)
                 async with opened(options(made, session_id=SESSION), parts, made.events.append) as engine:
                     await engine.submit("go")
 

@@ -14,7 +14,7 @@ import pytest
 
 from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
 from clew.chat import events
-from clew.chat.config.model_alias import named
+from clew.chat.config.model_alias import resolve_alias
 from clew.chat.sdk.result_json import result
 from clew.chat.store.resume_session import resume
 from clew.demo.talk import talk
@@ -54,7 +54,7 @@ def test_a_large_session_is_compacted_only_if_its_model_is_full(
         path = lay(made, model, tokens)
         before = path.read_bytes()
         done, _ = ask(made, "NEXT", resume=path.stem)
-    assert done.text == "Next." and bool(made.of(events.CompactionDone)) is compacts
+    assert done.text == "Next." and bool(made.of(events.ConversationCompacted)) is compacts
     assert path.read_bytes().startswith(before)
     assert (b"compact_boundary" in path.read_bytes()) is compacts
     sound(path)
@@ -104,7 +104,7 @@ def test_what_is_sent_and_reported_follows_the_table(tmp_path: Path) -> None:
     assert made.sent[-1]["model"] == "claude-opus-5-5" and made.sent[-1]["max_tokens"] == 128_000
     reported = result(done, path.stem, "u")["modelUsage"]["claude-opus-5-5"]
     assert (reported["contextWindow"], reported["maxOutputTokens"]) == (1_000_000, 128_000)
-    assert resume(path).largest["claude-opus-5-5"] >= 400_000
+    assert resume(path).largest_requests["claude-opus-5-5"] >= 400_000
 
 
 @pytest.mark.parametrize(
@@ -120,4 +120,4 @@ def test_what_is_sent_and_reported_follows_the_table(tmp_path: Path) -> None:
 def test_a_short_name_is_never_sent(tmp_path: Path, name: str, sent: str) -> None:
     with world(tmp_path, rules=RULES) as made:
         ask(made, "NEXT", model=name)
-    assert made.sent[-1]["model"] == sent and named("inherit") == ""
+    assert made.sent[-1]["model"] == sent and resolve_alias("inherit") == ""

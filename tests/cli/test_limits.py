@@ -139,7 +139,7 @@ def test_search_and_redact_name_the_expression_and_the_session(clew: Run, claude
 
 
 def test_a_hook_whose_matcher_never_ends_runs() -> None:
-    assert Hook("PreToolUse", "true", "(a+)+$").is_for("a" * 45 + "!")
+    assert Hook("PreToolUse", "true", "(a+)+$").matches("a" * 45 + "!")
 
 
 def test_the_deadline_leaves_no_timer_and_changes_no_answer() -> None:

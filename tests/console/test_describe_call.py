@@ -21,11 +21,11 @@ HOSTILE = "a\x1b]0;x\x07b\u202ec\u200bd\U000e0041e\u0430f\rg\x9bh"
 
 
 def asked(
-    name: str, folder: str = "/p", asker: events.AskingAgent | None = None, **given: Any
-) -> events.PermissionAsked:
+    name: str, folder: str = "/p", asker: events.RequestingAgent | None = None, **given: Any
+) -> events.PermissionRequested:
     waiting: Any = None
     decision = Decision("ask", f"{name} is not allowed yet", suggestions=(f"{name}(x)",))
-    return events.PermissionAsked(
+    return events.PermissionRequested(
         call_id="c", name=name, input=given, decision=decision, answer=waiting, folder=folder, asker=asker
     )
 
@@ -45,12 +45,12 @@ def pages(menu: Menu, columns: int, rows: int) -> list[list[str]]:
         menu.top = shown.top + shown.page
 
 
-def told(name: str, folder: str = "/p", asker: events.AskingAgent | None = None, **given: Any) -> str:
+def told(name: str, folder: str = "/p", asker: events.RequestingAgent | None = None, **given: Any) -> str:
     return "\n".join(f"{d.mark} {d.text}" for d in describe(asked(name, folder, asker, **given)))
 
 
 def test_a_command_is_shown_whole_with_who_asks_where_and_why() -> None:
-    asker = events.AskingAgent("a1", "Explore", "find the configuration")
+    asker = events.RequestingAgent("a1", "Explore", "find the configuration")
     shown = told("Bash", "/p/sub", asker, command="cat > x <<'E'\nrm -rf ~\nE", description="Look", timeout=5)
     for line in (
         "Tool: Bash",
@@ -153,7 +153,7 @@ def test_a_plan_a_page_and_a_search_are_shown() -> None:
 )
 def test_nothing_hidden_reaches_the_screen_and_nothing_is_removed(given: tuple[str, dict[str, Any]]) -> None:
     name, arguments = given
-    asker = events.AskingAgent("a", HOSTILE, HOSTILE)
+    asker = events.RequestingAgent("a", HOSTILE, HOSTILE)
     menu = permission_menu(asked(name, f"/p/{HOSTILE}", asker, **arguments), "default")
     for columns, rows in SIZES:
         menu.top = 0
@@ -197,7 +197,7 @@ def test_wrapping_loses_nothing_and_shows_tabs() -> None:
 def test_a_rule_that_would_be_kept_is_shown_whole() -> None:
     rules = tuple(f"Bash(git commit -m 'part {n} of a long rule')" for n in range(5))
     told = asked("Bash", command="x")
-    long = events.PermissionAsked(
+    long = events.PermissionRequested(
         call_id="c",
         name="Bash",
         input={"command": "x"},

@@ -60,10 +60,12 @@ def test_an_answer_that_needs_words_is_none_without_them() -> None:
     assert answer.text == "this"
 
 
-def asked(name: str, rules: tuple[str, ...], **given: Any) -> events.PermissionAsked:
+def asked(name: str, rules: tuple[str, ...], **given: Any) -> events.PermissionRequested:
     decision = Decision("ask", "not allowed yet", suggestions=rules)
     waiting: Any = None
-    return events.PermissionAsked(call_id="c", name=name, input=given, decision=decision, answer=waiting, folder="/p")
+    return events.PermissionRequested(
+        call_id="c", name=name, input=given, decision=decision, answer=waiting, folder="/p"
+    )
 
 
 def test_what_can_be_answered_to_a_call() -> None:

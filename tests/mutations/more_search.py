@@ -241,7 +241,7 @@ def ids_are_of_version_1(patch: Patch) -> None:
 
 @violates("R240", "a new session lies in a folder named as the last part of the path")
 def folders_have_short_names(patch: Patch) -> None:
-    @patch.wrap(assemble_session._new)
+    @patch.wrap(assemble_session._new_path)
     def wrong(original, options, tree, ids):
         made = original(options, tree, ids)
         return made.parent.with_name(options.cwd.name) / made.name

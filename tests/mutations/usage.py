@@ -130,7 +130,7 @@ def changes_are_not_saved(patch: Patch) -> None:
 
 @violates("R246", "every line of a reply says how it ended")
 def each_line_ends(patch: Patch) -> None:
-    @patch.wrap(journal.Replying._put)
+    @patch.wrap(journal.ReplyWriter._put)
     def wrong(original, self, stop, used):
         return original(self, stop or "end_turn", used)
 

@@ -22,14 +22,14 @@ from tests.mutations import Patch, violates
 
 @violates("R248", "only the first of several calls in a reply is run")
 def one_call_is_run(patch: Patch) -> None:
-    @patch.wrap(tool_calls.Runner._batches)
+    @patch.wrap(tool_calls.CallRunner._batches)
     def wrong(original, self, calls):
         return original(self, calls[:1])
 
 
 @violates("R248", "the results of parallel calls all name the first of the calls")
 def results_name_the_first_call(patch: Patch) -> None:
-    @patch.wrap(tool_calls.Runner.run)
+    @patch.wrap(tool_calls.CallRunner.run)
     async def wrong(original, self, calls):
         return await original(self, [structs.replace(each, line=calls[0].line) for each in calls])
 
@@ -45,7 +45,7 @@ def totals_are_left_out(patch: Patch) -> None:
 
 @violates("R252", "the lines of an agent are those of a main conversation")
 def agents_are_no_sidechains(patch: Patch) -> None:
-    @patch.wrap(journal.put)
+    @patch.wrap(journal.write_lines)
     def wrong(original, path, lines, sync):
         return original(path, [{**line, "isSidechain": False} if "uuid" in line else line for line in lines], sync)
 

@@ -11,9 +11,9 @@ import pytest
 
 from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
 from clew.chat.assemble_session import Parts, SessionOptions, opened
-from clew.chat.deps import Anything, Unhooked
+from clew.chat.deps import AllowAll, NoHooks
 from clew.chat.engine import Engine
-from clew.chat.events import BlockSaid
+from clew.chat.events import BlockCompleted
 from clew.conversation.load import read, request
 from tests.chat.chat_fixture import MODEL, SAVE, TOOLS, World, limited, use, waiting, world
 from tests.oracle.claude import LATEST
@@ -32,7 +32,7 @@ def plain(*prompts: str, **more: Any) -> Callable[[World], object]:
 def broken_off_in_a_text(made: World) -> None:
     async def drive(engine: Engine) -> None:
         turn = asyncio.create_task(engine.submit("go"))
-        while len(made.of(BlockSaid)) < 1:
+        while len(made.of(BlockCompleted)) < 1:
             await asyncio.sleep(0)
         engine.interrupt()
         await turn
@@ -168,7 +168,7 @@ def resumed(path: Path, made: World, prompt: str = PROMPT) -> tuple[Any, Any]:
 
     async def run() -> None:
         async with made.client() as client:
-            parts = Parts(client, TOOLS, Anything(), Unhooked())
+            parts = Parts(client, TOOLS, AllowAll(), NoHooks())
             wished = SessionOptions(cwd=made.project, claude=made.root / "claude", resume=str(path), durability="off")
             async with opened(wished, parts, made.events.append) as engine:
                 await engine.submit(prompt)

@@ -28,8 +28,8 @@ def heeded(made: World) -> bytes:
     async def run(engine: Engine, release: asyncio.Event) -> None:
         await engine.submit("go")
         release.set()
-        await engine.news.wait()
-        await engine.heed()
+        await engine.task_ended.wait()
+        await engine.report_tasks()
         await engine.submit("more")
 
     drive(made, run)
@@ -41,9 +41,9 @@ def commanded(made: World) -> bytes:
 
     async def run(engine: Engine, release: asyncio.Event) -> None:
         await engine.submit("go")
-        while not made.of(events.Notified):
-            await engine.news.wait()
-            await engine.heed()
+        while not made.of(events.TaskReported):
+            await engine.task_ended.wait()
+            await engine.report_tasks()
 
     drive(made, run)
     return made.path().read_bytes()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.store.journal import put
+from clew.chat.store.journal import write_lines
 from clew.wire.json_codec import Json
 from tests.chat.chat_fixture import World, world
 from tests.chat.test_crash import LAST, RULES, talk_it_through
@@ -28,7 +28,7 @@ def states(folder: Path) -> tuple[list[bytes], list[bytes]]:
     found: list[bytes] = []
 
     def write(path: Path, lines: Sequence[Json], sync: bool) -> None:
-        put(path, lines, False)
+        write_lines(path, lines, False)
         if path == made.path():
             found.append(path.read_bytes())
 

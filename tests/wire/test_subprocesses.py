@@ -164,7 +164,7 @@ def test_a_frozen_program_is_its_own_interpreter(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.skipif(not shutil.which("git"), reason="needs git")
 def test_our_git_calls_fetch_nothing_and_run_nothing(tmp_path: Path) -> None:
     """A partial clone fetches what is missing by a program that its configuration names."""
-    from clew.chat.config.repository import git_surroundings
+    from clew.chat.config.repository import git_environment
 
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     settings = {
@@ -177,7 +177,7 @@ def test_our_git_calls_fetch_nothing_and_run_nothing(tmp_path: Path) -> None:
     for name, value in settings.items():
         subprocess.run(["git", "-C", str(tmp_path), "config", name, value], check=True)
     words = ["git", "-C", str(tmp_path), "cat-file", "-p", "1" * 40]
-    subprocess.run(words, env=git_surroundings(), capture_output=True, check=False)
+    subprocess.run(words, env=git_environment(), capture_output=True, check=False)
     assert not (tmp_path / "TRIPPED").exists()
     subprocess.run(words, capture_output=True, check=False)
     assert (tmp_path / "TRIPPED").exists(), "the trap does not work"

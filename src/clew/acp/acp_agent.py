@@ -154,7 +154,7 @@ class AcpAgent:
     ) -> LoadSessionResponse:
         """Go on with a session, and tell all that was said in it before."""
         seat = await self._old(session_id, cwd, additional_directories, mcp_servers)
-        path = seat.session.engine.dialogue.journal.path
+        path = seat.session.engine.conversation.journal.path
         if path.exists():
             for update in session_updates.history(await asyncio.to_thread(read, path), cwd):
                 self._editor.post.put(seat.id, update)

@@ -20,7 +20,7 @@ from acp.schema import (
 )
 
 from clew.acp import tool_call_updates
-from clew.chat.events import PermissionAsked, QuestionAsked
+from clew.chat.events import PermissionRequested, QuestionRequested
 from clew.chat.permission.decision import Decision
 from clew.chat.permission.suggest_rules import as_permission_updates
 from clew.chat.session_factory import ChatSession
@@ -34,7 +34,7 @@ KEEP_PLANNING = "The user wants to go on planning. Ask what is to be different, 
 _ONCE, _ALWAYS, _NO, _NEVER, _EDITS = "allow_once", "allow_always", "reject_once", "reject_always", "accept_edits"
 
 
-async def permission(client: Client, session: ChatSession, told: PermissionAsked) -> tuple[Decision, str]:
+async def permission(client: Client, session: ChatSession, told: PermissionRequested) -> tuple[Decision, str]:
     """The person's decision, and a remark if a rule of theirs could not be kept."""
     shown = ToolCallUpdate(
         tool_call_id=told.call_id,
@@ -46,7 +46,7 @@ async def permission(client: Client, session: ChatSession, told: PermissionAsked
         raw_input=dict(told.input),
         field_meta=tool_call_updates.origin(told),
     )
-    session_id = session.engine.dialogue.session_id
+    session_id = session.engine.conversation.session_id
     try:
         answer = await client.request_permission(session_id, shown, _options(told))
     except (RequestError, ConnectionError) as error:
@@ -56,7 +56,7 @@ async def permission(client: Client, session: ChatSession, told: PermissionAsked
     return _decided(answer.outcome.option_id, told, session)
 
 
-def _options(told: PermissionAsked) -> list[PermissionOption]:
+def _options(told: PermissionRequested) -> list[PermissionOption]:
     if told.name == "ExitPlanMode":
         return [
             PermissionOption(option_id=_EDITS, name="Yes, and accept all edits", kind="allow_always"),
@@ -74,7 +74,7 @@ def _options(told: PermissionAsked) -> list[PermissionOption]:
     ]
 
 
-def _decided(chosen: str, told: PermissionAsked, session: ChatSession) -> tuple[Decision, str]:
+def _decided(chosen: str, told: PermissionRequested, session: ChatSession) -> tuple[Decision, str]:
     rules = told.decision.suggestions
     try:
         if chosen == _ALWAYS:
@@ -88,7 +88,7 @@ def _decided(chosen: str, told: PermissionAsked, session: ChatSession) -> tuple[
     else:
         remark = ""
     if chosen == _EDITS:
-        session.engine.dialogue.mode_before = "acceptEdits"
+        session.engine.conversation.mode_before = "acceptEdits"
     if chosen in (_ONCE, _ALWAYS, _EDITS):
         return Decision("allow"), remark
     return Decision("deny", message=KEEP_PLANNING if told.name == "ExitPlanMode" else REJECTED), remark
@@ -97,7 +97,7 @@ def _decided(chosen: str, told: PermissionAsked, session: ChatSession) -> tuple[
 # -- questions
 
 
-async def answers(client: Client, session_id: str, told: QuestionAsked, has_forms: bool) -> Mapping[str, Any]:
+async def answers(client: Client, session_id: str, told: QuestionRequested, has_forms: bool) -> Mapping[str, Any]:
     """What the person answers to the model's questions; nothing if they do not."""
     try:
         if has_forms:
@@ -111,7 +111,7 @@ async def answers(client: Client, session_id: str, told: QuestionAsked, has_form
         return {}
 
 
-async def _form(client: Client, session_id: str, told: QuestionAsked) -> Mapping[str, Any]:
+async def _form(client: Client, session_id: str, told: QuestionRequested) -> Mapping[str, Any]:
     fields = {f"answer{number}": _field(question) for number, question in enumerate(told.questions, 1)}
     schema = ElicitationSchema(type="object", properties=dict(fields), required=list(fields))
     mode = ElicitationFormSessionMode(session_id=session_id, tool_call_id=told.call_id, requested_schema=schema)

@@ -15,8 +15,8 @@ from clew.acp import editor_questions, modes, session_updates
 from clew.acp.prompt_content import Given, said
 from clew.acp.update_queue import UpdateQueue
 from clew.chat import events
-from clew.chat.config.model_alias import choose
-from clew.chat.input.slash_commands import read_line
+from clew.chat.config.model_alias import resolve_choice
+from clew.chat.input.slash_commands import parse_command
 from clew.chat.session_factory import ChatSession, Wishes, session
 
 _STOPS: dict[str, StopReason] = {"refusal": "refusal", "max_tokens": "max_tokens"}
@@ -47,9 +47,9 @@ class EditorSession:
 
     async def open(self, wishes: Wishes) -> None:
         """Begin, or go on with what there is. Raises ClewError, OSError or ValueError if it cannot be."""
-        chosen = replace(wishes, options=replace(wishes.options, can_ask=True))
+        chosen = replace(wishes, options=replace(wishes.options, can_prompt_user=True))
         self._session = await self._stack.enter_async_context(session(chosen, self._tell))
-        self._mode = self.session.engine.dialogue.mode
+        self._mode = self.session.engine.conversation.mode
 
     @property
     def session(self) -> ChatSession:
@@ -74,7 +74,7 @@ class EditorSession:
         before = self._cancels
         async with self._turn:
             session = self.session
-            line = read_line(given.text)
+            line = parse_command(given.text)
             made = None if line and line[0] == "compact" else given.over(await session.prompt(given.text))
             if self._cancels != before:
                 return PromptResponse(stop_reason="cancelled")
@@ -98,7 +98,7 @@ class EditorSession:
         if option == modes.MODE:
             self.use_mode(str(value))
         elif option == modes.MODEL and value in modes.models(self.session):
-            self.session.engine.use_model(choose(str(value)))
+            self.session.engine.use_model(resolve_choice(str(value)))
         else:
             raise RequestError.invalid_params({"details": f"{value!r} is no choice for {option!r}."})
         return modes.options(self.session)
@@ -110,20 +110,20 @@ class EditorSession:
             self._editor.remark(f"clew: {remark}")
         if self._session is None:
             return
-        if isinstance(happened, events.PermissionAsked):
+        if isinstance(happened, events.PermissionRequested):
             self._keep(self._permit(happened))
-        elif isinstance(happened, events.QuestionAsked):
+        elif isinstance(happened, events.QuestionRequested):
             self._keep(self._question(happened))
         else:
-            for update in session_updates.live(happened, str(self.session.engine.dialogue.state.cwd)):
+            for update in session_updates.live(happened, str(self.session.engine.conversation.state.cwd)):
                 self._put(update)
-            if isinstance(happened, events.Replied | events.CompactionDone) and not happened.agent:
+            if isinstance(happened, events.ReplyCompleted | events.ConversationCompacted) and not happened.agent:
                 self._put(self._weight())
             self._tell_mode()
 
     def _tell_mode(self) -> None:
         """The mode may change by itself: a plan begins, or is accepted."""
-        mode = self.session.engine.dialogue.mode
+        mode = self.session.engine.conversation.mode
         if mode != self._mode:
             self._mode = mode
             self._put(CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode))
@@ -133,9 +133,9 @@ class EditorSession:
     def _weight(self) -> UsageUpdate:
         """How full the window is, and what the session has cost."""
         engine = self.session.engine
-        tally = engine.means.tally
+        tally = engine.deps.cost
         cost = Cost(amount=tally.dollars, currency="USD") if tally.is_priced else None
-        return UsageUpdate(session_update="usage_update", used=engine.dialogue.size, size=engine.window, cost=cost)
+        return UsageUpdate(session_update="usage_update", used=engine.conversation.size, size=engine.window, cost=cost)
 
     def _put(self, update: Any) -> None:
         self._editor.post.put(self.id, update)
@@ -159,7 +159,7 @@ class EditorSession:
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
 
-    async def _permit(self, asked: events.PermissionAsked) -> None:
+    async def _permit(self, asked: events.PermissionRequested) -> None:
         await self._editor.post.is_out()
         decision, remark = await editor_questions.permission(self._editor.client, self.session, asked)
         if remark:
@@ -167,7 +167,7 @@ class EditorSession:
         with suppress(asyncio.InvalidStateError):  # it was broken off meanwhile
             asked.answer.set_result(decision)
 
-    async def _question(self, asked: events.QuestionAsked) -> None:
+    async def _question(self, asked: events.QuestionRequested) -> None:
         await self._editor.post.is_out()
         found = await editor_questions.answers(self._editor.client, self.id, asked, self._editor.has_forms)
         with suppress(asyncio.InvalidStateError):

@@ -14,7 +14,7 @@ from acp.schema import (
     UnstructuredCommandInput,
 )
 
-from clew.chat.config.model_alias import offered
+from clew.chat.config.model_alias import offered_models
 from clew.chat.permission.decision import MODES, Mode
 from clew.chat.session_factory import ChatSession
 
@@ -36,7 +36,7 @@ def modes(session: ChatSession) -> list[Mode]:
 
 def mode_state(session: ChatSession) -> SessionModeState:
     return SessionModeState(
-        current_mode_id=session.engine.dialogue.mode,
+        current_mode_id=session.engine.conversation.mode,
         available_modes=[
             SessionMode(id=mode, name=_MODES[mode][0], description=_MODES[mode][1]) for mode in modes(session)
         ],
@@ -45,12 +45,12 @@ def mode_state(session: ChatSession) -> SessionModeState:
 
 def models(session: ChatSession) -> list[str]:
     """The models that can be chosen here: those with short names, `opusplan`, and the current choice."""
-    return offered(session.engine.dialogue.choice)
+    return offered_models(session.engine.conversation.choice)
 
 
 def options(session: ChatSession) -> Options:
     """All that can be chosen, as it is now."""
-    dialogue = session.engine.dialogue
+    dialogue = session.engine.conversation
     return [
         SessionConfigOptionSelect(
             type="select",
@@ -77,7 +77,7 @@ def options(session: ChatSession) -> Options:
 def commands(session: ChatSession) -> AvailableCommandsUpdate:
     """The slash commands that a person may type."""
     found = [_command("compact", "Go on from a summary of the conversation", "what the summary is to keep")]
-    found += [_command(s.name, s.description or s.name, s.hint) for s in session.skills.values() if s.for_person]
+    found += [_command(s.name, s.description or s.name, s.hint) for s in session.skills.values() if s.for_user]
     return AvailableCommandsUpdate(session_update="available_commands_update", available_commands=found)
 
 

@@ -19,7 +19,7 @@ from acp.schema import (
     TextResourceContents,
 )
 
-from clew.chat.hooks.hook_events import reminder
+from clew.chat.hooks.hook_events import system_reminder
 from clew.chat.store.live_conversation import UserPrompt
 from clew.errors import Refused
 from clew.wire.json_codec import Json
@@ -81,7 +81,7 @@ def _embed(resource: TextResourceContents | BlobResourceContents, found: PromptC
     if isinstance(resource, TextResourceContents):
         name = path_of(resource.uri) or resource.uri
         found.link(f"[{PurePath(name).name or name}]({resource.uri})")
-        found.notes.append(reminder(f"The user named {name}. In the editor it says:\n{resource.text}"))
+        found.notes.append(system_reminder(f"The user named {name}. In the editor it says:\n{resource.text}"))
     elif (resource.mime_type or "").startswith("image/"):
         found.blocks.append(_media("image", str(resource.mime_type), resource.blob))
     elif resource.mime_type == "application/pdf":

@@ -32,22 +32,22 @@ _STATES: dict[str, Any] = {"in_progress": "in_progress", "completed": "completed
 def live(told: events.Event, cwd: str) -> Iterator[Any]:
     """The updates for an event, in order."""
     match told:
-        case events.Streamed(event={"type": "content_block_delta", "delta": dict(delta)}) if not told.agent:
+        case events.StreamEvent(event={"type": "content_block_delta", "delta": dict(delta)}) if not told.agent:
             yield from _said(delta)
-        case events.BlockSaid():
+        case events.BlockCompleted():
             for block in told.message.get("content") or ():
                 if block.get("type") == "tool_use" and block.get("name") != PLANS:
                     given = block.get("input")
                     asked = given if isinstance(given, dict) else {}
                     yield tool_call_updates.begun(str(block["id"]), str(block["name"]), asked, cwd, told.agent)
-        case events.Called() if told.name != PLANS:
+        case events.CallStarted() if told.name != PLANS:
             yield tool_call_updates.running(told.call_id, told.input)
-        case events.Progressed(data={"output": str(output)}) if output:
+        case events.CallProgressed(data={"output": str(output)}) if output:
             yield tool_call_updates.heard(told.call_id, str(told.data.get("fullOutput") or output))
-        case events.Answered() if told.name == PLANS:
+        case events.CallFinished() if told.name == PLANS:
             if not told.agent and not told.result.is_error and isinstance(told.result.detail, dict):
                 yield plan(told.result.detail.get("newTodos"))
-        case events.Answered():
+        case events.CallFinished():
             result = told.result
             yield tool_call_updates.ended(told.call_id, told.name, result.content, result.detail, result.is_error)
 
@@ -131,10 +131,10 @@ def _picture(block: Block) -> ImageContentBlock | None:
 def aside(told: events.Event) -> str:
     """What is worth a remark beside the conversation; empty if nothing is."""
     match told:
-        case events.Noted():
+        case events.Notice():
             return told.text
-        case events.Retried():
+        case events.RequestRetried():
             return f"{told.message} Again in {told.delay:.0f} s ({told.number} of {told.of})."
-        case events.CompactionDone():
+        case events.ConversationCompacted():
             return f"The conversation was compacted, from {told.before:,} tokens to {told.after:,}."
     return ""

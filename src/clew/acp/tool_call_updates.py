@@ -20,7 +20,7 @@ from acp.schema import (
     ToolKind,
 )
 
-from clew.chat.events import PermissionAsked
+from clew.chat.events import PermissionRequested
 from clew.facts.tool_catalog import objects, subject, tool_name
 from clew.view.approval_text import escape, escape_line
 from clew.wire.json_codec import JsonView
@@ -130,7 +130,7 @@ def wanted(name: str, given: JsonView) -> Iterator[Shown]:
         yield _text(str(text))
 
 
-def asked(told: PermissionAsked) -> Iterator[Shown]:
+def asked(told: PermissionRequested) -> Iterator[Shown]:
     """Everything that a user has to know to allow a call: who asks for what, where and why, in text that hides nothing."""
     asker = told.asker
     who = (
@@ -152,7 +152,7 @@ def asked(told: PermissionAsked) -> Iterator[Shown]:
         yield _text(_fenced(escape(json.dumps(others, ensure_ascii=False, indent=2, default=str))))
 
 
-def _changes(told: PermissionAsked) -> Iterator[FileEditToolCallContent]:
+def _changes(told: PermissionRequested) -> Iterator[FileEditToolCallContent]:
     """The diffs of a call, with whole paths; for a file that is replaced, with what it holds now."""
     for shown in wanted(told.name, told.input):
         if isinstance(shown, FileEditToolCallContent):
@@ -235,7 +235,7 @@ def _diff(path: str, old: str | None, new: str) -> FileEditToolCallContent:
     return FileEditToolCallContent(type="diff", path=path, old_text=old, new_text=new)
 
 
-def origin(told: PermissionAsked) -> dict[str, Any]:
+def origin(told: PermissionRequested) -> dict[str, Any]:
     """Who asks and where, for editors that read it."""
     asker = told.asker
     agent = {"agent": {"id": asker.id, "type": asker.kind, "description": asker.description}} if asker else {}

@@ -1,4 +1,4 @@
-"""The tally: what the replies took, as the API reports it, with its price."""
+"""Token usage and cost of a conversation, summed by model from what the API reports."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from clew.facts.prices import STEP, Prices, cost, load, micros
 from clew.wire.json_codec import Json
 
 
-class Spent(Struct):
-    """The sums of one model."""
+class ModelUsage(Struct):
+    """Token counts and cost of one model."""
 
     input: int = 0
     output: int = 0
@@ -29,49 +29,49 @@ class Spent(Struct):
 
 
 class ConversationCost(Struct):
-    """All that a conversation took, agents and summaries included."""
+    """Usage and cost of a conversation, including subagents and summaries."""
 
     prices: Prices = field(default_factory=load)
-    models: dict[str, Spent] = field(default_factory=dict)
+    models: dict[str, ModelUsage] = field(default_factory=dict)
 
     def add(self, model: str, usage: Mapping[str, Any]) -> None:
-        """What one request was charged."""
+        """Add the usage of one request."""
         if not usage:
             return
         counts = _counts(usage)
-        sent = counts[0] + counts[2] + counts[3] + counts[4]
-        spent = self.models.setdefault(model, Spent())
-        spent.input += counts[0]
-        spent.output += counts[1]
-        spent.cache_write_5m += counts[2]
-        spent.cache_write_1h += counts[3]
-        spent.cache_read += counts[4]
-        spent.web_search += counts[5]
-        rate = self.prices.rate(model, str(usage.get("speed") or ""), -(-sent // STEP))
+        input_size = counts[0] + counts[2] + counts[3] + counts[4]
+        usage_of_model = self.models.setdefault(model, ModelUsage())
+        usage_of_model.input += counts[0]
+        usage_of_model.output += counts[1]
+        usage_of_model.cache_write_5m += counts[2]
+        usage_of_model.cache_write_1h += counts[3]
+        usage_of_model.cache_read += counts[4]
+        usage_of_model.web_search += counts[5]
+        rate = self.prices.rate(model, str(usage.get("speed") or ""), -(-input_size // STEP))
         if rate is None:
-            spent.is_priced = False
+            usage_of_model.is_priced = False
         else:
-            spent.money += cost(rate, counts)
+            usage_of_model.money += cost(rate, counts)
 
     @property
     def dollars(self) -> float:
-        """What has a price."""
-        return micros(sum(spent.money for spent in self.models.values())) / 1e6
+        """The cost of all requests to models whose price is known."""
+        return micros(sum(model_usage.money for model_usage in self.models.values())) / 1e6
 
     @property
     def is_priced(self) -> bool:
-        return all(spent.is_priced for spent in self.models.values())
+        return all(model_usage.is_priced for model_usage in self.models.values())
 
     @property
     def usage(self) -> Json:
-        """The sums over all models, by the API's own names."""
-        found = list(self.models.values())
+        """Token counts over all models, under the API's field names."""
+        usages = list(self.models.values())
         return {
-            "input_tokens": sum(s.input for s in found),
-            "cache_creation_input_tokens": sum(s.cache_write for s in found),
-            "cache_read_input_tokens": sum(s.cache_read for s in found),
-            "output_tokens": sum(s.output for s in found),
-            "server_tool_use": {"web_search_requests": sum(s.web_search for s in found)},
+            "input_tokens": sum(s.input for s in usages),
+            "cache_creation_input_tokens": sum(s.cache_write for s in usages),
+            "cache_read_input_tokens": sum(s.cache_read for s in usages),
+            "output_tokens": sum(s.output for s in usages),
+            "server_tool_use": {"web_search_requests": sum(s.web_search for s in usages)},
         }
 
     @property
@@ -90,18 +90,18 @@ class ConversationCost(Struct):
 
 
 def _counts(usage: Mapping[str, Any]) -> tuple[int, int, int, int, int, int]:
-    """The counts in the order of a price."""
+    """The token counts of a request, in the order of `clew.facts.prices.cost`."""
     written = _number(usage.get("cache_creation_input_tokens"))
     lifetimes = usage.get("cache_creation")
-    long = _number(lifetimes.get("ephemeral_1h_input_tokens")) if isinstance(lifetimes, dict) else 0
+    one_hour = _number(lifetimes.get("ephemeral_1h_input_tokens")) if isinstance(lifetimes, dict) else 0
     server = usage.get("server_tool_use")
     searches = _number(server.get("web_search_requests")) if isinstance(server, dict) else 0
     read = _number(usage.get("cache_read_input_tokens"))
     return (
         _number(usage.get("input_tokens")),
         _number(usage.get("output_tokens")),
-        written - long,
-        long,
+        written - one_hour,
+        one_hour,
         read,
         searches,
     )

@@ -1,4 +1,4 @@
-"""Means: what a conversation works with. It is one value, made before the work starts."""
+"""Dependencies of a conversation: client, tools, permissions, hooks and limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 
 from clew.api.client import Client
 from clew.chat.cost import ConversationCost
-from clew.chat.events import Tell
+from clew.chat.events import Emit
 from clew.chat.hooks.runner import HookOutcome
 from clew.chat.permission.decision import Decision, Mode
 from clew.chat.tools.builtin.use_skill import Skills
@@ -18,27 +18,27 @@ from clew.chat.tools.tool import Tool
 from clew.wire.json_codec import Json
 
 
-class Permits(Protocol):
-    """Whoever decides calls."""
+class PermissionPolicy(Protocol):
+    """Decides whether a tool call may run."""
 
     def decide(self, tool: str, input: Json, cwd: Path, mode: Mode) -> Decision: ...
 
 
 class HookRunner(Protocol):
-    """Whoever runs hooks."""
+    """Runs the hooks of an event."""
 
     async def run(self, event: str, payload: Json) -> HookOutcome: ...
 
 
-class Anything:
-    """Allows every call: for whoever skips permissions."""
+class AllowAll:
+    """Allow every call."""
 
     def decide(self, tool: str, input: Json, cwd: Path, mode: Mode) -> Decision:
         return Decision("allow")
 
 
-class Unhooked:
-    """No hooks."""
+class NoHooks:
+    """Run no hooks."""
 
     async def run(self, event: str, payload: Json) -> HookOutcome:
         return HookOutcome()
@@ -46,34 +46,36 @@ class Unhooked:
 
 @dataclass(frozen=True, slots=True)
 class ConversationLimits:
-    """How far a conversation may go."""
+    """Limits of a conversation."""
 
-    turns: int | None = None  # replies to one prompt
+    turns: int | None = None  # most replies to one prompt
     dollars: float | None = None
-    output: int = 0  # tokens of one reply; 0 for as many as the model can give
-    at_once: int = 10  # calls that change nothing
-    grace: float = 3.0  # seconds that a call has to finish when the person breaks off
-    window: int = 0  # tokens; 0 for the window of the model
-    compacts: bool = True  # by itself, when the window is nearly full
+    output: int = 0  # most tokens of one reply; 0 for the limit of the model
+    parallel_calls: int = 10  # most read-only calls that run at the same time
+    grace: float = 3.0  # seconds that a call has to finish after an interrupt
+    window: int = 0  # in tokens; 0 for the context window of the model
+    auto_compact: bool = True  # compact when the context window is nearly full
 
 
 @dataclass(frozen=True)
 class Deps:
+    """The dependencies of a conversation."""
+
     client: Client
     tools: Mapping[str, Tool]
-    tell: Tell
-    tally: ConversationCost
+    emit: Emit
+    cost: ConversationCost
     system: Sequence[Json] = ()
-    permits: Permits = field(default_factory=Anything)
-    hooks: HookRunner = field(default_factory=Unhooked)
-    can_ask: bool = False  # whether somebody answers what is asked
+    permissions: PermissionPolicy = field(default_factory=AllowAll)
+    hooks: HookRunner = field(default_factory=NoHooks)
+    can_prompt_user: bool = False  # whether a user answers permission requests and questions
     limits: ConversationLimits = field(default_factory=ConversationLimits)
     context: Callable[[], str] = lambda: (
         ""
-    )  # facts that change: for the first user message, never for the system prompt
+    )  # session facts for the first user message; outside the system prompt, which must stay cacheable
     thinking: Json | None = None
     fallback: str = ""
-    small_model: str = ""  # for errands that need no great one
-    skills: Skills | None = None  # for agents that have read some when they begin
-    nearby: Callable[[Path], str] = lambda path: ""  # what the model is told besides, when it reads a file
-    stopwatch: Callable[[], float] = time.monotonic  # seconds, for what the file says of how long things took
+    small_model: str = ""  # for small side requests, such as reading a web page
+    skills: Skills | None = None  # source of the skills that subagents preload
+    nested_memory: Callable[[Path], str] = lambda path: ""  # memory files to send when the model reads this path
+    stopwatch: Callable[[], float] = time.monotonic  # seconds, for durations in the session file

@@ -1,4 +1,4 @@
-"""The engine: one session with all that belongs to it. Doors give it prompts and listen to its events."""
+"""One chat session: it takes prompts, runs turns and reports events."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from clew.chat import events
 from clew.chat.agents import background_tasks
 from clew.chat.agents.subagents import Subagents
-from clew.chat.config.agent_kind import Kind
+from clew.chat.config.agent_kind import AgentKind
 from clew.chat.deps import Deps
-from clew.chat.hooks.hook_events import reminder, tell_hooks
+from clew.chat.hooks.hook_events import run_hooks, system_reminder
 from clew.chat.loop import Loop
 from clew.chat.permission.decision import Mode
 from clew.chat.store import journal_lines
 from clew.chat.store.live_conversation import LiveConversation, UserPrompt
 from clew.chat.tools.builtin.background import Background
 from clew.chat.turn.compaction import Compactor
-from clew.chat.turn.stream_reply import Asking
-from clew.chat.turn.until_stopped import unless
+from clew.chat.turn.stream_reply import ReplyStreamer
+from clew.chat.turn.until_stopped import until_stopped
 from clew.errors import Busy, NotFound
 from clew.wire.json_codec import Json
 
@@ -27,197 +27,206 @@ if TYPE_CHECKING:
     from clew.chat.rewind.carry_out import Rewound
     from clew.chat.rewind.rewind_plan import Edits, PathChange, RewindPlan
 
-PATIENCE = 600.0  # seconds that a door which asks once waits for a command in the background, as the original does
+BACKGROUND_TIMEOUT = 600.0  # seconds that `settle` waits for a background command, as Claude Code does
 
 
 class Engine:
-    """A session that goes on. One turn runs at a time; what is said meanwhile waits in a queue.
+    """A running session. One turn runs at a time; prompts that arrive meanwhile wait in a queue.
 
-    Commands and agents may go on in the background, and do so while no turn runs: a door has to answer what they ask
-    (`PermissionAsked`, `QuestionAsked`) at any time. `TaskLeft` and `TaskEnded` tell which there are, `tasks` lists them,
-    `stop_task` stops one, `put_aside` sends there what is being waited for, `interrupt` leaves them alone and `close` stops
-    them. While a turn runs, the model hears of their ends by itself. While none runs, the door has to let it: wait for
-    `news` beside what the person may type,
+    Commands and subagents can continue in the background while no turn runs, so a front end must answer their
+    requests (`PermissionRequested`, `QuestionRequested`) at any time. `TaskBackgrounded` and `TaskFinished` report
+    them, `tasks` lists them, `stop_task` stops one, `send_to_background` moves the running call there, `interrupt`
+    leaves them running and `close` stops them. During a turn the model is told when they end. While no turn runs,
+    the front end has to start a turn for it: wait for `task_ended` as well as for the user's input,
 
-        typed = await unless(engine.news, inbox.get())
-        finished = await (engine.heed() if typed is None else engine.submit(typed))
+    typed = await until_stopped(engine.task_ended, inbox.get())
+        finished = await (engine.report_tasks() if typed is None else engine.submit(typed))
 
-    and `heed` is a turn like any other, begun by no prompt. A door that does not, or a person who is faster, loses nothing:
-    the next `submit` says it first. A door that asks once and ends calls `settle` behind its turn.
+    `report_tasks` is a turn without a prompt. If the user types first, nothing is lost: the next `submit` reports
+    the tasks before the prompt. A front end that sends one prompt and exits calls `settle` after its turn.
     """
 
     def __init__(
         self,
-        dialogue: LiveConversation,
-        means: Deps,
-        kinds: Mapping[str, Kind] | None = None,
+        conversation: LiveConversation,
+        deps: Deps,
+        kinds: Mapping[str, AgentKind] | None = None,
         *,
         closing: Sequence[Json] = (),
         source: str = "startup",
         missed: Sequence[UserPrompt] = (),
         compactor: Callable[[LiveConversation, Deps, asyncio.Event], Compactor] = Compactor,
     ) -> None:
-        """`closing` are lines that an unfinished turn of a resumed session still needs: written before the next prompt.
-        `missed` is what ended in the background of it and was never told."""
-        self.dialogue = dialogue
-        self.means = means
+        """`closing` are lines that an unfinished turn of a resumed session still needs; they are written before the
+        next prompt. `missed` are reports of background tasks that ended before the model was told.
+        """
+        self.conversation = conversation
+        self.deps = deps
         self.stopped = asyncio.Event()
         self.aside = asyncio.Event()
         self.is_busy = False
         self._closing = list(closing)
         self._missed = list(missed)
-        self.news = asyncio.Event()  # set while no turn runs and the model is to hear what ended in the background
+        self.task_ended = (
+            asyncio.Event()
+        )  # set while no turn runs and a background task has ended that the model was not told of
         self._source = source
         self._has_begun = False
         self._title = ""
-        self._is_unsure = False  # whether the file has all that was said
-        self._compactor = compactor(dialogue, means, self.stopped)
-        errands = Subagents(dialogue, means, kinds or {})
-        asking = Asking(dialogue, means, shown=self._compactor.shown)
-        self._loop = Loop(dialogue, means, self.stopped, self._compactor, asking, errands.send, aside=self.aside)
-        dialogue.heard = self._look_for_news
+        self._needs_reload = False  # a write failed: the file may lack lines
+        self._compactor = compactor(conversation, deps, self.stopped)
+        subagents = Subagents(conversation, deps, kinds or {})
+        streamer = ReplyStreamer(conversation, deps, shown=self._compactor.shown)
+        self._loop = Loop(conversation, deps, self.stopped, self._compactor, streamer, subagents.send, aside=self.aside)
+        conversation.on_task_report = self._update_task_ended
 
     @property
     def window(self) -> int:
-        """Tokens that the conversation may have."""
-        return self.means.limits.window or self.dialogue.window
+        """The size of the context window in tokens."""
+        return self.deps.limits.window or self.conversation.window
 
-    async def submit(self, said: UserPrompt | str) -> events.TurnFinished:
-        """Say something, and wait for all that comes of it. Raises OSError if it cannot be written down."""
-        finished = await self._turn(UserPrompt(said) if isinstance(said, str) else said)
+    async def submit(self, prompt: UserPrompt | str) -> events.TurnFinished:
+        """Send a prompt and wait until its turn is over. Raises OSError if the session file cannot be written."""
+        finished = await self._turn(UserPrompt(prompt) if isinstance(prompt, str) else prompt)
         assert finished is not None
         return finished
 
     async def _turn(self, prompt: UserPrompt | None) -> events.TurnFinished | None:
-        """A turn that begins with what ended in the background, then with a prompt; None if there is neither."""
+        """Run a turn that starts with reports of ended background tasks, then the prompt. Return None if there is
+        neither.
+        """
         self._occupy()
         try:
             self.stopped.clear()
             self.aside.clear()
-            self.dialogue.journal.hold()  # until it is known that nothing has to be compacted for the prompt
+            self.conversation.journal.hold()  # until it is clear whether the prompt needs a compaction
             context = await self._begin()
-            ended = self.dialogue.endings()
+            ended = self.conversation.take_task_reports()
             if prompt is None:
                 finished = await self._loop.run(ended.pop(), ended) if ended else None
             else:
-                if self.dialogue.journal.envelope.entrypoint != "cli":
-                    self.dialogue.enqueue(prompt)
-                    prompt = self.dialogue.dequeue()
+                if self.conversation.journal.envelope.entrypoint != "cli":
+                    self.conversation.enqueue(prompt)
+                    prompt = self.conversation.dequeue()
                 finished = await self._loop.run(UserPrompt(prompt.content, (*prompt.notes, *context)), ended)
-            self.dialogue.journal.release()
+            self.conversation.journal.release()
             self._write_title()
             return finished
         except OSError:
-            self._is_unsure = True
+            self._needs_reload = True
             raise
         finally:
             self._release()
 
-    def queue(self, said: UserPrompt | str) -> None:
-        """Say something while the engine is busy: the model hears it with the next results, or after the turn."""
-        self.dialogue.enqueue(UserPrompt(said) if isinstance(said, str) else said)
+    def queue(self, prompt: UserPrompt | str) -> None:
+        """Queue a prompt during a turn: the model gets it with the next tool results, or after the turn."""
+        self.conversation.enqueue(UserPrompt(prompt) if isinstance(prompt, str) else prompt)
 
     def interrupt(self) -> None:
-        """Break off. Every call gets a result, and the turn ends."""
+        """Stop the turn. Every pending call gets a result."""
         self.stopped.set()
 
-    def put_aside(self) -> None:
-        """Let the command or the agents that are waited for go on in the background."""
+    def send_to_background(self) -> None:
+        """Let the command or subagents that the turn waits for continue in the background."""
         self.aside.set()
 
-    # -- what goes on in the background
+    # -- background tasks
 
     @property
     def tasks(self) -> Mapping[str, Background]:
-        """Commands and agents in the background, by their ids, also those that have ended."""
-        return self.dialogue.state.background
+        """Background commands and subagents by id, including those that have ended."""
+        return self.conversation.state.background
 
     @property
-    def has_news(self) -> bool:
-        """Whether something has ended in the background that the model does not know yet."""
-        return any(said.task and said.task not in self.dialogue.state.told for said in self.dialogue.queue)
+    def has_task_reports(self) -> bool:
+        """Whether a background task has ended that the model was not told of."""
+        return any(
+            prompt.task and prompt.task not in self.conversation.state.told for prompt in self.conversation.queue
+        )
 
-    async def heed(self) -> events.TurnFinished | None:
-        """Let the model hear what ended in the background, and wait for all that comes of it. None if it knows already."""
+    async def report_tasks(self) -> events.TurnFinished | None:
+        """Run a turn that reports ended background tasks to the model. Return None if there are none."""
         return await self._turn(None)
 
     async def stop_task(self, task_id: str) -> None:
-        """Stop something in the background, as the person wishes; the model hears of it. Raises NotFound."""
+        """Stop a background task; the model is told. Raises NotFound."""
         if task_id not in self.tasks:
             raise NotFound(task_id, kind="task")
         await self.tasks[task_id].stop()
 
-    async def settle(self, patience: float = PATIENCE) -> events.TurnFinished | None:
-        """For a door that asks once: wait until nothing goes on in the background any more, and let the model hear of each.
-        The last turn; None if there was none. A command that takes longer is stopped. Breaking off ends the waiting."""
+    async def settle(self, seconds: float = BACKGROUND_TIMEOUT) -> events.TurnFinished | None:
+        """Wait until no background task is left, reporting each to the model. Return the last turn, None if there
+        was none. A command that takes longer than `patience` seconds is stopped. An interrupt ends the wait.
+        """
         finished = None
-        while self.is_awaited and await unless(self.stopped, self._happened(patience)):
-            finished = await self.heed() or finished
+        while self.has_pending_tasks and await until_stopped(self.stopped, self._wait_for_task(seconds)):
+            finished = await self.report_tasks() or finished
         return finished
 
     @property
-    def is_awaited(self) -> bool:
-        """Whether there is something that `settle` would wait for: what goes on, or an end that is not told yet."""
-        return self.has_news or bool(self.dialogue.watchers)
+    def has_pending_tasks(self) -> bool:
+        """Whether `settle` has something to wait for: a running task, or an end that was not reported yet."""
+        return self.has_task_reports or bool(self.conversation.watchers)
 
-    async def _happened(self, patience: float) -> bool:
-        """Wait until something in the background has ended."""
+    async def _wait_for_task(self, seconds: float) -> bool:
+        """Wait until a background task has ended."""
         commands = [task for task in self.tasks.values() if task.kind == "local_bash" and task.status == "running"]
-        watchers = self.dialogue.watchers
-        if not self.has_news:
-            late = patience if commands else None
-            done, _ = await asyncio.wait(watchers, timeout=late, return_when=asyncio.FIRST_COMPLETED)
+        watchers = self.conversation.watchers
+        if not self.has_task_reports:
+            timeout = seconds if commands else None
+            done, _ = await asyncio.wait(watchers, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
             for task in () if done else commands:
                 await task.stop()
         return True
 
-    def _look_for_news(self) -> None:
-        if self.has_news and not self.is_busy:
-            self.news.set()
+    def _update_task_ended(self) -> None:
+        """Set or clear `task_ended`."""
+        if self.has_task_reports and not self.is_busy:
+            self.task_ended.set()
         else:
-            self.news.clear()
+            self.task_ended.clear()
 
-    # -- the conversation as a whole
+    # -- compaction
 
-    async def preview(self, wish: str = "") -> str:
-        """The summary that a compaction would go on from."""
-        return (await self._compactor.summarise(wish)).text.strip()
+    async def preview(self, instructions: str = "") -> str:
+        """The summary that a compaction would continue from."""
+        return (await self._compactor.summarise(instructions)).text.strip()
 
-    async def compact(self, wish: str = "", summary: str = "") -> bool:
-        """Go on from a summary: a given one, or one that is made now."""
+    async def compact(self, instructions: str = "", summary: str = "") -> bool:
+        """Replace the conversation by a summary: `summary`, or one that the model writes now."""
         self._occupy()
         try:
             self.stopped.clear()
             await self._begin()
-            return await self._compactor.compact("manual", wish, summary)
+            return await self._compactor.compact("manual", instructions, summary)
         finally:
             self._release()
 
-    async def run_compact(self, wish: str) -> events.TurnFinished:
-        """`/compact`, as a person types it: written down as a command."""
-        if not await self.compact(wish):
+    async def run_compact(self, instructions: str) -> events.TurnFinished:
+        """Run `/compact` and record it in the session as a command."""
+        if not await self.compact(instructions):
             return self._loop.report("", ("The conversation could not be compacted.",))
-        self.dialogue.command("compact", wish, "Compacted")
+        self.conversation.command("compact", instructions, "Compacted")
         return self._loop.report("Compacted")
 
-    # -- going back
+    # -- rewind
 
-    def plan_rewind(self, place: str) -> RewindPlan:
-        """What going back to a prompt would change: files (`changes`, with diffs), and how many turns would be dropped.
+    def plan_rewind(self, position: str) -> RewindPlan:
+        """What a rewind to a prompt would change: the files (`changes`, with diffs) and the number of dropped turns.
+        Nothing is changed yet.
 
-        `place` is the uuid of the prompt's line or the number of its turn (-1 for the last);
-        `clew.chat.rewind.rewind_plan.places` lists them. Nothing is changed. Raises NotFound, and Refused if this session
-        keeps nothing.
+        `position` is the uuid of the prompt's line or the number of its turn (-1 for the last);
+        `clew.chat.rewind.rewind_plan` lists them. Raises NotFound, and Refused if this session saves no states.
         """
         from clew.chat.rewind.rewind_conversation import planned
 
-        return planned(self.dialogue, place)
+        return planned(self.conversation, position)
 
     def plan_undo(self) -> RewindPlan:
-        """What undoing the last rewind would change; give it to `rewind`. Raises NotFound if there was none."""
+        """What undoing the last rewind would change; pass it to `rewind`. Raises NotFound if there was none."""
         from clew.chat.rewind.rewind_conversation import undoing
 
-        return undoing(self.dialogue)
+        return undoing(self.conversation)
 
     async def rewind(
         self,
@@ -228,21 +237,22 @@ class Engine:
         edits: Edits = "refuse",
         keep: Sequence[PathChange] = (),
     ) -> Rewound:
-        """Carry out a plan: the files, the conversation, or both. The next prompt continues from before the place.
+        """Carry out a plan: restore the files, the conversation, or both. The next prompt continues from there.
 
-        Show `plan.edited` first: those files were changed by someone else. With `edits` "refuse" they make this raise
-        Refused and nothing is changed; "keep" leaves them as they are, "overwrite" does not. Changes in `keep` are not
-        made. What exists now is saved, and `plan_undo` brings it back. Raises Busy while a turn runs.
+        Show `plan.edited` first: these files were changed by someone else. With `edits` "refuse" they make this
+        raise Refused and nothing is changed; "keep" leaves them as they are, "overwrite" restores them too. Changes
+        in `keep` are skipped. The present state is saved, and `plan_undo` restores it. Raises Busy while a turn
+        runs.
         """
         from clew.chat.rewind.carry_out import carry_out
         from clew.chat.rewind.rewind_conversation import Going
 
         self._occupy()
         try:
-            going = Going(self.dialogue) if conversation and plan.has_conversation else None
+            going = Going(self.conversation) if conversation and plan.has_conversation else None
             done = await asyncio.to_thread(carry_out, plan, edits, code=code, talk=going, keep=keep)
             for change in done.changed:
-                self.dialogue.state.seen.pop(change.path, None)
+                self.conversation.state.seen.pop(change.path, None)
             if going is not None:
                 self._closing = going.closing
             return done
@@ -250,75 +260,82 @@ class Engine:
             self.is_busy = False
 
     def use_model(self, model: str) -> None:
-        """Choose the model of the next requests: a full name, or `opusplan` (see `clew.chat.config.model_alias.choose`)."""
-        self.dialogue.choice = model
+        """Set the model of the next requests: a full name or `opusplan`, as `resolve_choice` returns it."""
+        self.conversation.choice = model
 
     def use_mode(self, mode: Mode) -> None:
-        self.dialogue.mode = mode
+        self.conversation.mode = mode
 
     def rename(self, title: str) -> None:
-        """Give the session a title; one that nothing was said in yet gets it behind the first turn."""
+        """Set the title of the session; for a new session it is written after the first turn."""
         self._title = title
-        if self.dialogue.journal.leaf is not None:
+        if self.conversation.journal.leaf is not None:
             self._write_title()
 
     def _write_title(self) -> None:
         if self._title:
-            self.dialogue.journal.beside(journal_lines.title(self._title, self.dialogue.session_id))
+            self.conversation.journal.beside(journal_lines.title(self._title, self.conversation.session_id))
             self._title = ""
 
     async def close(self, reason: str = "other") -> None:
-        """Stop what runs in the background, and tell the hooks that the session ends."""
-        await background_tasks.close(self.dialogue)
-        if self.dialogue.watch is not None:
-            await self.dialogue.watch.settle(self.means.tell)
+        """Stop the background tasks and run the SessionEnd hooks."""
+        await background_tasks.stop_tasks(self.conversation)
+        if self.conversation.watch is not None:
+            await self.conversation.watch.settle(self.deps.emit)
         if self._has_begun:
-            await tell_hooks("SessionEnd", {"reason": reason}, self.dialogue, self.means)
+            await run_hooks("SessionEnd", {"reason": reason}, self.conversation, self.deps)
 
     def _occupy(self) -> None:
         if self.is_busy:
-            raise Busy(str(self.dialogue.journal.path))
+            raise Busy(str(self.conversation.journal.path))
         self.is_busy = True
-        self._look_for_news()
+        self._update_task_ended()
 
     def _release(self) -> None:
         self.is_busy = False
-        self._look_for_news()
+        self._update_task_ended()
 
     def _reload(self) -> None:
-        """What could not be written down was not said: go on from what the file says."""
+        """After a failed write, continue from what the session file contains."""
         from clew.chat.store.resume_session import resume
         from clew.conversation.load import read, request
 
-        self._is_unsure = False
-        dialogue = self.dialogue
-        dialogue.messages, dialogue.reported, dialogue.weighed, dialogue.journal.leaf = [], 0, 0, None
-        if dialogue.journal.path.exists() and request(read(dialogue.journal.path)).is_resumable:
-            found = resume(dialogue.journal.path)
-            dialogue.load(found.messages, found.model)
-            dialogue.journal.leaf = found.leaf
-            dialogue.reported, dialogue.weighed = found.reported, found.weighed
-            dialogue.largest = dict(found.largest)
-            self._closing = list(found.closing)
-            waiting = {said.task for said in dialogue.queue} | {
-                t for t, each in self.tasks.items() if each.status == "running"
+        self._needs_reload = False
+        conversation = self.conversation
+        conversation.messages, conversation.known_tokens, conversation.known_messages, conversation.journal.leaf = (
+            [],
+            0,
+            0,
+            None,
+        )
+        if conversation.journal.path.exists() and request(read(conversation.journal.path)).is_resumable:
+            resumed = resume(conversation.journal.path)
+            conversation.load(resumed.messages, resumed.model)
+            conversation.journal.leaf = resumed.leaf
+            conversation.known_tokens, conversation.known_messages = resumed.known_tokens, resumed.known_messages
+            conversation.largest_requests = dict(resumed.largest_requests)
+            self._closing = list(resumed.closing)
+            pending = {prompt.task for prompt in conversation.queue} | {
+                task_id for task_id, background in self.tasks.items() if background.status == "running"
             }
-            self._missed = [UserPrompt(text, task=task) for task, text in found.missed if task not in waiting]
+            self._missed = [UserPrompt(text, task=task) for task, text in resumed.missed if task not in pending]
 
     async def _begin(self) -> tuple[str, ...]:
-        """Close what an earlier process left open; once, tell the hooks that the session begins: what they add."""
-        if self._is_unsure:
+        """Write what an earlier process left open. Before the first turn, run the SessionStart hooks and return the
+        context that they add.
+        """
+        if self._needs_reload:
             self._reload()
-        if self.dialogue.watch is not None:
-            await self.dialogue.watch.settle(self.means.tell)
+        if self.conversation.watch is not None:
+            await self.conversation.watch.settle(self.deps.emit)
         for body in self._closing:
-            self.dialogue.journal.add(body)
+            self.conversation.journal.add(body)
         self._closing.clear()
-        for said in self._missed:
-            self.dialogue.notify(said)
+        for report in self._missed:
+            self.conversation.notify(report)
         self._missed.clear()
         if self._has_begun:
             return ()
         self._has_begun = True
-        outcome = await tell_hooks("SessionStart", {"source": self._source}, self.dialogue, self.means)
-        return tuple(reminder(f"A hook says: {text}") for text in outcome.context)
+        outcome = await run_hooks("SessionStart", {"source": self._source}, self.conversation, self.deps)
+        return tuple(system_reminder(f"A hook says: {text}") for text in outcome.context)

@@ -1,6 +1,7 @@
-"""Events: what the engine tells its doors, as it happens. A door only listens, and answers what is asked.
+"""Events that an engine reports while it runs, and requests that its front end must answer.
 
-`agent` is the call that began the agent an event comes from; empty for the conversation itself.
+`agent` is the id of the tool call that started the subagent an event comes from; it is empty for the main
+conversation.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ Ending = Literal["success", "error_max_turns", "error_max_budget_usd", "error_du
 
 
 class Event(Struct, frozen=True, kw_only=True):
+    """Base of all events."""
+
     agent: str = ""
 
 
-class Begun(Event, frozen=True, kw_only=True):
-    """A turn begins: where, with what."""
+class TurnStarted(Event, frozen=True, kw_only=True):
+    """A turn starts; carries the session, folder, model, permission mode and tools."""
 
     session_id: str
     cwd: str
@@ -32,29 +35,29 @@ class Begun(Event, frozen=True, kw_only=True):
     tools: Sequence[str]
 
 
-class Prompted(Event, frozen=True, kw_only=True):
-    """A person's words are written down."""
+class PromptRecorded(Event, frozen=True, kw_only=True):
+    """A user prompt has been written to the session file."""
 
     uuid: str
     content: Content
-    is_queued: bool = False  # it was said while the model was busy
+    is_queued: bool = False  # it was queued while a turn was running
 
 
-class Streamed(Event, frozen=True, kw_only=True):
-    """A raw event of the stream."""
+class StreamEvent(Event, frozen=True, kw_only=True):
+    """A raw event of the API stream."""
 
     event: Json
 
 
-class BlockSaid(Event, frozen=True, kw_only=True):
+class BlockCompleted(Event, frozen=True, kw_only=True):
     """A block of a reply is complete; `message` is the reply with this block alone."""
 
     uuid: str
     message: Json
 
 
-class Replied(Event, frozen=True, kw_only=True):
-    """A reply is whole: why it stopped, and what it took."""
+class ReplyCompleted(Event, frozen=True, kw_only=True):
+    """A reply is complete: its stop reason and usage."""
 
     message_id: str
     model: str
@@ -62,21 +65,23 @@ class Replied(Event, frozen=True, kw_only=True):
     usage: Json
 
 
-class Called(Event, frozen=True, kw_only=True):
-    """A call is about to be run."""
+class CallStarted(Event, frozen=True, kw_only=True):
+    """A tool call is about to run."""
 
     call_id: str
     name: str
     input: Json
 
 
-class Progressed(Event, frozen=True, kw_only=True):
+class CallProgressed(Event, frozen=True, kw_only=True):
+    """A running tool call reports progress."""
+
     call_id: str
     data: Json
 
 
-class Answered(Event, frozen=True, kw_only=True):
-    """A call has its result."""
+class CallFinished(Event, frozen=True, kw_only=True):
+    """A tool call has its result."""
 
     uuid: str
     call_id: str
@@ -84,18 +89,21 @@ class Answered(Event, frozen=True, kw_only=True):
     result: CallResult
 
 
-class AskingAgent(Struct, frozen=True):
-    """The agent that asks for a permission."""
+class RequestingAgent(Struct, frozen=True):
+    """The subagent that requests a permission."""
 
     id: str
     kind: str
     description: str
 
 
-class PermissionAsked(Event, frozen=True, kw_only=True):
-    """May this call be made? Set the result of `answer`: allow or deny, with another input or a message if wanted.
+class PermissionRequested(Event, frozen=True, kw_only=True):
+    """A tool call needs the user's permission. The front end sets the result of `answer`: a decision to allow or
+    deny, optionally with another input or a message.
 
-    `folder` is where the call would run; `asker` is the agent that wants it, None for the conversation itself."""
+    `folder` is the working directory of the call; `asker` is the subagent that requests it, None for the main
+    conversation.
+    """
 
     call_id: str
     name: str
@@ -104,19 +112,19 @@ class PermissionAsked(Event, frozen=True, kw_only=True):
     answer: asyncio.Future[Decision]
     folder: str
     mode: Mode = "default"
-    asker: AskingAgent | None = None
+    asker: RequestingAgent | None = None
 
 
-class QuestionAsked(Event, frozen=True, kw_only=True):
-    """The model asks the person. Set the result of `answer`."""
+class QuestionRequested(Event, frozen=True, kw_only=True):
+    """The model asks the user. The front end sets the result of `answer`."""
 
     call_id: str
     questions: Sequence[Json]
     answer: asyncio.Future[Mapping[str, Any]]
 
 
-class Retried(Event, frozen=True, kw_only=True):
-    """The API failed and is asked again."""
+class RequestRetried(Event, frozen=True, kw_only=True):
+    """A request to the API failed and is sent again after `delay` seconds."""
 
     number: int
     of: int
@@ -125,15 +133,15 @@ class Retried(Event, frozen=True, kw_only=True):
     status: int | None
 
 
-class Noted(Event, frozen=True, kw_only=True):
-    """A remark for the person."""
+class Notice(Event, frozen=True, kw_only=True):
+    """A message for the user."""
 
     text: str
     level: Literal["info", "warning", "error"] = "info"
 
 
-class CompactionDone(Event, frozen=True, kw_only=True):
-    """The conversation goes on from a summary."""
+class ConversationCompacted(Event, frozen=True, kw_only=True):
+    """The conversation was replaced by a summary; `before` and `after` are its sizes in tokens."""
 
     uuid: str
     trigger: str
@@ -142,7 +150,9 @@ class CompactionDone(Event, frozen=True, kw_only=True):
     summary: str
 
 
-class AgentBegun(Event, frozen=True, kw_only=True):
+class AgentStarted(Event, frozen=True, kw_only=True):
+    """A subagent starts."""
+
     agent_id: str
     kind: str
     description: str
@@ -150,7 +160,9 @@ class AgentBegun(Event, frozen=True, kw_only=True):
     is_background: bool
 
 
-class AgentEnded(Event, frozen=True, kw_only=True):
+class AgentFinished(Event, frozen=True, kw_only=True):
+    """A subagent has ended."""
+
     agent_id: str
     status: Literal["completed", "failed", "stopped"]
     summary: str
@@ -159,8 +171,8 @@ class AgentEnded(Event, frozen=True, kw_only=True):
     output_file: str = ""
 
 
-class TaskLeft(Event, frozen=True, kw_only=True):
-    """A command or an agent goes on in the background from now on."""
+class TaskBackgrounded(Event, frozen=True, kw_only=True):
+    """A command or subagent continues in the background from now on."""
 
     task_id: str
     call_id: str
@@ -169,8 +181,8 @@ class TaskLeft(Event, frozen=True, kw_only=True):
     output_file: str
 
 
-class TaskEnded(Event, frozen=True, kw_only=True):
-    """Something in the background has ended. It may come while no turn runs. The model hears of it later: `Notified`."""
+class TaskFinished(Event, frozen=True, kw_only=True):
+    """A background task has ended, possibly while no turn runs. The model is told later: `TaskReported`."""
 
     task_id: str
     call_id: str
@@ -181,8 +193,8 @@ class TaskEnded(Event, frozen=True, kw_only=True):
     exit_code: int | None = None
 
 
-class Notified(Event, frozen=True, kw_only=True):
-    """The model is told how something in the background ended. No person said these words."""
+class TaskReported(Event, frozen=True, kw_only=True):
+    """The model is told how a background task ended. The text was not written by the user."""
 
     uuid: str
     task_id: str
@@ -190,7 +202,7 @@ class Notified(Event, frozen=True, kw_only=True):
 
 
 class TurnFinished(Event, frozen=True, kw_only=True):
-    """A turn is over: how, with what words, and what it took."""
+    """A turn is over: how it ended, its final text and its usage."""
 
     ending: Ending
     text: str
@@ -199,11 +211,11 @@ class TurnFinished(Event, frozen=True, kw_only=True):
     api_milliseconds: int
     usage: Json
     models: Mapping[str, Json]
-    cost: float | None  # dollars; None if a model has no price
+    cost: float | None  # in dollars; None if the price of a model is unknown
     stop_reason: str | None = None
     denials: Sequence[Json] = ()
     errors: Sequence[str] = ()
-    status: int | None = None  # of the API, if that failed
+    status: int | None = None  # HTTP status of the API, if it failed
     is_interrupted: bool = False
 
     @property
@@ -211,4 +223,4 @@ class TurnFinished(Event, frozen=True, kw_only=True):
         return self.ending != "success" or bool(self.errors)
 
 
-Tell = Callable[[Event], None]
+Emit = Callable[[Event], None]

@@ -1,14 +1,15 @@
-"""The loop: a prompt, and all replies and calls that come of it, until the model has nothing more to do.
+"""Run one turn: a prompt and all replies and tool calls that follow, until the model is done.
 
-stop_reason            what follows
-calls                  they are run, and the model is asked again, whatever the reason says
-end_turn, stop_sequence  the Stop hooks; then the turn is over
-max_tokens             the model is asked to go on, three times in a row at most
-pause_turn             it is asked again as it is
-refusal                the turn is over, and it is said
-nothing said           it is asked once more
-window exceeded        the conversation is compacted, once
-unknown                the turn is over, and it is said
+What follows a reply depends on its `stop_reason`:
+
+tool calls               run them and request the next reply, whatever the reason
+    end_turn, stop_sequence  run the Stop hooks, then end the turn
+    max_tokens               ask the model to continue, at most three times in a row
+    pause_turn               request the next reply
+    refusal                  end the turn with an error
+    empty reply              ask once more
+    window exceeded          compact the conversation, once
+    unknown                  end the turn with an error
 """
 
 from __future__ import annotations
@@ -22,210 +23,219 @@ from clew.api.token_estimate import estimate_tokens
 from clew.chat import events
 from clew.chat.deps import Deps
 from clew.chat.events import Ending
-from clew.chat.hooks.hook_events import reminder
+from clew.chat.hooks.hook_events import system_reminder
 from clew.chat.store import journal_lines
 from clew.chat.store.live_conversation import LiveConversation, UserPrompt, blocks_of
 from clew.chat.tools.tool import Errand
 from clew.chat.turn.compaction import Compactor
 from clew.chat.turn.loop_guard import LoopGuard
-from clew.chat.turn.stream_reply import Asking, Received
-from clew.chat.turn.tool_calls import STOPPED, Runner
+from clew.chat.turn.stream_reply import ReceivedReply, ReplyStreamer
+from clew.chat.turn.tool_calls import INTERRUPTED_CALL, CallRunner
 from clew.system.plural import plural
 from clew.wire.json_codec import Json
 
-GO_ON = "The reply was cut at the limit of its length. Go on exactly where it ended, without repeating any of it."
-BROKEN_OFF = "The connection was lost in the middle of the reply above. Go on from what was received of it."
-NOTHING = "The reply was empty. Go on with what was asked, or say what is missing."
-AGAIN = "The same call was made many times with the same result. Do something else, or say what is in the way."
+CONTINUE_CUT_REPLY = (
+    "The reply was cut at the limit of its length. Go on exactly where it ended, without repeating any of it."
+)
+CONTINUE_LOST_REPLY = "The connection was lost in the middle of the reply above. Go on from what was received of it."
+RETRY_EMPTY_REPLY = "The reply was empty. Go on with what was asked, or say what is missing."
+REPEATED_CALL = "The same call was made many times with the same result. Do something else, or say what is in the way."
 NOT_RUN = "The connection was lost before the reply was complete, so this call was not run."
-MOST_CUTS = 3
-MOST_BREAKS = 2
+MAX_CUTS = 3
+MAX_LOST_REPLIES = 2
 _TRANSIENT = ("connection", "idle", "timeout", "protocol", "overloaded_error", "api_error")
 
 
 @dataclass
 class Loop:
-    """Turns of one conversation."""
+    """Runs the turns of one conversation."""
 
-    dialogue: LiveConversation
-    means: Deps
+    conversation: LiveConversation
+    deps: Deps
     stopped: asyncio.Event
     compactor: Compactor
-    asking: Asking
+    streamer: ReplyStreamer
     send: Errand | None = None
     agent: str = ""
     aside: asyncio.Event | None = None
-    linger: Callable[[asyncio.Event], Awaitable[bool]] | None = None  # an agent ends only when those that it sent have
-    _runner: Runner = field(init=False)
+    wait_for_subagents: Callable[[asyncio.Event], Awaitable[bool]] | None = (
+        None  # a subagent ends only after the subagents that it started
+    )
+    _runner: CallRunner = field(init=False)
     _guard: LoopGuard = field(init=False)
     _turns: int = field(init=False, default=0)
-    _said: str = field(init=False, default="")
+    _text: str = field(init=False, default="")
     _cuts: int = field(init=False, default=0)
-    _breaks: int = field(init=False, default=0)
+    _lost_replies: int = field(init=False, default=0)
     _has_compacted: bool = field(init=False, default=False)
     _was_empty: bool = field(init=False, default=False)
 
     @property
     def said(self) -> str:
         """The model's last words."""
-        return self._said
+        return self._text
 
-    async def run(self, said: UserPrompt, before: Sequence[UserPrompt] = ()) -> events.TurnFinished:
-        """One turn, and those of the prompts that came while it was busy. Cancelling leaves every call with a result.
+    async def run(self, prompt: UserPrompt, before: Sequence[UserPrompt] = ()) -> events.TurnFinished:
+        """Run a turn, then the turns of the prompts that were queued meanwhile. If cancelled, every call still gets
+        a result.
 
-        `before` is what ended in the background since the last turn: the model hears it first.
+        `before` are reports of background tasks that ended since the last turn; the model gets them first.
         """
-        began = self.means.stopwatch()
-        self._runner = Runner(self.dialogue, self.means, self.stopped, self.send, self.agent, self.aside)
-        self._guard, self._turns, self._said, self._cuts, self._breaks = LoopGuard(), 0, "", 0, 0
+        started = self.deps.stopwatch()
+        self._runner = CallRunner(self.conversation, self.deps, self.stopped, self.send, self.agent, self.aside)
+        self._guard, self._turns, self._text, self._cuts, self._lost_replies = LoopGuard(), 0, "", 0, 0
         self._has_compacted = self._was_empty = False
-        self.asking.api_seconds = 0.0
+        self.streamer.api_seconds = 0.0
         try:
-            await self._make_room(said)
-            return await self._turn(said, before, began)
+            await self._make_room(prompt)
+            return await self._turn(prompt, before, started)
         finally:
-            self.dialogue.journal.release()
+            self.conversation.journal.release()
 
-    async def _turn(self, said: UserPrompt, before: Sequence[UserPrompt], began: float) -> events.TurnFinished:
-        for ended in before:
-            await self._hear(ended)
-        if refusal := await self._hear(said):
-            return self._finished("success", began, errors=(refusal,))
+    async def _turn(self, prompt: UserPrompt, before: Sequence[UserPrompt], started: float) -> events.TurnFinished:
+        for report in before:
+            await self._record_prompt(report)
+        if refusal := await self._record_prompt(prompt):
+            return self._finish("success", started, errors=(refusal,))
         try:
             self._begin()
-            received, ending, errors = await self._rounds()
+            received, ending, errors = await self._run_rounds()
             while ending == "success" and not errors and await self._has_more():
-                said = self.dialogue.dequeue()
-                if not await self._hear(said, is_queued=True):
+                prompt = self.conversation.dequeue()
+                if not await self._record_prompt(prompt, is_queued=True):
                     self._begin()
-                    received, ending, errors = await self._rounds()
+                    received, ending, errors = await self._run_rounds()
         except asyncio.CancelledError:
             self._abandon()
             raise
-        self.dialogue.end_turn(round((self.means.stopwatch() - began) * 1000))
-        return self._finished(ending, began, received, errors)
+        self.conversation.end_turn(round((self.deps.stopwatch() - started) * 1000))
+        return self._finish(ending, started, received, errors)
 
     def report(self, text: str, errors: tuple[str, ...] = ()) -> events.TurnFinished:
-        """How something ended that was no turn."""
-        self._runner = Runner(self.dialogue, self.means, self.stopped)
-        self._turns, self._said, self.asking.api_seconds = 0, text, 0.0
-        return self._finished("success", self.means.stopwatch(), errors=errors)
+        """Report the end of something that is not a turn, such as a command."""
+        self._runner = CallRunner(self.conversation, self.deps, self.stopped)
+        self._turns, self._text, self.streamer.api_seconds = 0, text, 0.0
+        return self._finish("success", self.deps.stopwatch(), errors=errors)
 
-    async def _make_room(self, said: UserPrompt) -> None:
-        """Compact if the prompt would not fit. That is written together with the answer, and not before."""
-        journal = self.dialogue.journal
+    async def _make_room(self, prompt: UserPrompt) -> None:
+        """Compact if the prompt would not fit. The compaction is written together with the reply, not before."""
+        journal = self.conversation.journal
         journal.hold()
         leaf = journal.leaf
-        await self.compactor.make_room(estimate_tokens([{"role": "user", "content": blocks_of(said.content)}]))
+        await self.compactor.make_room(estimate_tokens([{"role": "user", "content": blocks_of(prompt.content)}]))
         if journal.leaf == leaf:
             journal.release()
 
-    async def _hear(self, said: UserPrompt, is_queued: bool = False) -> str:
-        """Write a prompt down, unless a hook refuses it: then why. Hooks have no say in what the program tells."""
-        if said.task:
-            uuid = self.dialogue.prompt(said)
-            self.means.tell(events.Notified(agent=self.agent, uuid=uuid, task_id=said.task, text=said.text))
+    async def _record_prompt(self, prompt: UserPrompt, is_queued: bool = False) -> str:
+        """Record a prompt, unless a hook refuses it; return the refusal or "". Task reports do not run hooks."""
+        if prompt.task:
+            uuid = self.conversation.prompt(prompt)
+            self.deps.emit(events.TaskReported(agent=self.agent, uuid=uuid, task_id=prompt.task, text=prompt.text))
             return ""
-        outcome = await self._runner.hook("UserPromptSubmit", None, {"prompt": said.text})
+        outcome = await self._runner.run_hooks("UserPromptSubmit", None, {"prompt": prompt.text})
         if outcome.block or outcome.stop:
             refusal = f"A hook refused the prompt: {outcome.reason}"
-            self.means.tell(events.Noted(agent=self.agent, text=refusal, level="warning"))
+            self.deps.emit(events.Notice(agent=self.agent, text=refusal, level="warning"))
             return refusal
-        uuid = self.dialogue.prompt(said)
+        uuid = self.conversation.prompt(prompt)
         for text in outcome.context:
-            self.dialogue.note(reminder(f"A hook says: {text}"))
-        self.means.tell(events.Prompted(agent=self.agent, uuid=uuid, content=said.content, is_queued=is_queued))
+            self.conversation.note(system_reminder(f"A hook says: {text}"))
+        self.deps.emit(events.PromptRecorded(agent=self.agent, uuid=uuid, content=prompt.content, is_queued=is_queued))
         return ""
 
     async def _has_more(self) -> bool:
-        """Whether something is to be said behind the turn; an agent waits for the agents that it sent."""
-        while not self.dialogue.something_waits():
-            if self.linger is None or self.stopped.is_set() or not await self.linger(self.stopped):
+        """Whether another prompt follows the turn; a subagent first waits for the subagents that it started."""
+        while not self.conversation.has_queued():
+            if (
+                self.wait_for_subagents is None
+                or self.stopped.is_set()
+                or not await self.wait_for_subagents(self.stopped)
+            ):
                 return False
         return True
 
     def _begin(self) -> None:
-        self.means.tell(
-            events.Begun(
+        self.deps.emit(
+            events.TurnStarted(
                 agent=self.agent,
-                session_id=self.dialogue.session_id,
-                cwd=str(self.dialogue.state.cwd),
-                model=self.dialogue.model,
-                mode=self.dialogue.mode,
-                tools=tuple(self.means.tools),
+                session_id=self.conversation.session_id,
+                cwd=str(self.conversation.state.cwd),
+                model=self.conversation.model,
+                mode=self.conversation.mode,
+                tools=tuple(self.deps.tools),
             )
         )
 
-    async def _rounds(self) -> tuple[Received | None, Ending, tuple[str, ...]]:
-        """Replies and calls until the turn is over: the last reply, how it ended, what went wrong."""
-        is_hooked = False
+    async def _run_rounds(self) -> tuple[ReceivedReply | None, Ending, tuple[str, ...]]:
+        """Request replies and run calls until the turn is over. Return the last reply, the ending and the errors."""
+        was_blocked = False
         while True:
             await self.compactor.make_room()
-            received = await self.asking.ask(self.stopped)
+            received = await self.streamer.stream_reply(self.stopped)
             self._turns += bool(received.reply.id)
-            self._said = _text(received) or self._said
+            self._text = _reply_text(received) or self._text
             if received.is_stopped:
-                return self._interrupted(received)
+                return self._interrupt(received)
             if received.error is not None:
-                if await self._recovers(received):
+                if await self._recover(received):
                     continue
-                return self._failed(received)
+                return self._fail(received)
             if calls := received.calls:
                 ended = await self._run_calls(received)
                 if self.stopped.is_set():
-                    self.dialogue.interrupt(in_tool=True)
+                    self.conversation.interrupt(in_tool=True)
                     return received, "error_during_execution", ()
                 if ended is not None:
                     return received, *ended
                 self._cuts = self._cuts + 1 if calls[-1].is_cut else 0
-                if self._cuts > MOST_CUTS:
+                if self._cuts > MAX_CUTS:
                     return received, "success", ("The reply was cut at the limit of its length, again and again.",)
                 continue
-            if (told := await self._goes_on(received)) is not None:
-                if told:
-                    return received, "success", (told,)
+            if (problem := await self._check_stop_reason(received)) is not None:
+                if problem:
+                    return received, "success", (problem,)
                 continue
-            reason = await self._stop_hooks(is_hooked)
+            reason = await self._run_stop_hooks(was_blocked)
             if not reason:
                 return received, "success", ()
-            is_hooked = True
-            self.dialogue.note(reminder(f"Before you may stop, a hook says: {reason}"))
+            was_blocked = True
+            self.conversation.note(system_reminder(f"Before you may stop, a hook says: {reason}"))
 
-    # -- between a reply and the next request
+    # -- between two requests
 
-    async def _run_calls(self, received: Received) -> tuple[Ending, tuple[str, ...]] | None:
-        """Run the calls; how the turn ends, if it does."""
+    async def _run_calls(self, received: ReceivedReply) -> tuple[Ending, tuple[str, ...]] | None:
+        """Run the calls of a reply; return how the turn ends if it does."""
         calls = received.calls
         results = await self._runner.run(calls)
-        self.dialogue.follow()
-        for found in results.values():
-            self.dialogue.link(found)
-            self.dialogue.keep_list(found)
+        self.conversation.update_cwd()
+        for result in results.values():
+            self.conversation.link(result)
+            self.conversation.save_todos(result)
         if self.stopped.is_set():
             return None
-        if self._runner.ends_turn:
-            return "success", (self._runner.ends_turn,)
-        if self._guard.sees_loop(calls, results):
+        if self._runner.end_reason:
+            return "success", (self._runner.end_reason,)
+        if self._guard.detects_loop(calls, results):
             if self._guard.warnings > 1:
                 return "error_during_execution", ("The model makes the same call again and again.",)
-            self.dialogue.note(reminder(AGAIN))
-        limits = self.means.limits
+            self.conversation.note(system_reminder(REPEATED_CALL))
+        limits = self.deps.limits
         if limits.turns is not None and self._turns >= limits.turns:
             return "error_max_turns", (f"Reached the limit of {plural(limits.turns, 'turn')}.",)
-        if limits.dollars is not None and self.means.tally.dollars >= limits.dollars:
+        if limits.dollars is not None and self.deps.cost.dollars >= limits.dollars:
             return "error_max_budget_usd", (f"Reached the budget of ${limits.dollars:g}.",)
-        while self.dialogue.something_waits():
-            await self._hear(self.dialogue.dequeue(), is_queued=True)
+        while self.conversation.has_queued():
+            await self._record_prompt(self.conversation.dequeue(), is_queued=True)
         return None
 
-    async def _goes_on(self, received: Received) -> str | None:
-        """None if the model is done; else "" if it is to be asked again, or a sentence that ends the turn."""
+    async def _check_stop_reason(self, received: ReceivedReply) -> str | None:
+        """Return None if the model is done, "" to request another reply, or an error that ends the turn."""
         reason = received.reply.stop_reason
         if reason == "max_tokens":
             self._cuts += 1
-            if self._cuts > MOST_CUTS:
+            if self._cuts > MAX_CUTS:
                 return "The reply was cut at the limit of its length, again and again."
-            self.dialogue.note(reminder(GO_ON))
+            self.conversation.note(system_reminder(CONTINUE_CUT_REPLY))
             return ""
         if reason == "pause_turn":
             return ""
@@ -235,24 +245,24 @@ class Loop:
             return "" if await self._compact_once() else "The conversation is too long for the model."
         if not received.reply.content and not self._was_empty:
             self._was_empty = True
-            self.dialogue.note(reminder(NOTHING))
+            self.conversation.note(system_reminder(RETRY_EMPTY_REPLY))
             return ""
         if reason not in ("end_turn", "stop_sequence", "tool_use"):
             return f"The model stopped for a reason that is not known: {reason}."
         return None
 
-    async def _stop_hooks(self, is_hooked: bool) -> str:
-        """What the model has to do before it may stop; empty if nothing."""
-        payload: Json = {"stop_hook_active": is_hooked, "last_assistant_message": self._said}
+    async def _run_stop_hooks(self, was_blocked: bool) -> str:
+        """Run the Stop hooks; return what the model must do before it may stop, or ""."""
+        payload: Json = {"stop_hook_active": was_blocked, "last_assistant_message": self._text}
         name = "Stop"
-        if agent_id := self.dialogue.journal.envelope.agent_id:
+        if agent_id := self.conversation.journal.envelope.agent_id:
             name = "SubagentStop"
-            path = str(self.dialogue.journal.path)
-            payload |= {"agent_id": agent_id, "agent_type": self.dialogue.kind, "agent_transcript_path": path}
-        outcome = await self._runner.hook(name, None, payload)
+            path = str(self.conversation.journal.path)
+            payload |= {"agent_id": agent_id, "agent_type": self.conversation.kind, "agent_transcript_path": path}
+        outcome = await self._runner.run_hooks(name, None, payload)
         return outcome.reason if outcome.block and not outcome.stop else ""
 
-    # -- when it goes wrong
+    # -- errors and interrupts
 
     async def _compact_once(self) -> bool:
         if self._has_compacted:
@@ -260,67 +270,67 @@ class Loop:
         self._has_compacted = True
         return await self.compactor.compact("auto")
 
-    async def _recovers(self, received: Received) -> bool:
-        """Whether the model can be asked again after an error: made shorter, or behind what was received."""
+    async def _recover(self, received: ReceivedReply) -> bool:
+        """Whether the request can be repeated after an error: compacted, shorter, or after the received part."""
         error = received.error
         assert error is not None
         if error.kind == TOO_LONG and not received.lines:
             return await self._compact_once()
-        if self.asking.learns_from(error):
+        if self.streamer.adopt_output_limit(error):
             return True
-        if not received.lines or error.kind not in _TRANSIENT or self._breaks >= MOST_BREAKS:
+        if not received.lines or error.kind not in _TRANSIENT or self._lost_replies >= MAX_LOST_REPLIES:
             return False
-        self._breaks += 1
+        self._lost_replies += 1
         self._runner.refuse(received.calls, NOT_RUN)
-        self.dialogue.note(reminder(BROKEN_OFF))
+        self.conversation.note(system_reminder(CONTINUE_LOST_REPLY))
         return True
 
-    def _failed(self, received: Received) -> tuple[Received, Ending, tuple[str, ...]]:
+    def _fail(self, received: ReceivedReply) -> tuple[ReceivedReply, Ending, tuple[str, ...]]:
         error = received.error
         assert error is not None
         self._runner.refuse(received.calls, NOT_RUN)
-        journal = self.dialogue.journal
+        journal = self.conversation.journal
         journal.add(
             journal_lines.api_error(f"API Error: {error}", journal.new_id(), error.kind, error.status), is_safe=True
         )
         return received, "error_during_execution", (f"{error} {error.hint}".strip(),)
 
-    def _interrupted(self, received: Received) -> tuple[Received, Ending, tuple[str, ...]]:
-        self._runner.refuse(received.calls, STOPPED)
-        self.dialogue.interrupt(in_tool=bool(received.calls))
+    def _interrupt(self, received: ReceivedReply) -> tuple[ReceivedReply, Ending, tuple[str, ...]]:
+        self._runner.refuse(received.calls, INTERRUPTED_CALL)
+        self.conversation.interrupt(in_tool=bool(received.calls))
         return received, "error_during_execution", ()
 
     def _abandon(self) -> None:
-        """Whoever waits for this turn has gone: leave it whole."""
-        last = self.dialogue.messages[-1] if self.dialogue.messages else {}
-        if last.get("role") == "assistant" and self.asking.last.calls:
-            self._runner.refuse(self.asking.last.calls, STOPPED)
-        self.dialogue.interrupt(in_tool=bool(self.asking.last.calls))
+        """Leave a complete session when the caller is cancelled."""
+        last = self.conversation.messages[-1] if self.conversation.messages else {}
+        if last.get("role") == "assistant" and self.streamer.last.calls:
+            self._runner.refuse(self.streamer.last.calls, INTERRUPTED_CALL)
+        self.conversation.interrupt(in_tool=bool(self.streamer.last.calls))
 
-    def _finished(
-        self, ending: Ending, began: float, received: Received | None = None, errors: tuple[str, ...] = ()
+    def _finish(
+        self, ending: Ending, started: float, received: ReceivedReply | None = None, errors: tuple[str, ...] = ()
     ) -> events.TurnFinished:
-        tally = self.means.tally
+        cost = self.deps.cost
         error = received.error if received else None
         finished = events.TurnFinished(
             agent=self.agent,
             ending=ending,
-            text=self._said,
+            text=self._text,
             turns=self._turns,
-            milliseconds=round((self.means.stopwatch() - began) * 1000),
-            api_milliseconds=round(self.asking.api_seconds * 1000),
-            usage=tally.usage,
-            models=tally.by_model,
-            cost=tally.dollars if tally.is_priced else None,
+            milliseconds=round((self.deps.stopwatch() - started) * 1000),
+            api_milliseconds=round(self.streamer.api_seconds * 1000),
+            usage=cost.usage,
+            models=cost.by_model,
+            cost=cost.dollars if cost.is_priced else None,
             stop_reason=received.reply.stop_reason if received else None,
             denials=tuple(self._runner.denials),
             errors=errors,
             status=error.status if error else None,
             is_interrupted=self.stopped.is_set(),
         )
-        self.means.tell(finished)
+        self.deps.emit(finished)
         return finished
 
 
-def _text(received: Received) -> str:
+def _reply_text(received: ReceivedReply) -> str:
     return "".join(str(b.get("text", "")) for _, b in received.lines if b.get("type") == "text")

@@ -13,18 +13,18 @@ from clew.api.retry import Retry
 from clew.chat import events
 from clew.chat.assemble_session import Parts, SessionOptions, opened
 from clew.chat.config import memory_files, skill_files
-from clew.chat.config.agent_files import definitions, listing
-from clew.chat.config.agent_kind import Kind
+from clew.chat.config.agent_files import describe_kinds, load_agent_kinds
+from clew.chat.config.agent_kind import AgentKind
 from clew.chat.config.memory_files import Memories
-from clew.chat.config.settings import FILED, Settings, SettingsSource
+from clew.chat.config.settings import FILE_SCOPES, Settings, SettingsSource
 from clew.chat.engine import Engine
-from clew.chat.events import Tell
+from clew.chat.events import Emit
 from clew.chat.hooks.runner import Hook, Hooks
-from clew.chat.input.expand_prompt import Expander, Rules
-from clew.chat.input.slash_commands import Run, Workshop, read_line
-from clew.chat.mcp.mcp_client import McpServer, configured, serving
+from clew.chat.input.expand_prompt import Expander, GrantedRules
+from clew.chat.input.slash_commands import Run, SkillExpander, parse_command
+from clew.chat.mcp.mcp_client import McpServer, read_configs, start_servers
 from clew.chat.permission.decide import Permissions
-from clew.chat.store.journal import Write, put
+from clew.chat.store.journal import Write, write_lines
 from clew.chat.store.live_conversation import UserPrompt
 from clew.chat.tools.builtin.web_search import Search
 from clew.chat.tools.command_environment import command_environment
@@ -50,7 +50,7 @@ class Wishes:
     disallowed: tuple[str, ...] = ()
     tools: tuple[str, ...] | None = None  # the names of those to offer; None for all
     settings: str | Json | None = None
-    sources: tuple[str, ...] = FILED
+    sources: tuple[str, ...] = FILE_SCOPES
     is_trusted: bool = False
     servers: tuple[str, ...] = ()  # configurations of MCP servers: JSON or files
     only_these_servers: bool = False
@@ -59,7 +59,7 @@ class Wishes:
     hooks: Sequence[Hook] = ()
     further: Sequence[Tool] = ()
     around: Callable[[Tool], Tool] = lambda tool: tool  # what a door puts around each tool
-    write: Write = put  # how lines are written down
+    write: Write = write_lines  # how lines are written down
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,11 @@ class ChatSession:
     permissions: Permissions
     servers: Sequence[McpServer]
     skills: Mapping[str, skill_files.Skill]
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, AgentKind]
 
     async def say(self, text: str) -> events.TurnFinished:
         """Say what a person typed, or do what it commands."""
-        line = read_line(text)
+        line = parse_command(text)
         if line is not None and line[0] == "compact":
             return await self.engine.run_compact(line[1])
         return await self.engine.submit(await self.prompt(text))
@@ -85,7 +85,7 @@ class ChatSession:
 
 
 @asynccontextmanager
-async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[ChatSession]:
+async def session(wishes: Wishes, tell: Emit) -> AsyncIterator[ChatSession]:
     """A session as it is wished for. It ends with all that was started for it."""
     options = wishes.options
     settings = _settings(wishes)
@@ -96,19 +96,19 @@ async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[ChatSession]:
     )
     hooks = Hooks(settings, options.cwd, wishes.hooks)
     sources = tuple(source for source in ("user", "project") if source in wishes.sources)
-    skills, odd_skills = skill_files.discover(options.cwd, options.claude, wishes.is_trusted, sources)
-    kinds, odd_kinds = definitions(options.cwd, options.claude, wishes.is_trusted, sources, wishes.agents)
+    skills, odd_skills = skill_files.load_skills(options.cwd, options.claude, wishes.is_trusted, sources)
+    kinds, odd_kinds = load_agent_kinds(options.cwd, options.claude, wishes.is_trusted, sources, wishes.agents)
     memories = Memories(options.cwd, options.claude, person, wishes.is_trusted, wishes.sources)
     known = _known(memories, skills, kinds)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(Client(wishes.endpoint, wishes.retry))
         configs = _servers(wishes)
-        servers = await stack.enter_async_context(serving(configs, options.cwd, environment.child_environment()))
-        rules = Rules(permissions)
+        servers = await stack.enter_async_context(start_servers(configs, options.cwd, environment.child_environment()))
+        rules = GrantedRules(permissions)
         runner = _runner(lambda: options.cwd, wishes.is_trusted)
-        workshop = Workshop(skills, permissions, lambda: options.cwd, lambda: "default", runner)
+        workshop = SkillExpander(skills, permissions, lambda: options.cwd, lambda: "default", runner)
         tools = _tools(wishes, workshop, servers, permissions)
-        profile = ShellProfile(person, _plain_names, lambda text: tell(events.Noted(text=text, level="warning")))
+        profile = ShellProfile(person, _plain_names, lambda text: tell(events.Notice(text=text, level="warning")))
         parts = Parts(
             client,
             tools,
@@ -119,7 +119,7 @@ async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[ChatSession]:
             profile if "user" in wishes.sources else None,
             write=wishes.write,
             is_trusted=wishes.is_trusted,
-            nearby=lambda path: memory_files.tell(memories.near(path)),
+            nested_memory=lambda path: memory_files.format_memories(memories.near(path)),
         )
         is_saved = options.saves_files and settings.merged.get("fileCheckpointingEnabled") is not False
         chosen = replace(
@@ -127,10 +127,10 @@ async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[ChatSession]:
             memory=known,
             mode=options.mode or permissions.mode,
             saves_files=is_saved,
-            usual_model=_usual_model(settings),
+            default_model=_usual_model(settings),
         )
         engine = await stack.enter_async_context(opened(chosen, parts, tell))
-        dialogue = engine.dialogue
+        dialogue = engine.conversation
         workshop.cwd, workshop.mode = (lambda: dialogue.state.cwd), (lambda: dialogue.mode)
         workshop.run = _runner(workshop.cwd, wishes.is_trusted)
         workshop.session_id = dialogue.session_id
@@ -138,8 +138,8 @@ async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[ChatSession]:
         failures += _passed_over(wishes)
         notices = (*permissions.notices, *hooks.notices, *odd_skills, *odd_kinds, *memories.notices, *failures)
         for notice in dict.fromkeys(notices):
-            tell(events.Noted(text=notice, level="warning"))
-        expander = Expander(dialogue, engine.means.tools, rules, workshop)
+            tell(events.Notice(text=notice, level="warning"))
+        expander = Expander(dialogue, engine.deps.tools, rules, workshop)
         yield ChatSession(engine, expander, permissions, servers, skills, kinds)
 
 
@@ -155,10 +155,10 @@ def _usual_model(settings: Settings) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _known(memories: Memories, skills: Mapping[str, skill_files.Skill], kinds: Mapping[str, Kind]) -> str:
+def _known(memories: Memories, skills: Mapping[str, skill_files.Skill], kinds: Mapping[str, AgentKind]) -> str:
     """What stands before the first message: the notes of the person and the project, the skills, the agents."""
-    agents = f"These agents can be sent with the Task tool:\n{listing(kinds)}" if kinds else ""
-    parts = (memory_files.tell(memories.first()), skill_files.listing(list(skills.values())), agents)
+    agents = f"These agents can be sent with the Task tool:\n{describe_kinds(kinds)}" if kinds else ""
+    parts = (memory_files.format_memories(memories.first()), skill_files.describe_skills(list(skills.values())), agents)
     return "\n\n".join(part for part in parts if part)
 
 
@@ -174,8 +174,8 @@ def _servers(wishes: Wishes) -> dict[str, Json]:
     found: dict[str, Json] = {}
     own = wishes.options.cwd / ".mcp.json"
     if wishes.is_trusted and not wishes.only_these_servers and own.is_file():
-        found |= configured([str(own)], wishes.options.cwd)
-    named = configured(wishes.servers, wishes.options.cwd)
+        found |= read_configs([str(own)], wishes.options.cwd)
+    named = read_configs(wishes.servers, wishes.options.cwd)
     return found | {name: config for name, config in named.items() if config.get("type") != "sdk"}
 
 
@@ -187,7 +187,9 @@ def _passed_over(wishes: Wishes) -> list[str]:
     return [f"The MCP servers of {own} are not started: the folder is not trusted. Trust it with: clew trust"]
 
 
-def _tools(wishes: Wishes, workshop: Workshop, servers: Sequence[McpServer], permissions: Permissions) -> list[Tool]:
+def _tools(
+    wishes: Wishes, workshop: SkillExpander, servers: Sequence[McpServer], permissions: Permissions
+) -> list[Tool]:
     """The tools to offer: without those that a rule denies as a whole."""
     own = toolbox(skills=workshop, search=_search(wishes)).values()
     made: list[Tool] = [*own, *(t for s in servers for t in s.tools), *wishes.further]

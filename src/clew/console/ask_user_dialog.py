@@ -21,7 +21,7 @@ from clew.view.rows import Row
 
 YES, ALWAYS, MODE, NO = "yes", "always", "mode", "no"
 _EDITS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
-_Asked = events.PermissionAsked | events.QuestionAsked
+_Asked = events.PermissionRequested | events.QuestionRequested
 
 
 class UserDialog:
@@ -60,7 +60,7 @@ class UserDialog:
     async def _ask(self, told: _Asked) -> None:
         try:
             async with self._one:
-                if isinstance(told, events.PermissionAsked):
+                if isinstance(told, events.PermissionRequested):
                     await self._permit(told)
                 else:
                     await self._question(told)
@@ -77,7 +77,7 @@ class UserDialog:
         asked = self._done | {told.call_id for told in self._open}
         later = 0
         if session is not None:
-            dialogue = session.engine.dialogue
+            dialogue = session.engine.conversation
             later = sum(
                 call.began is None
                 and call_id not in asked
@@ -100,20 +100,20 @@ class UserDialog:
 
     # -- permissions
 
-    async def _permit(self, told: events.PermissionAsked) -> None:
+    async def _permit(self, told: events.PermissionRequested) -> None:
         session = self._session()
         if told.answer.done() or session is None:
             return
-        mode = told.mode if told.asker else session.engine.dialogue.mode
+        mode = told.mode if told.asker else session.engine.conversation.mode
         again = session.permissions.decide(told.name, told.input, Path(told.folder), mode)
         if again.kind == "allow" and not told.decision.rule:  # an answer given meanwhile covers this call too
             _settle(told.answer, Decision("allow"))
             return
-        answer = await self._answer(permission_menu(told, session.engine.dialogue.mode), told.answer)
+        answer = await self._answer(permission_menu(told, session.engine.conversation.mode), told.answer)
         if not told.answer.done():
             _settle(told.answer, self._decision(answer, told, session))
 
-    def _decision(self, answer: MenuAnswer | None, told: events.PermissionAsked, session: ChatSession) -> Decision:
+    def _decision(self, answer: MenuAnswer | None, told: events.PermissionRequested, session: ChatSession) -> Decision:
         chosen = answer.value if answer else None
         text = answer.text if answer else ""
         if chosen == NO and text:
@@ -132,7 +132,7 @@ class UserDialog:
             self._face.put(Row("about", f"From now on allowed: {rules}{later}"))
         if chosen == MODE:
             if told.name == "ExitPlanMode":
-                session.engine.dialogue.mode_before = "acceptEdits"
+                session.engine.conversation.mode_before = "acceptEdits"
             else:
                 session.engine.use_mode("acceptEdits")
         if text:
@@ -159,7 +159,7 @@ class UserDialog:
 
     # -- questions
 
-    async def _question(self, told: events.QuestionAsked) -> None:
+    async def _question(self, told: events.QuestionRequested) -> None:
         given: dict[str, str | list[str]] = {}
         for question in told.questions:
             answer = await self._answer(question_menu(question, bool(told.agent)), told.answer)
@@ -174,7 +174,7 @@ class UserDialog:
             _settle(told.answer, given)
 
 
-def permission_menu(told: events.PermissionAsked, mode: str) -> Menu:
+def permission_menu(told: events.PermissionRequested, mode: str) -> Menu:
     """The question whether a call may be made, with everything that the call would do."""
     no = Option("No, and tell it what to do differently", NO, takes="say what to do instead", opens=True)
     options = [Option("Yes", YES, takes="add a word for the model"), no]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew.chat.config.repository import listed
+from clew.chat.config.repository import list_files
 
 MOST = 50  # offers
 SHOWN = 8  # at once
@@ -90,7 +90,7 @@ def _rank(asked: str, given: str) -> int | None:
 
 def project_files(folder: Path) -> list[str]:
     """The files of a folder and the folders in it, relative: as git lists them, else as they are found."""
-    known = listed(folder, PATIENCE)
+    known = list_files(folder, PATIENCE)
     files = known[:MOST_FILES] if known is not None else _by_walk(folder)
     folders = dict.fromkeys(f"{parent}/" for file in files for parent in _parents(file))
     return [*folders, *files]

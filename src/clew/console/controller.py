@@ -11,7 +11,7 @@ from typing import Any
 
 from clew.chat import events
 from clew.chat.events import Event
-from clew.chat.input.slash_commands import read_line
+from clew.chat.input.slash_commands import parse_command
 from clew.chat.permission.decision import Mode
 from clew.chat.session_factory import ChatSession, Wishes, session
 from clew.chat.store.resume_session import find, latest
@@ -83,7 +83,7 @@ class Controller:
                 return await self._converse()
             finally:
                 self.session = None
-                dialogue = opened.engine.dialogue
+                dialogue = opened.engine.conversation
                 self._left = dialogue.session_id if dialogue.journal.path.exists() else ""
 
     def _back(self, wishes: Wishes) -> Wishes:
@@ -139,7 +139,7 @@ class Controller:
     async def _next(self) -> Typed | None:
         """What was typed; None if the model is to hear what ended in the background."""
         assert self.session is not None
-        news = self.session.engine.news
+        news = self.session.engine.task_ended
         while not self._inbox:
             if news.is_set():
                 return None
@@ -161,8 +161,8 @@ class Controller:
     def hear(self, typed: Typed) -> None:
         """Take what was typed: at once if it can be, else when its turn comes."""
         if self.wishes.options.is_kept:
-            note_down(typed, self.wishes.options, self.session.engine.dialogue.session_id if self.session else "")
-        line = read_line(typed.meant)
+            note_down(typed, self.wishes.options, self.session.engine.conversation.session_id if self.session else "")
+        line = parse_command(typed.meant)
         if self._in_turn and line and line[0] in local_commands.AT_ONCE and self.session is not None:
             self._keep(self._at_once(line[0], line[1]))
         elif self._in_turn and line is None and not typed.meant.startswith("!") and self.session is not None:
@@ -179,7 +179,7 @@ class Controller:
     @property
     def waiting(self) -> list[str]:
         """What was typed and has not been heard yet."""
-        queue = self.session.engine.dialogue.queue if self.session else ()
+        queue = self.session.engine.conversation.queue if self.session else ()
         queued = [said.text for said in queue if not said.task]
         return [*queued, *(typed.shown for typed in self._inbox)]
 
@@ -209,12 +209,12 @@ class Controller:
         self.face.put(Row("prompt", typed.shown))
         if text.startswith("!"):
             if text[1:].strip():
-                dialogue = self.session.engine.dialogue
+                dialogue = self.session.engine.conversation
                 await bang_command.run(text[1:].strip(), dialogue, self.transcript, self._stopped, self.face.touch)
             return None
         if text in ("exit", "quit", ":q"):
             return local_commands.Leave()
-        line = read_line(text)
+        line = parse_command(text)
         if line and line[0] in local_commands.COMMANDS:
             return await local_commands.COMMANDS[line[0]].run(
                 local_commands.At(self.session, self.face, self.wishes, line[1])
@@ -228,14 +228,14 @@ class Controller:
     async def _heed(self) -> local_commands.Done:
         """A turn that nobody asked for: something ended in the background."""
         assert self.session is not None
-        await self._turn(self.session.engine.heed(), "")
+        await self._turn(self.session.engine.report_tasks(), "")
         return None
 
     async def _say(self, typed: Typed) -> None:
         """One turn."""
         assert self.session is not None
         engine = self.session.engine
-        line = read_line(typed.meant)
+        line = parse_command(typed.meant)
         if line and line[0] == "compact":
             await self._turn(engine.run_compact(line[1]), typed.shown, "Compacting")
         else:
@@ -246,7 +246,7 @@ class Controller:
         self, running: Coroutine[Any, Any, events.TurnFinished | None], shown: str, doing: str = "Waiting for the model"
     ) -> None:
         assert self.session is not None
-        dialogue = self.session.engine.dialogue
+        dialogue = self.session.engine.conversation
         self._in_turn = True
         self._asker.begin_turn()
         self.transcript.begin(doing)
@@ -257,7 +257,7 @@ class Controller:
             self._in_turn = False
             self.last = dialogue.session_id if self.wishes.options.is_kept else ""
         if finished is not None and finished.is_interrupted:
-            taken = [said.text for said in dialogue.unqueue()]
+            taken = [said.text for said in dialogue.take_back_prompts()]
             self.face.fill("\n".join(taken) if taken or self.transcript.has_spoken else shown)
 
     # -- keys
@@ -278,14 +278,14 @@ class Controller:
 
     def put_aside(self) -> None:
         if self.session is not None and self._in_turn:
-            self.session.engine.put_aside()
+            self.session.engine.send_to_background()
 
     def cycle_mode(self) -> None:
         if self.session is None:
             return
         may_bypass = self.wishes.options.mode == "bypassPermissions"
         modes: tuple[Mode, ...] = (*_CYCLE, "bypassPermissions") if may_bypass else _CYCLE
-        now = self.session.engine.dialogue.mode
+        now = self.session.engine.conversation.mode
         at = modes.index(now) if now in modes else -1
         self.session.engine.use_mode(modes[(at + 1) % len(modes)])
         self.face.touch()
@@ -303,7 +303,7 @@ class Controller:
     # -- what is heard of the engine
 
     def _tell(self, told: Event) -> None:
-        if isinstance(told, events.PermissionAsked | events.QuestionAsked):
+        if isinstance(told, events.PermissionRequested | events.QuestionRequested):
             self._asker.take(told)
         else:
             self.transcript.hear(told)

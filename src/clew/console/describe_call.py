@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from clew.chat.events import PermissionAsked
+from clew.chat.events import PermissionRequested
 from clew.chat.tools.structured_patch import hunks
 from clew.console.menu import QuestionLine
 from clew.facts.tool_catalog import objects, tool_name
@@ -35,7 +35,7 @@ def title(name: str) -> str:
     return _TITLES.get(name) or escape_line(f"Use {tool_name(name)}?")
 
 
-def describe(told: PermissionAsked) -> list[QuestionLine]:
+def describe(told: PermissionRequested) -> list[QuestionLine]:
     """Everything that a user has to know to decide: who asks for what, where, and why."""
     asker = told.asker
     who = f"agent {asker.kind or 'general-purpose'}" if asker else "main conversation"

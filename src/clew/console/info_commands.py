@@ -52,7 +52,7 @@ class At:
 
     def reopen(self, **changed: object) -> Open:
         plain = {"session_id": "", "resume": "", "is_latest": False, "is_fork": False, "at": "", "title": ""}
-        mode = self.session.engine.dialogue.mode
+        mode = self.session.engine.conversation.mode
         options = replace(self.wishes.options, **{**plain, "mode": mode, **changed})  # type: ignore[arg-type]
         return Open(replace(self.wishes, options=options))
 
@@ -69,7 +69,7 @@ class ConsoleCommand:
 
 async def status(at: At) -> Done:
     engine, options = at.session.engine, at.wishes.options
-    dialogue = engine.dialogue
+    dialogue = engine.conversation
     pairs = [
         ("session", dialogue.session_id),
         ("file", dialogue.journal.path if options.is_kept else "not kept"),
@@ -78,7 +78,7 @@ async def status(at: At) -> Done:
         ("server", at.wishes.endpoint.base),
         ("mode", dialogue.mode),
         ("trusted", "yes" if at.wishes.is_trusted else "no (clew trust)"),
-        ("tools", len(engine.means.tools)),
+        ("tools", len(engine.deps.tools)),
         ("MCP servers", len(at.session.servers)),
         ("skills and commands", len(at.session.skills)),
     ]
@@ -87,7 +87,7 @@ async def status(at: At) -> Done:
 
 
 async def cost(at: At) -> Done:
-    tally = at.session.engine.means.tally
+    tally = at.session.engine.deps.cost
     pairs: list[tuple[object, object]] = []
     for model, spent in tally.by_model.items():
         counts = [("in", "inputTokens"), ("out", "outputTokens"), ("cached", "cacheReadInputTokens")]
@@ -103,7 +103,7 @@ async def context(at: At) -> Done:
     from clew.facts.context_size import UNSENT
     from clew.facts.context_size import measure_context as weighed
 
-    dialogue, window = at.session.engine.dialogue, at.session.engine.window
+    dialogue, window = at.session.engine.conversation, at.session.engine.window
     pairs: list[tuple[object, object]] = [
         ("in all", f"{format_tokens(dialogue.size)} of {format_tokens(window)} tokens ({dialogue.size / window:.0%})")
     ]
@@ -116,7 +116,7 @@ async def context(at: At) -> Done:
 
 
 async def todos(at: At) -> Done:
-    todos = at.session.engine.dialogue.state.todos
+    todos = at.session.engine.conversation.state.todos
     if not todos:
         at.say("There are no todos.")
     for row in todo_rows(todos):
@@ -164,7 +164,7 @@ async def agents(at: At) -> Done:
 
 
 async def hooks(at: At) -> Done:
-    hooks = at.session.engine.means.hooks
+    hooks = at.session.engine.deps.hooks
     found = hooks.hooks if isinstance(hooks, Hooks) else ()
     pairs = [(f"{hook.event} {hook.matcher}".strip(), hook.name) for hook in found]
     at.tell("Hooks", pairs or [("none", "they are set in settings.json")])

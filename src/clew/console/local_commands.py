@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from clew.chat.config.model_alias import choose, named
+from clew.chat.config.model_alias import resolve_alias, resolve_choice
 from clew.chat.session_factory import ChatSession
 from clew.console import info_commands
 from clew.console.completion import NamedCommand
@@ -55,7 +55,7 @@ async def _resume(at: At) -> Done:
 
 def _sessions(at: At) -> list[Outline]:
     options = at.wishes.options
-    own = at.session.engine.dialogue.session_id
+    own = at.session.engine.conversation.session_id
     folders = (Project(options.claude / "projects" / name) for name in slugs(str(options.cwd)))
     files = [f for folder in folders for f in folder.sessions() if not f.is_empty and f.id != own]
     newest = sorted(files, key=lambda f: -f.mtime_ns)[:MOST_SESSIONS]
@@ -63,7 +63,7 @@ def _sessions(at: At) -> list[Outline]:
 
 
 async def _branch(at: At) -> Done:
-    dialogue = at.session.engine.dialogue
+    dialogue = at.session.engine.conversation
     if dialogue.journal.leaf is None:
         at.say("Nothing was said yet that could branch off.")
         return None
@@ -94,7 +94,7 @@ async def _export(at: At) -> Done:
     from clew.view.static_site import file_name
     from clew.wire.session_writer import create_exactly
 
-    path = at.session.engine.dialogue.journal.path
+    path = at.session.engine.conversation.journal.path
     if not path.exists():
         at.say("There is nothing to export yet.")
         return None
@@ -111,16 +111,16 @@ async def _model(at: At) -> Done:
     engine = at.session.engine
     wanted = at.arguments
     if not wanted:
-        options = [Option(f"{name}  ({named(name)})", name, about) for name, about in MODELS]
+        options = [Option(f"{name}  ({resolve_alias(name)})", name, about) for name, about in MODELS]
         options.append(Option("Another", "", takes="name it", opens=True, needs_text=True))
-        chosen = await at.face.choose(Menu("Which model?", options, f"Now: {engine.dialogue.model}"))
+        chosen = await at.face.choose(Menu("Which model?", options, f"Now: {engine.conversation.model}"))
         if chosen is None:
             return None
         wanted = chosen.text or str(chosen.value)
-    engine.use_model(choose(wanted))
-    planned = plan_model(engine.dialogue.choice)
-    where = f" (in plan mode {planned}, else {named(wanted)})" if planned else ""
-    at.say(f"From now on {engine.dialogue.model} is asked{where}.")
+    engine.use_model(resolve_choice(wanted))
+    planned = plan_model(engine.conversation.choice)
+    where = f" (in plan mode {planned}, else {resolve_alias(wanted)})" if planned else ""
+    at.say(f"From now on {engine.conversation.model} is asked{where}.")
     return None
 
 
@@ -192,6 +192,6 @@ def known(session: ChatSession | None) -> list[NamedCommand]:
     made = [NamedCommand(name, each.about, each.hint) for name, each in COMMANDS.items()]
     skills = session.skills.values() if session else ()
     own = [
-        NamedCommand(s.name, one_line(s.description), s.hint) for s in skills if s.for_person and s.name not in COMMANDS
+        NamedCommand(s.name, one_line(s.description), s.hint) for s in skills if s.for_user and s.name not in COMMANDS
     ]
     return [*made, *_ELSEWHERE, *own]

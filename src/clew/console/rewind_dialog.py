@@ -28,7 +28,7 @@ _DONE = {"delete": "Deleted", "create": "Restored", "restore": "Restored"}
 
 async def rewind(session: ChatSession, face: Face) -> str | None:
     """Ask where to go back to and do it. The text of that prompt; None if the conversation stays as it is."""
-    path = session.engine.dialogue.journal.path
+    path = session.engine.conversation.journal.path
     found = await asyncio.to_thread(lambda: places(read(path))) if path.exists() else ()
     if not found:
         face.put(Row("about", "There is no prompt to go back to yet."))

@@ -33,11 +33,11 @@ class Status:
     @classmethod
     def of(cls, session: ChatSession) -> Status:
         engine = session.engine
-        tally, window = engine.means.tally, engine.window
-        share = engine.dialogue.size / window if window else 0.0
+        tally, window = engine.deps.cost, engine.window
+        share = engine.conversation.size / window if window else 0.0
         dollars = tally.dollars if tally.is_priced else None
         tasks = sum(task.status == "running" for task in engine.tasks.values())
-        return cls(engine.dialogue.mode, engine.dialogue.model, share, dollars, tasks)
+        return cls(engine.conversation.mode, engine.conversation.model, share, dollars, tasks)
 
     @property
     def facts(self) -> list[str]:

@@ -60,37 +60,37 @@ class Transcript:
     # -- events
 
     def hear(self, told: Event) -> None:
-        if told.agent and not isinstance(told, events.TaskEnded):
+        if told.agent and not isinstance(told, events.TaskFinished):
             self._of_agent(told)
             return
         match told:
-            case events.Streamed(event=raw):
+            case events.StreamEvent(event=raw):
                 self._stream(raw)
-            case events.BlockSaid(message=message):
+            case events.BlockCompleted(message=message):
                 self._said(message["content"][0])
-            case events.Called(call_id=call_id, name=name, input=given):
+            case events.CallStarted(call_id=call_id, name=name, input=given):
                 self.call(call_id, name, given).began = self.clock()
                 self.doing = f"Running {tool_name(name)}"
-            case events.Progressed(call_id=call_id, data=data) if call_id in self.running:
+            case events.CallProgressed(call_id=call_id, data=data) if call_id in self.running:
                 self.running[call_id].output = str(data.get("fullOutput") or data.get("output") or "")
                 self.running[call_id].lines = int(data.get("totalLines") or 0)
-            case events.Answered(call_id=call_id, name=name, result=result):
+            case events.CallFinished(call_id=call_id, name=name, result=result):
                 call = self.running.pop(call_id, None) or self.call(call_id, name, {})
                 self.running.pop(call_id, None)
                 self._print_title(call, result.is_error)
                 for row in rows_of(call.name, call.input, result, self.cwd, self.is_verbose):
                     self.put(row)
                 self.doing = "Waiting for the model"
-            case events.Retried(number=number, of=of, delay=delay, message=text):
+            case events.RequestRetried(number=number, of=of, delay=delay, message=text):
                 self._reset_block()
                 self.put(Row("warning", f"{text} Again in {delay:.0f} s ({number} of {of})."))
-            case events.Noted(text=text, level=level):
+            case events.Notice(text=text, level=level):
                 self.put(Row(level if level != "info" else "note", text))
-            case events.CompactionDone(trigger=trigger, before=before, after=after):
+            case events.ConversationCompacted(trigger=trigger, before=before, after=after):
                 self.put(Row("compaction", facts={"trigger": trigger, "before": before, "after": after}))
-            case events.Prompted(content=content, is_queued=True):
+            case events.PromptRecorded(content=content, is_queued=True):
                 self.put(Row("prompt", text_of(content)))
-            case events.TaskEnded(summary=summary):
+            case events.TaskFinished(summary=summary):
                 self.put(Row("note", summary))
             case events.TurnFinished():
                 self._finish(told)
@@ -188,7 +188,7 @@ class Transcript:
         call = self.running.get(told.agent)
         if call is None:
             return
-        if isinstance(told, events.Called):
+        if isinstance(told, events.CallStarted):
             call.steps += 1
             call.last_step = f"{tool_name(told.name)} {subject(told.name, told.input, self.cwd)}".strip()
 

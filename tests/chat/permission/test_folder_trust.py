@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.config.agent_files import definitions
+from clew.chat.config.agent_files import load_agent_kinds
 from clew.chat.config.memory_files import Memories
 from clew.chat.config.settings import Settings
-from clew.chat.config.skill_files import discover
+from clew.chat.config.skill_files import load_skills
 from clew.chat.hooks.runner import Hooks
-from clew.chat.input.slash_commands import Workshop
+from clew.chat.input.slash_commands import SkillExpander
 from clew.chat.permission.decide import Permissions
 from clew.chat.permission.folder_trust import Trust
 from clew.errors import Refused
@@ -97,7 +97,7 @@ def test_trusted_settings_count_but_never_switch_the_questions_off(tmp_path: Pat
 
 def test_untrusted_commands_run_nothing(tmp_path: Path) -> None:
     project = hostile(tmp_path)
-    found, _ = discover(project, tmp_path / "none", trusted=False)
+    found, _ = load_skills(project, tmp_path / "none", trusted=False)
     assert found["x"].allowed_tools == ()
     started: list[str] = []
 
@@ -106,7 +106,7 @@ def test_untrusted_commands_run_nothing(tmp_path: Path) -> None:
         return ""
 
     known = Permissions(load(project, False), project, tmp_path)
-    shop = Workshop(found, known, lambda: project, lambda: "default", run)
+    shop = SkillExpander(found, known, lambda: project, lambda: "default", run)
     with pytest.raises(Refused, match="not trusted"):
         asyncio.run(shop.expand(found["x"], ""))
     assert started == []
@@ -115,7 +115,7 @@ def test_untrusted_commands_run_nothing(tmp_path: Path) -> None:
 def test_untrusted_agents_stand_in_for_no_other_and_loosen_nothing(tmp_path: Path) -> None:
     project = hostile(tmp_path)
     for trusted in (False, True):
-        kinds, _ = definitions(project, tmp_path / "none", trusted)
+        kinds, _ = load_agent_kinds(project, tmp_path / "none", trusted)
         assert kinds["general-purpose"].mode is None
         assert (kinds["general-purpose"].prompt == "Obey the clone.") is trusted
 

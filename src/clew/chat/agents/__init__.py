@@ -1,8 +1,8 @@
-"""Sub-agents and background tasks.
+"""Subagents and background tasks.
 
 Modules:
-    background_tasks  Beside the conversation: commands and agents that go on by themselves, watched until they end.
-    subagent_run      Agents at work: waited for by the call that sent them, or beside the conversation.
-    subagents         Errands: agents that a call sends off with a task of their own, and whose last words are its
-                      result.
+    background_tasks  Wait for background commands and subagents, and report their end to the conversation that
+                      started them.
+    subagent_run      A running subagent, which its call waits for or which runs in the background.
+    subagents         Start subagents for the Task tool; the final text of a subagent is the result of its call.
 """

@@ -1,7 +1,4 @@
-"""Beside the conversation: commands and agents that go on by themselves, watched until they end.
-
-Whoever began one is told of its end: with the next results while it is at work, else as the beginning of a turn.
-"""
+"""Wait for background commands and subagents, and report their end to the conversation that started them."""
 
 from __future__ import annotations
 
@@ -16,13 +13,13 @@ from clew.chat.tools.builtin import background
 from clew.chat.tools.builtin.background import Background
 
 
-def watch(
-    task: Background, call_id: str, dialogue: LiveConversation, means: Deps, agent: str = ""
+def watch_task(
+    task: Background, call_id: str, conversation: LiveConversation, deps: Deps, agent: str = ""
 ) -> asyncio.Task[None]:
-    """Let a task of this conversation go on; the watcher ends when its end is told."""
-    dialogue.state.background[task.id] = task
-    means.tell(
-        events.TaskLeft(
+    """Register a background task; the returned watcher ends when its end is reported."""
+    conversation.state.background[task.id] = task
+    deps.emit(
+        events.TaskBackgrounded(
             agent=agent,
             task_id=task.id,
             call_id=call_id,
@@ -31,17 +28,17 @@ def watch(
             output_file=str(task.path),
         )
     )
-    watchers = dialogue.root.watchers
-    watcher = asyncio.create_task(_watch(task, call_id, dialogue, means, agent))
+    watchers = conversation.root.watchers
+    watcher = asyncio.create_task(_report_end(task, call_id, conversation, deps, agent))
     watchers.add(watcher)
     watcher.add_done_callback(watchers.discard)
     return watcher
 
 
-async def _watch(task: Background, call_id: str, dialogue: LiveConversation, means: Deps, agent: str) -> None:
+async def _report_end(task: Background, call_id: str, conversation: LiveConversation, deps: Deps, agent: str) -> None:
     await task.wait()
-    means.tell(
-        events.TaskEnded(
+    deps.emit(
+        events.TaskFinished(
             agent=agent,
             task_id=task.id,
             call_id=call_id,
@@ -52,12 +49,12 @@ async def _watch(task: Background, call_id: str, dialogue: LiveConversation, mea
             exit_code=task.exit_code,
         )
     )
-    if task.id not in dialogue.state.told:
-        with suppress(OSError):  # that it waits could not be written down; what it says will be
-            dialogue.listener.notify(UserPrompt(notification(task, call_id), task=task.id))
+    if task.id not in conversation.state.told:
+        with suppress(OSError):  # the queue line could not be written; the report itself will be
+            conversation.report_target.notify(UserPrompt(notification(task, call_id), task=task.id))
 
 
-async def close(dialogue: LiveConversation) -> None:
-    """Stop all that goes on beside a session. That it was stopped is written down: whoever resumes is told."""
-    await background.close(dialogue.state)
-    await asyncio.gather(*dialogue.watchers)
+async def stop_tasks(conversation: LiveConversation) -> None:
+    """Stop all background tasks of a session and wait until their end is recorded, so that a resume reports it."""
+    await background.close(conversation.state)
+    await asyncio.gather(*conversation.watchers)

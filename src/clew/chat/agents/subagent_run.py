@@ -1,4 +1,4 @@
-"""Agents at work: waited for by the call that sent them, or beside the conversation."""
+"""A running subagent, which its call waits for or which runs in the background."""
 
 from __future__ import annotations
 
@@ -13,30 +13,32 @@ from clew.chat.store.live_conversation import text_of
 from clew.chat.tools.tool import ToolContext
 from clew.wire.json_codec import Json
 
-GRACE = 3.0  # seconds that an agent has to end by itself
-WORDLESS = "The agent ended without a word."
+STOP_SECONDS = 3.0  # seconds that a subagent has to end by itself
+NO_TEXT = "The agent ended without any text."
 Run = Coroutine[Any, Any, event.TurnFinished]
 Status = Literal["completed", "failed", "stopped"]
 
 
 class SubagentRun:
-    """One agent. It works from the moment it is made; its own `stopped` ends it, not that of the conversation."""
+    """One subagent. It runs from its creation; its own `stopped` ends it, not that of the parent conversation."""
 
     kind = "local_agent"
     exit_code: int | None = None
 
-    def __init__(self, loop: Loop, run: Run, ident: str, title: str, prompt: str, below: Sequence[SubagentRun]) -> None:
-        """`below` are the agents that it has sent itself, as they come."""
+    def __init__(
+        self, loop: Loop, run: Run, ident: str, title: str, prompt: str, children: Sequence[SubagentRun]
+    ) -> None:
+        """`children` collects the subagents that it starts itself."""
         self.id = ident
         self.title = title
         self.prompt = prompt
         self.loop = loop
         self.finished: event.TurnFinished | None = None
-        self.is_aside = False
+        self.is_background = False
         self.milliseconds = 0
-        self._below = below
+        self._children = children
         self._is_killed = False
-        self._told = 0
+        self._shown_messages = 0
         self._task = asyncio.create_task(self._work(run))
 
     @property
@@ -45,7 +47,7 @@ class SubagentRun:
 
     @property
     def path(self) -> Path:
-        return self.loop.dialogue.journal.path
+        return self.loop.conversation.journal.path
 
     @property
     def status(self) -> str:
@@ -57,7 +59,7 @@ class SubagentRun:
 
     @property
     def result(self) -> str:
-        """Its last words, or why there are none."""
+        """Its final text, or why there is none."""
         if not self._task.done() or self._task.cancelled():
             return ""
         if (error := self._task.exception()) is not None:
@@ -66,18 +68,18 @@ class SubagentRun:
         if finished.is_error and not finished.is_interrupted:
             reasons = " ".join(finished.errors) or finished.ending
             return f"The agent failed: {reasons}" + (f"\n\n{finished.text}" if finished.text else "")
-        return finished.text or WORDLESS
+        return finished.text or NO_TEXT
 
     @property
     def usage(self) -> Json:
-        dialogue = self.loop.dialogue
-        counts = {"subagent_tokens": dialogue.reported, "tool_uses": dialogue.calls_made}
+        conversation = self.loop.conversation
+        counts = {"subagent_tokens": conversation.known_tokens, "tool_uses": conversation.calls_made}
         return counts | {"duration_ms": self.milliseconds}
 
     def news(self) -> str:
-        messages = self.loop.dialogue.messages
-        new = messages[min(self._told, len(messages)) :]
-        self._told = len(messages)
+        messages = self.loop.conversation.messages
+        new = messages[min(self._shown_messages, len(messages)) :]
+        self._shown_messages = len(messages)
         return "\n".join(filter(None, (text_of(m["content"]) for m in new if m["role"] == "assistant")))
 
     def output(self) -> str:
@@ -87,29 +89,29 @@ class SubagentRun:
         await asyncio.wait({self._task})
 
     async def stop(self) -> None:
-        """End it and the agents that it sent. Its calls get their results, and its file is whole."""
+        """Stop it and the subagents that it started. Its calls get results and its file is complete."""
         self._is_killed = True
         self.loop.stopped.set()
-        await asyncio.wait({self._task}, timeout=GRACE)
+        await asyncio.wait({self._task}, timeout=STOP_SECONDS)
         await self.close()
 
     async def close(self) -> None:
-        """The same at once."""
+        """Cancel it immediately, with the subagents that it started."""
         self._is_killed = self._is_killed or not self._task.done()
-        if not self._task.cancelling():  # a second time would break off its tidying up
+        if not self._task.cancelling():  # cancelling twice would interrupt its clean-up
             self._task.cancel()
         await self.wait()
-        for agent in list(self._below):
+        for agent in list(self._children):
             await agent.close()
 
-    async def attend(self, scene: ToolContext) -> bool:
-        """Wait for it; False if the person put it aside. What stops the conversation stops it as well."""
+    async def wait_or_detach(self, scene: ToolContext) -> bool:
+        """Wait for it; return False if the user sent it to the background. Stopping the conversation stops it."""
         events = [scene.stopped.wait()] + ([scene.aside.wait()] if scene.aside is not None else [])
-        stopping, *putting = waits = [asyncio.ensure_future(each) for each in events]
+        stopping, *detaching = waits = [asyncio.ensure_future(coroutine) for coroutine in events]
         try:
             while not self._task.done():
                 await asyncio.wait({self._task, *(w for w in waits if not w.done())}, return_when="FIRST_COMPLETED")
-                if any(wait.done() for wait in putting) and not self._task.done():
+                if any(wait.done() for wait in detaching) and not self._task.done():
                     return False
                 if stopping.done():
                     self.loop.stopped.set()
@@ -119,16 +121,16 @@ class SubagentRun:
             await self.close()
             raise
         finally:
-            for wait in (stopping, *putting):
+            for wait in (stopping, *detaching):
                 wait.cancel()
 
     def outcome(self) -> event.TurnFinished:
-        """How it ended. Raises what went wrong beyond all that an agent can tell of."""
+        """How it ended. Raises the exception of an unexpected failure."""
         return self._task.result()
 
     async def _work(self, run: Run) -> event.TurnFinished:
         status: Status = "failed"
-        began = self.loop.means.stopwatch()
+        started = self.loop.deps.stopwatch()
         try:
             self.finished = await run
             if self.loop.stopped.is_set():
@@ -140,22 +142,22 @@ class SubagentRun:
             status = "stopped"
             raise
         finally:
-            self.milliseconds = round((self.loop.means.stopwatch() - began) * 1000)
+            self.milliseconds = round((self.loop.deps.stopwatch() - started) * 1000)
             self._end(status)
 
     def _end(self, status: Status) -> None:
-        loop, dialogue = self.loop, self.loop.dialogue
-        dialogue.is_over = True
-        for said in dialogue.endings():  # what it did not hear any more, whoever sent it hears
-            dialogue.listener.notify(said)
-        loop.means.tell(
-            event.AgentEnded(
+        loop, conversation = self.loop, self.loop.conversation
+        conversation.is_over = True
+        for report in conversation.take_task_reports():  # reports that it did not receive go to its parent
+            conversation.report_target.notify(report)
+        loop.deps.emit(
+            event.AgentFinished(
                 agent=loop.agent,
                 agent_id=self.id,
                 status=status,
                 summary=self.finished.text if self.finished else "",
-                usage={"total_tokens": dialogue.reported, "tool_uses": dialogue.calls_made},
-                is_background=self.is_aside,
-                output_file=str(self.path) if self.is_aside else "",
+                usage={"total_tokens": conversation.known_tokens, "tool_uses": conversation.calls_made},
+                is_background=self.is_background,
+                output_file=str(self.path) if self.is_background else "",
             )
         )

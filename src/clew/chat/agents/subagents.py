@@ -1,8 +1,8 @@
-"""Errands: agents that a call sends off with a task of their own, and whose last words are its result.
+"""Start subagents for the Task tool; the final text of a subagent is the result of its call.
 
-An agent has a conversation, a file and a memory of its own. It lies below its session in `subagents/`, flat, however deep
-the call that sent it off. It is waited for, or goes on beside the conversation: then the call is answered at once, and
-its last words come as a notification.
+A subagent has a separate conversation, session file and memory. Its file is in `subagents/` of the session, flat at
+any depth. Its call waits for it, or returns immediately while it runs in the background; then its final text arrives
+as a notification.
 """
 
 from __future__ import annotations
@@ -14,53 +14,55 @@ from dataclasses import replace
 from msgspec import Struct, field
 
 from clew.chat import events
-from clew.chat.agents.background_tasks import watch
+from clew.chat.agents.background_tasks import watch_task
 from clew.chat.agents.subagent_run import SubagentRun
-from clew.chat.config.agent_kind import GENERAL, Kind
-from clew.chat.config.model_alias import choose, in_mode
+from clew.chat.config.agent_kind import DEFAULT_KIND, AgentKind
+from clew.chat.config.model_alias import model_in_mode, resolve_choice
 from clew.chat.deps import Deps
-from clew.chat.hooks.hook_events import reminder, tell_hooks
+from clew.chat.hooks.hook_events import run_hooks, system_reminder
 from clew.chat.loop import Loop
 from clew.chat.store.live_conversation import LiveConversation, UserPrompt
 from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolFailed
 from clew.chat.turn.compaction import Compactor
-from clew.chat.turn.stream_reply import Asking
+from clew.chat.turn.stream_reply import ReplyStreamer
 from clew.conversation.agent_sessions import SUBAGENT_TOOLS
 from clew.errors import Refused
 from clew.wire.json_codec import Json, encode
 from clew.wire.session_writer import create_exactly
 
-DEEPEST = 4  # agents of agents
+MAX_DEPTH = 4  # nesting levels of subagents
 
 
 class Subagents(Struct, frozen=True):
-    """Sends agents off from one conversation."""
+    """Starts subagents from one conversation."""
 
-    dialogue: LiveConversation
-    means: Deps
-    kinds: Mapping[str, Kind]
+    conversation: LiveConversation
+    deps: Deps
+    kinds: Mapping[str, AgentKind]
     depth: int = 0
     agent: str = ""
     sent: list[SubagentRun] = field(default_factory=list)
-    watchers: set[asyncio.Task[None]] = field(default_factory=set)  # of those that are not waited for
+    watchers: set[asyncio.Task[None]] = field(default_factory=set)  # of subagents in the background
 
     async def send(self, input: Json, scene: ToolContext) -> CallResult:
-        """The result of an agent: its last words, and what it took. Cancelling ends it, with its calls answered."""
-        kind = self._kind(str(input.get("subagent_type") or GENERAL))
+        """Run a subagent and return its final text and usage. Cancellation ends it; its calls get results."""
+        kind = self._kind(str(input.get("subagent_type") or DEFAULT_KIND))
         is_background = bool(input.get("run_in_background")) or kind.is_background
-        sent = self._sent(kind, input, scene, is_background)
+        sent = self._start(kind, input, scene, is_background)
         data = {"type": "agent_progress", "agentId": sent.id, "prompt": sent.prompt, "description": sent.title}
         await scene.progress(data)
         self.sent.append(sent)
         try:
-            is_over = not is_background and await sent.attend(scene)
+            is_over = not is_background and await sent.wait_or_detach(scene)
         finally:
             if sent.status != "running":
-                self.sent.remove(sent)  # nobody has to remember what it said
-        return _result(sent) if is_over else self._leave(sent, scene)
+                self.sent.remove(sent)  # an ended subagent needs no clean-up
+        return _result(sent) if is_over else self._detach(sent, scene)
 
-    async def linger(self, stopped: asyncio.Event) -> bool:
-        """Wait until an agent that goes on beside this one has ended, or somebody breaks off; False if there is none."""
+    async def wait_for_subagents(self, stopped: asyncio.Event) -> bool:
+        """Wait until a background subagent of this conversation has ended or `stopped` is set; return False if there
+        is none.
+        """
         if not self.watchers:
             return False
         stopping = asyncio.ensure_future(stopped.wait())
@@ -70,31 +72,31 @@ class Subagents(Struct, frozen=True):
             stopping.cancel()
         return True
 
-    def _sent(self, kind: Kind, input: Json, scene: ToolContext, is_background: bool) -> SubagentRun:
-        prompt, about = str(input["prompt"]), str(input.get("description") or "")
-        agent_id = "a" + self.dialogue.journal.new_id().replace("-", "")[:16]
-        loop, below = self._loop(kind, agent_id, input, scene)
-        loop.dialogue.description = about
-        self._describe(agent_id, kind, about, scene)
-        self.means.tell(
-            events.AgentBegun(
+    def _start(self, kind: AgentKind, input: Json, scene: ToolContext, is_background: bool) -> SubagentRun:
+        prompt, description = str(input["prompt"]), str(input.get("description") or "")
+        agent_id = "a" + self.conversation.journal.new_id().replace("-", "")[:16]
+        loop, children = self._build_loop(kind, agent_id, input, scene)
+        loop.conversation.description = description
+        self._write_meta(agent_id, kind, description, scene)
+        self.deps.emit(
+            events.AgentStarted(
                 agent=scene.call_id,
                 agent_id=agent_id,
                 kind=kind.name,
-                description=about,
+                description=description,
                 prompt=prompt,
                 is_background=is_background,
             )
         )
-        return SubagentRun(loop, _run(loop, kind, agent_id, prompt), agent_id, about, prompt, below)
+        return SubagentRun(loop, _run(loop, kind, agent_id, prompt), agent_id, description, prompt, children)
 
-    def _leave(self, sent: SubagentRun, scene: ToolContext) -> CallResult:
-        """Let an agent go on by itself: what the call is answered at once."""
-        sent.is_aside = True
-        watcher = watch(sent, scene.call_id, self.dialogue, self.means, self.agent)
+    def _detach(self, sent: SubagentRun, scene: ToolContext) -> CallResult:
+        """Let a subagent continue in the background, and return the immediate result of its call."""
+        sent.is_background = True
+        watcher = watch_task(sent, scene.call_id, self.conversation, self.deps, self.agent)
         self.watchers.add(watcher)
         watcher.add_done_callback(self.watchers.discard)
-        said = (
+        text = (
             f"The agent works in the background.\nagentId: {sent.id}\noutput_file: {sent.path}\n"
             "Its last words come by themselves when it has ended: do not wait for them, and do not guess what they are. "
             "Go on with other work that does not touch the same files, or tell the user that it is under way."
@@ -104,90 +106,105 @@ class Subagents(Struct, frozen=True):
             "status": "async_launched",
             "agentId": sent.id,
             "description": sent.title,
-            "resolvedModel": sent.loop.dialogue.model,
+            "resolvedModel": sent.loop.conversation.model,
             "prompt": sent.prompt,
             "outputFile": str(sent.path),
         }
-        return CallResult([{"type": "text", "text": said}], detail)
+        return CallResult([{"type": "text", "text": text}], detail)
 
-    def _kind(self, name: str) -> Kind:
+    def _kind(self, name: str) -> AgentKind:
         if name not in self.kinds:
             raise ToolFailed(f"There is no agent of the type {name!r}. There are: {', '.join(self.kinds)}.")
-        if self.depth >= DEEPEST:
-            raise ToolFailed(f"Agents may be sent off {DEEPEST} deep and no deeper. Do it here.")
+        if self.depth >= MAX_DEPTH:
+            raise ToolFailed(f"Agents may be sent off {MAX_DEPTH} deep and no deeper. Do it here.")
         return self.kinds[name]
 
-    def _loop(self, kind: Kind, agent_id: str, input: Json, scene: ToolContext) -> tuple[Loop, Sequence[SubagentRun]]:
-        """The loop of an agent, and the agents that it will send itself."""
-        parent = self.dialogue
+    def _build_loop(
+        self, kind: AgentKind, agent_id: str, input: Json, scene: ToolContext
+    ) -> tuple[Loop, Sequence[SubagentRun]]:
+        """The loop of a subagent, and the list of subagents that it will start."""
+        parent = self.conversation
         path = parent.folder / "subagents" / f"agent-{agent_id}.jsonl"
         shared = parent.state
         state = replace(shared, seen={}, todos=[], plan=None)
-        model = in_mode(choose(str(input.get("model") or "") or kind.model), parent.mode) or parent.model
+        model = model_in_mode(resolve_choice(str(input.get("model") or "") or kind.model), parent.mode) or parent.model
         mode = parent.mode if parent.mode in ("bypassPermissions", "acceptEdits") else kind.mode or parent.mode
         child = LiveConversation(
             parent.journal.child(path, agent_id), state, model, mode, parent=parent, kind=kind.name
         )
-        limits = replace(self.means.limits, turns=kind.turns)
-        told = kind.told
-        system = [{"type": "text", "text": told}] if told else self.means.system
-        means = replace(self.means, tools=self._tools(kind), limits=limits, system=system)
-        kinds = {name: each for name, each in self.kinds.items() if kind.sends is None or name in kind.sends}
-        errands = Subagents(child, means, kinds, self.depth + 1, scene.call_id)
+        limits = replace(self.deps.limits, turns=kind.turns)
+        prompt = kind.system_prompt
+        system = [{"type": "text", "text": prompt}] if prompt else self.deps.system
+        deps = replace(self.deps, tools=self._tools(kind), limits=limits, system=system)
+        kinds = {
+            name: subagent_kind
+            for name, subagent_kind in self.kinds.items()
+            if kind.subagent_kinds is None or name in kind.subagent_kinds
+        }
+        subagents = Subagents(child, deps, kinds, self.depth + 1, scene.call_id)
         stopped = asyncio.Event()
-        compactor = Compactor(child, means, stopped, scene.call_id)
-        asking = Asking(child, means, scene.call_id, compactor.shown)
-        loop = Loop(child, means, stopped, compactor, asking, errands.send, scene.call_id, linger=errands.linger)
-        return loop, errands.sent
+        compactor = Compactor(child, deps, stopped, scene.call_id)
+        asking = ReplyStreamer(child, deps, scene.call_id, compactor.shown)
+        loop = Loop(
+            child,
+            deps,
+            stopped,
+            compactor,
+            asking,
+            subagents.send,
+            scene.call_id,
+            wait_for_subagents=subagents.wait_for_subagents,
+        )
+        return loop, subagents.sent
 
-    def _tools(self, kind: Kind) -> dict[str, Tool]:
-        is_last = self.depth + 1 >= DEEPEST
+    def _tools(self, kind: AgentKind) -> dict[str, Tool]:
+        is_last = self.depth + 1 >= MAX_DEPTH
         return {
             name: tool
-            for name, tool in self.means.tools.items()
+            for name, tool in self.deps.tools.items()
             if kind.may_use(name) and not (is_last and name in SUBAGENT_TOOLS)
         }
 
-    def _describe(self, agent_id: str, kind: Kind, about: str, scene: ToolContext) -> None:
-        """The side file that says whose agent it is."""
-        if not self.dialogue.journal.is_kept:
+    def _write_meta(self, agent_id: str, kind: AgentKind, description: str, scene: ToolContext) -> None:
+        """Write the side file that links a subagent to its call."""
+        if not self.conversation.journal.is_kept:
             return
         meta: Json = {
             "agentType": kind.name,
-            "description": about,
+            "description": description,
             "toolUseId": scene.call_id,
             "spawnDepth": self.depth + 1,
         }
-        if self.dialogue.journal.is_agent:
-            meta["parentAgentId"] = self.dialogue.journal.envelope.agent_id
-        create_exactly(self.dialogue.folder / "subagents" / f"agent-{agent_id}.meta.json", (encode(meta),))
+        if self.conversation.journal.is_agent:
+            meta["parentAgentId"] = self.conversation.journal.envelope.agent_id
+        create_exactly(self.conversation.folder / "subagents" / f"agent-{agent_id}.meta.json", (encode(meta),))
 
 
-async def _run(loop: Loop, kind: Kind, agent_id: str, prompt: str) -> events.TurnFinished:
+async def _run(loop: Loop, kind: AgentKind, agent_id: str, prompt: str) -> events.TurnFinished:
     payload: Json = {"agent_id": agent_id, "agent_type": kind.name}
-    outcome = await tell_hooks("SubagentStart", payload, loop.dialogue, loop.means, agent=loop.agent)
-    hooked = [reminder(f"A hook says: {text}") for text in outcome.context]
+    outcome = await run_hooks("SubagentStart", payload, loop.conversation, loop.deps, agent=loop.agent)
+    hooked = [system_reminder(f"A hook says: {text}") for text in outcome.context]
     return await loop.run(UserPrompt(prompt, (*hooked, *[note async for note in _skills(loop, kind)])))
 
 
-async def _skills(loop: Loop, kind: Kind) -> AsyncIterator[str]:
-    """The skills that an agent has read when it begins. One that cannot be had is told to the person."""
+async def _skills(loop: Loop, kind: AgentKind) -> AsyncIterator[str]:
+    """The skills that a subagent preloads. A missing one is reported to the user."""
     for name in kind.skills:
         try:
-            found = await loop.means.skills.body(name, "") if loop.means.skills else None
-            why = f"there is no skill {name!r}"
+            skill = await loop.deps.skills.body(name, "") if loop.deps.skills else None
+            problem = f"there is no skill {name!r}"
         except Refused as refused:
-            found, why = None, str(refused)
-        if found is not None:
-            yield reminder(f"The skill {name}, in {found.folder}:\n\n{found.text}")
+            skill, problem = None, str(refused)
+        if skill is not None:
+            yield system_reminder(f"The skill {name}, in {skill.folder}:\n\n{skill.text}")
         else:
-            text = f"The agent {kind.name} goes without a skill: {why}"
-            loop.means.tell(events.Noted(agent=loop.agent, text=text, level="warning"))
+            text = f"The agent {kind.name} runs without a skill: {problem}"
+            loop.deps.emit(events.Notice(agent=loop.agent, text=text, level="warning"))
 
 
 def _result(sent: SubagentRun) -> CallResult:
-    """What an agent that was waited for gives to its call."""
-    finished, child = sent.outcome(), sent.loop.dialogue
+    """The result of a call that waited for its subagent."""
+    finished, child = sent.outcome(), sent.loop.conversation
     if finished.is_error:
         return CallResult(sent.result, f"Error: {sent.result}", is_error=True)
     content = [{"type": "text", "text": sent.result}]
@@ -197,7 +214,7 @@ def _result(sent: SubagentRun) -> CallResult:
         "agentId": sent.id,
         "content": content,
         "totalDurationMs": sent.milliseconds,
-        "totalTokens": child.reported,  # of the last reply, as in the original
+        "totalTokens": child.known_tokens,  # of the last reply, as in Claude Code
         "totalToolUseCount": child.calls_made,
         "usage": child.last_usage,
     }

@@ -1,4 +1,4 @@
-"""Definitions of agents: those that everyone has, and those that the user and the project keep in files."""
+"""Load the types of subagents: built-in ones, and those in files of the user and the project."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from clew.chat.config.agent_kind import Kind
-from clew.chat.config.frontmatter import is_on, list_of, split_header, text_of
-from clew.chat.config.settings import table
+from clew.chat.config.agent_kind import AgentKind
+from clew.chat.config.frontmatter import bool_field, list_field, split_header, text_field
+from clew.chat.config.settings import as_object
 from clew.chat.permission.decision import MODES, Mode
 from clew.wire.json_codec import Json
 
-_READING = ("Read", "Grep", "Glob", "LS", "Bash", "WebFetch", "WebSearch", "TodoWrite")
-_LARGEST = 1 << 20
-_NAMED = re.compile(r"(?:Agent|Task)\((.*)\)")
-_STRICT: tuple[Mode, ...] = ("default", "plan", "dontAsk")  # what a project may ask for
+_READ_ONLY_TOOLS = ("Read", "Grep", "Glob", "LS", "Bash", "WebFetch", "WebSearch", "TodoWrite")
+_MAX_BYTES = 1 << 20
+_AGENT_RULE = re.compile(r"(?:Agent|Task)\((.*)\)")
+_STRICT_MODES: tuple[Mode, ...] = ("default", "plan", "dontAsk")  # modes that a project may set
 
 BUILT_IN = (
-    Kind(
+    AgentKind(
         "general-purpose",
         "For work of several steps that needs searching, reading and changing files, when no other agent fits.",
         "You are an agent that carries out one task on its own. Do all of it and nothing besides. Search broadly first,"
@@ -26,7 +26,7 @@ BUILT_IN = (
         " to adding new files. You cannot ask anybody. End with a short report of what you found or did: it is all that"
         " whoever sent you will see, so name files by their absolute paths and quote the lines that matter.",
     ),
-    Kind(
+    AgentKind(
         "Explore",
         "For finding things quickly in a code base: files by pattern, code by keyword, how something works. It changes"
         " nothing. Say how thorough it should be: quick, medium or very thorough.",
@@ -34,104 +34,111 @@ BUILT_IN = (
         " file, and run only shell commands that look. Search for several names a thing could have, run independent"
         " searches at once, and stop as soon as the question is answered as thoroughly as it was asked. Answer with absolute"
         " paths, line numbers and the few lines that prove it. Say plainly what you did not find.",
-        tools=_READING,
+        tools=_READ_ONLY_TOOLS,
         mode="plan",
     ),
-    Kind(
+    AgentKind(
         "Plan",
         "For working out how to build something before it is built. It reads, weighs ways to do it, and changes nothing.",
         "You are an agent that plans changes to software and makes none. Do not create, edit, move or delete any file."
         " Read the code that the task touches and the code around it, and follow the habits that you find there. Weigh"
         " the simplest way that would do against its alternatives. Answer with the steps in order, each with the files it"
         " touches, what could go wrong, and how to check that it works. End with the files that matter most.",
-        tools=_READING,
+        tools=_READ_ONLY_TOOLS,
         mode="plan",
     ),
 )  # fmt: skip
 
 
-def definitions(
+def load_agent_kinds(
     project: Path,
     home: Path,
     trusted: bool,
     sources: Sequence[str] = ("user", "project"),
-    given: Mapping[str, Json] | None = None,
-) -> tuple[dict[str, Kind], list[str]]:
-    """All kinds of agents by name, and a sentence for each file that is none. High to low: `given` (on the command line
-    or by an SDK), the project's, the user's, the built-in ones. A project cannot loosen what its
-    agents may do, and untrusted it stands in for no other."""
-    found = {kind.name: kind for kind in BUILT_IN}
+    extra: Mapping[str, Json] | None = None,
+) -> tuple[dict[str, AgentKind], list[str]]:
+    """All kinds by name, and a notice for each file that cannot be used. Priority, high to low: `extra` (from the
+    command line or an SDK), project, user, built-in. A project cannot loosen what its agents may do; an untrusted
+    project cannot replace other kinds.
+    """
+    kinds = {kind.name: kind for kind in BUILT_IN}
     notices: list[str] = []
-    own = project / ".claude"
-    notes = {"user": home / "agent-memory", "project": own / "agent-memory", "local": own / "agent-memory-local"}
+    project_folder = project / ".claude"
+    notes = {
+        "user": home / "agent-memory",
+        "project": project_folder / "agent-memory",
+        "local": project_folder / "agent-memory-local",
+    }
     if "user" in sources:
-        found |= _of_folder(home / "agents", True, notices, notes)
+        kinds |= _read_folder(home / "agents", True, notices, notes)
     if "project" in sources and project / ".claude" != home:
-        theirs = _of_folder(project / ".claude" / "agents", False, notices, notes)
-        found = found | theirs if trusted else theirs | found
-    for name, fields in (given or {}).items():
-        found[name] = _kind(name, table(fields), str(table(fields).get("prompt") or ""), True, notes)
-    return found, notices
+        project_kinds = _read_folder(project / ".claude" / "agents", False, notices, notes)
+        kinds = kinds | project_kinds if trusted else project_kinds | kinds
+    for name, fields in (extra or {}).items():
+        kinds[name] = _build_kind(name, as_object(fields), str(as_object(fields).get("prompt") or ""), True, notes)
+    return kinds, notices
 
 
-def _of_folder(folder: Path, may_loosen: bool, notices: list[str], notes: Mapping[str, Path]) -> dict[str, Kind]:
-    found: dict[str, Kind] = {}
+def _read_folder(folder: Path, may_loosen: bool, notices: list[str], notes: Mapping[str, Path]) -> dict[str, AgentKind]:
+    kinds: dict[str, AgentKind] = {}
     for path in sorted(folder.rglob("*.md")) if folder.is_dir() else ():
         try:
-            text = path.read_text(encoding="utf-8") if path.stat().st_size <= _LARGEST else ""
+            text = path.read_text(encoding="utf-8") if path.stat().st_size <= _MAX_BYTES else ""
         except (OSError, UnicodeDecodeError) as error:
             notices.append(f"{path} cannot be read: {error}.")
             continue
         fields, body = split_header(text)
-        name = text_of(fields, "name") or path.stem
-        if not text_of(fields, "description") or not body.strip():
-            notices.append(f"{path} is no agent: it needs a description in its header and a prompt below.")
+        name = text_field(fields, "name") or path.stem
+        if not text_field(fields, "description") or not body.strip():
+            notices.append(
+                f"{path} is not an agent definition: it needs a description in its header and a prompt below it."
+            )
             continue
-        found[name] = _kind(name, fields, body.strip(), may_loosen, notes)
-    return found
+        kinds[name] = _build_kind(name, fields, body.strip(), may_loosen, notes)
+    return kinds
 
 
-def _kind(name: str, fields: Json, prompt: str, may_loosen: bool, notes: Mapping[str, Path]) -> Kind:
-    tools = None if "tools" not in fields else tuple(_bare(tool) for tool in list_of(fields, "tools"))
-    model = text_of(fields, "model")
+def _build_kind(name: str, fields: Json, prompt: str, may_loosen: bool, notes: Mapping[str, Path]) -> AgentKind:
+    tools = None if "tools" not in fields else tuple(_tool_name(tool) for tool in list_field(fields, "tools"))
+    model = text_field(fields, "model")
     turns = fields.get("maxTurns")
-    asked = text_of(fields, "permissionMode")
-    mode = next((known for known in MODES if known == asked and (may_loosen or known in _STRICT)), None)
-    return Kind(
+    mode_name = text_field(fields, "permissionMode")
+    mode = next((known for known in MODES if known == mode_name and (may_loosen or known in _STRICT_MODES)), None)
+    return AgentKind(
         name,
-        text_of(fields, "description"),
+        text_field(fields, "description"),
         prompt,
         None if tools is not None and "*" in tools else tools,
-        tuple(_bare(tool) for tool in list_of(fields, "disallowedTools")),
+        tuple(_tool_name(tool) for tool in list_field(fields, "disallowedTools")),
         "" if model == "inherit" else model,
         mode,
         turns if isinstance(turns, int) and turns > 0 else None,
-        is_on(fields, "background"),
-        list_of(fields, "skills"),
-        _place(name, notes.get(text_of(fields, "memory"))),
-        _sent(list_of(fields, "tools")),
+        bool_field(fields, "background"),
+        list_field(fields, "skills"),
+        _notes_folder(name, notes.get(text_field(fields, "memory"))),
+        _allowed_kinds(list_field(fields, "tools")),
     )
 
 
-def _place(name: str, folder: Path | None) -> Path | None:
-    """The folder for the notes of a kind; its name leads nowhere else."""
+def _notes_folder(name: str, folder: Path | None) -> Path | None:
+    """The notes folder of a kind; its name cannot lead to another folder."""
     return folder / re.sub(r"[^\w-]", "-", name) if folder else None
 
 
-def _sent(tools: Sequence[str]) -> tuple[str, ...] | None:
-    """The kinds of agents that `Agent(one, two)` among the tools names; None if none is named."""
-    found = [_NAMED.fullmatch(tool) for tool in tools]
-    named = [name.strip() for match in found if match for name in match[1].split(",")]
-    return tuple(named) or None
+def _allowed_kinds(tools: Sequence[str]) -> tuple[str, ...] | None:
+    """The kinds that `Agent(one, two)` among the tools names; None if there is no such entry."""
+    matches = [_AGENT_RULE.fullmatch(tool) for tool in tools]
+    names = [name.strip() for match in matches if match for name in match[1].split(",")]
+    return tuple(names) or None
 
 
-def _bare(tool: str) -> str:
-    """The tool that a rule names."""
+def _tool_name(tool: str) -> str:
+    """The tool name of a rule such as `Bash(git *)`."""
     return tool.partition("(")[0].strip()
 
 
-def listing(kinds: Mapping[str, Kind]) -> str:
-    """The kinds of agents, as the model is told of them."""
+def describe_kinds(kinds: Mapping[str, AgentKind]) -> str:
+    """The kinds as they are listed for the model."""
     lines = []
     for kind in kinds.values():
         tools = "all tools" if kind.tools is None else ", ".join(kind.tools)

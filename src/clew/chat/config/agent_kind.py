@@ -1,4 +1,4 @@
-"""Kinds of agents: what one is for, what it is told, and what it may use."""
+"""A type of subagent: its purpose, system prompt, tools and limits."""
 
 from __future__ import annotations
 
@@ -11,54 +11,54 @@ from msgspec import Struct
 from clew.chat.permission.decision import Mode
 from clew.chat.tools.toolbox import ALIASES
 
-GENERAL = "general-purpose"
+DEFAULT_KIND = "general-purpose"
 NOTES = "MEMORY.md"
-MOST_NOTES = 200  # lines
-_KEEPING = ("Read", "Write", "Edit")  # what it takes to keep notes
+MAX_NOTE_LINES = 200  # lines
+_NOTE_TOOLS = ("Read", "Write", "Edit")  # tools that a kind with notes always has
 
 
-class Kind(Struct, frozen=True):
-    """A kind of agent."""
+class AgentKind(Struct, frozen=True):
+    """A type of subagent."""
 
     name: str
     description: str
     prompt: str
     tools: Sequence[str] | None = None  # None for all
-    without: Sequence[str] = ()
-    model: str = ""  # empty for that of whoever sends it
+    disallowed_tools: Sequence[str] = ()
+    model: str = ""  # empty for the model of the parent conversation
     mode: Mode | None = None
     turns: int | None = None
-    is_background: bool = False  # it is never waited for
-    skills: Sequence[str] = ()  # what it has read when it begins
+    is_background: bool = False  # it always runs in the background
+    skills: Sequence[str] = ()  # skills that are loaded when it starts
     memory: Path | None = None  # the folder of its notes
-    sends: Sequence[str] | None = None  # the kinds of agents that it may send; None for all
+    subagent_kinds: Sequence[str] | None = None  # the kinds that it may start; None for all
 
     def may_use(self, tool: str) -> bool:
-        """Whether a tool is for it: by any of its names, or by that of the MCP server that it comes from."""
+        """Whether it may use a tool, matched by any name of the tool or by its MCP server."""
         names = {tool, ALIASES.get(tool, tool), *(old for old, new in ALIASES.items() if new == tool)}
         if tool.startswith("mcp__"):
             server = "__".join(tool.split("__")[:2])
             names |= {server, f"{server}__*"}
-        if names & set(self.without):
+        if names & set(self.disallowed_tools):
             return False
-        is_kept = self.memory is not None and tool in _KEEPING
-        return self.tools is None or is_kept or bool(names & set(self.tools))
+        keeps_notes = self.memory is not None and tool in _NOTE_TOOLS
+        return self.tools is None or keeps_notes or bool(names & set(self.tools))
 
     @property
-    def told(self) -> str:
-        """Its system prompt, with the notes that it has kept; empty for that of whoever sends it."""
+    def system_prompt(self) -> str:
+        """Its system prompt with its notes; empty to use that of the parent conversation."""
         if self.memory is None:
             return self.prompt
         about = (
             f"You keep notes of your own in {self.memory}. What {NOTES} there says is shown to you whenever you begin, as"
-            f" far as {MOST_NOTES} lines go. Write down what will help the next time, and keep it short."
+            f" far as {MAX_NOTE_LINES} lines go. Write down what will help the next time, and keep it short."
         )
-        return "\n\n".join(part for part in (self.prompt, about, _notes(self.memory / NOTES)) if part)
+        return "\n\n".join(part for part in (self.prompt, about, _read_notes(self.memory / NOTES)) if part)
 
 
-def _notes(path: Path) -> str:
+def _read_notes(path: Path) -> str:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            return "".join(islice(file, MOST_NOTES)).strip()
+            return "".join(islice(file, MAX_NOTE_LINES)).strip()
     except OSError:
         return ""

@@ -1,4 +1,4 @@
-"""Headers: the YAML between two lines of dashes at the head of a Markdown file."""
+"""Read the YAML header between two `---` lines at the start of a Markdown file."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from clew.wire.json_codec import Json
 
 _HEADER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)(?:^---[ \t]*(?:\r?\n|\Z))", re.DOTALL | re.MULTILINE)
 _FIELD = re.compile(r"([A-Za-z][\w-]*):[ \t]*(.*)")
-LONGEST = 1 << 16
+MAX_HEADER = 1 << 16
 
 
 def split_header(text: str) -> tuple[Json, str]:
-    """The fields of a file's header, and the rest of it. A header that is not YAML is read line by line."""
-    found = _HEADER.match(text)
-    if not found or len(found[1]) > LONGEST:
+    """Return the fields of the header and the remaining text. A header that is not valid YAML is read line by line."""
+    header = _HEADER.match(text)
+    if not header or len(header[1]) > MAX_HEADER:
         return {}, text.removeprefix("\ufeff")
-    return _fields(found[1]), text[found.end() :]
+    return _fields(header[1]), text[header.end() :]
 
 
 def _fields(text: str) -> Json:
@@ -26,7 +26,7 @@ def _fields(text: str) -> Json:
         import yaml
     except ImportError:
         raise ClewError(
-            "The headers of skills and agents cannot be read: PyYAML is not installed.",
+            "PyYAML is required to read the headers of skills and agents.",
             hint="Install it with: pip install 'clew[chat]'",
         ) from None
     try:
@@ -37,22 +37,22 @@ def _fields(text: str) -> Json:
     return {str(key): value for key, value in data.items()} if isinstance(data, dict) else {}
 
 
-def text_of(fields: Json, name: str) -> str:
-    """A field as a line of text."""
+def text_field(fields: Json, name: str) -> str:
+    """A field as one line of text."""
     value = fields.get(name)
     return " ".join(str(value).split()) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
-def is_on(fields: Json, name: str, otherwise: bool = False) -> bool:
-    """A field that says yes or no."""
+def bool_field(fields: Json, name: str, default: bool = False) -> bool:
+    """A boolean field."""
     value = fields.get(name)
     if isinstance(value, str):
         return value.strip().lower() in ("true", "yes", "on", "1")
-    return value if isinstance(value, bool) else otherwise
+    return value if isinstance(value, bool) else default
 
 
-def list_of(fields: Json, name: str) -> tuple[str, ...]:
-    """A field that is a list, or a text with commas; commas within brackets do not count."""
+def list_field(fields: Json, name: str) -> tuple[str, ...]:
+    """A field that is a list or a comma-separated text; commas within parentheses do not separate."""
     value = fields.get(name)
     if isinstance(value, list):
         return tuple(str(item).strip() for item in value if isinstance(item, str | int | float))

@@ -1,7 +1,7 @@
-"""Memory: what the files named CLAUDE.md tell the model, from the machine's down to the folder's, with their imports.
+"""Load memory files (CLAUDE.md) of the machine, the user, the project and its folders, with their imports.
 
-A project's files cannot carry anything into the prompt from outside the project, unless its folder is trusted, and keys
-and logins never.
+Files of a project cannot import anything from outside the project unless its folder is trusted, and never
+credentials.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from clew.chat.config.frontmatter import list_of, split_header
+from clew.chat.config.frontmatter import list_field, split_header
 from clew.chat.config.settings import managed_folder
-from clew.chat.input.file_mentions import mentions
+from clew.chat.input.file_mentions import find_mentions
 from clew.chat.permission.path_scope import Anchors, ResolvedPath, is_inside, is_secret, matches_pattern
 
 Scope = Literal["managed", "user", "project", "local"]
-HOPS = 4  # of imports
-LONGEST = 40_000  # characters of one file; what is longer is cut, and says so
-_LARGEST = 1 << 20
+MAX_IMPORT_DEPTH = 4  # imports of imports
+MAX_CHARACTERS = 40_000  # characters of one file; a longer one is truncated with a note
+_MAX_BYTES = 1 << 20
 _TITLES: dict[Scope, str] = {
     "managed": "instructions of this machine's administrator",
     "user": "the user's own instructions for all projects",
@@ -31,7 +31,7 @@ _TITLES: dict[Scope, str] = {
 
 
 class Memory(Struct, frozen=True):
-    """One file. `paths` are patterns: if there are any, it counts only once a file that they cover is read."""
+    """One file. With `paths` (patterns) it is used only after a matching file was read."""
 
     path: Path
     text: str
@@ -41,7 +41,7 @@ class Memory(Struct, frozen=True):
 
 
 class Memories(Struct):
-    """The memory of a session. It grows when files below the project are read."""
+    """The memory files of a session. More are loaded when files below the project are read."""
 
     project: Path
     home: Path  # the folder of Claude Code
@@ -54,54 +54,58 @@ class Memories(Struct):
     notices: list[str] = field(default_factory=list)
 
     def first(self) -> list[Memory]:
-        """All that counts from the beginning, in the order in which it is told."""
-        found = self._read(self.managed / "CLAUDE.md", "managed", self.managed)
+        """The memory files to send at the start, in order."""
+        memories = self._read(self.managed / "CLAUDE.md", "managed", self.managed)
         if "user" in self.sources:
-            found += self._read(self.home / "CLAUDE.md", "user", self.home)
-            found += self._rules(self.home / "rules", "user", self.home)
+            memories += self._read(self.home / "CLAUDE.md", "user", self.home)
+            memories += self._rules(self.home / "rules", "user", self.home)
         for folder in self._ancestors():
-            found += self._of_folder(folder)
-        return [memory for memory in found if not memory.paths]
+            memories += self._read_folder(folder)
+        return [memory for memory in memories if not memory.paths]
 
     def near(self, file: Path) -> list[Memory]:
-        """What counts as well, now that a file was read: of the folders down to it, and of rules for such files."""
-        place = ResolvedPath(Path(os.path.normpath(file)), (Path(os.path.realpath(file)),))
+        """The further memory files to send after a file was read: those of the folders above it, and rules that
+        match it.
+        """
+        resolved = ResolvedPath(Path(os.path.normpath(file)), (Path(os.path.realpath(file)),))
         root = Path(os.path.realpath(self.project))
-        found: list[Memory] = []
-        if is_inside(place.real, (root,)):
-            between = [f for f in reversed(place.real.parents) if root in f.parents]
+        memories: list[Memory] = []
+        if is_inside(resolved.real, (root,)):
+            between = [f for f in reversed(resolved.real.parents) if root in f.parents]
             for folder in between:
-                found += self._of_folder(folder)
+                memories += self._read_folder(folder)
         anchors = Anchors(root, self.user_home, root)
         waiting = [
-            m for m in self.known if m.paths and any(matches_pattern(p, place, anchors, widely=True) for p in m.paths)
+            m
+            for m in self.known
+            if m.paths and any(matches_pattern(p, resolved, anchors, widely=True) for p in m.paths)
         ]
         for memory in waiting:
             self.known.remove(memory)
-            counting = Memory(memory.path, memory.text, memory.scope, memory.importer)
-            self.known.append(counting)
-            found.append(counting)
-        return [memory for memory in found if not memory.paths]
+            activated = Memory(memory.path, memory.text, memory.scope, memory.importer)
+            self.known.append(activated)
+            memories.append(activated)
+        return [memory for memory in memories if not memory.paths]
 
     def _ancestors(self) -> list[Path]:
-        """The project's folder and those above it, from the top; a home folder and what is above it do not count."""
+        """The project folder and its parents, topmost first, without the home folder and folders above it."""
         folders = [self.project, *self.project.parents]
         stop = next((i for i, folder in enumerate(folders) if i and folder == self.user_home), len(folders) - 1)
         return list(reversed(folders[: max(stop, 1)]))
 
-    def _of_folder(self, folder: Path) -> list[Memory]:
-        found: list[Memory] = []
+    def _read_folder(self, folder: Path) -> list[Memory]:
+        memories: list[Memory] = []
         if "project" in self.sources:
-            found += self._read(folder / "CLAUDE.md", "project", folder)
+            memories += self._read(folder / "CLAUDE.md", "project", folder)
             if folder / ".claude" != self.home:
-                found += self._read(folder / ".claude" / "CLAUDE.md", "project", folder)
-            if self.reads_agents_md and not found:
-                found += self._read(folder / "AGENTS.md", "project", folder)
+                memories += self._read(folder / ".claude" / "CLAUDE.md", "project", folder)
+            if self.reads_agents_md and not memories:
+                memories += self._read(folder / "AGENTS.md", "project", folder)
             if folder / ".claude" != self.home:
-                found += self._rules(folder / ".claude" / "rules", "project", folder)
+                memories += self._rules(folder / ".claude" / "rules", "project", folder)
         if "local" in self.sources:
-            found += self._read(folder / "CLAUDE.local.md", "local", folder)
-        return found
+            memories += self._read(folder / "CLAUDE.local.md", "local", folder)
+        return memories
 
     def _rules(self, folder: Path, scope: Scope, within: Path) -> list[Memory]:
         try:
@@ -111,8 +115,10 @@ class Memories(Struct):
         return [memory for path in files for memory in self._read(path, scope, within)]
 
     def _read(self, path: Path, scope: Scope, within: Path) -> list[Memory]:
-        """A file and what it imports, as far as they are not known yet. Untrusted, it leads nowhere outside `within`."""
-        found: list[Memory] = []
+        """Read a file and its imports, except those already loaded. An untrusted file imports nothing outside
+        `within`.
+        """
+        memories: list[Memory] = []
         waiting: list[tuple[Path, Path | None, tuple[str, ...], int]] = [(path, None, (), 0)]
         while waiting:
             named, importer, paths, hops = waiting.pop(0)
@@ -122,22 +128,22 @@ class Memories(Struct):
                 continue
             if importer is None and "rules" in real.parts:
                 fields, body = split_header(body)
-                paths = list_of(fields, "paths")
+                paths = list_field(fields, "paths")
             memory = Memory(real, _cut(body.strip()), scope, importer, paths)
             self.known.append(memory)
-            found.append(memory)
-            imported = mentions(body) if hops < HOPS else ()
+            memories.append(memory)
+            imported = find_mentions(body) if hops < MAX_IMPORT_DEPTH else ()
             waiting[:0] = [(self._target(mentioned, real), real, paths, hops + 1) for mentioned in imported]
-        return found
+        return memories
 
     def _text(self, named: Path, real: Path, scope: Scope, within: Path) -> str | None:
         if any(memory.path == real for memory in self.known) or not real.is_file():
             return None
-        if not self._may_tell(named, real, scope, within):
-            self.notices.append(f"{named} leads to {real}, and is not read for the model.")
+        if not self._may_read(named, real, scope, within):
+            self.notices.append(f"{named} leads to {real}, which may not be sent to the model; it was skipped.")
             return None
-        if real.stat().st_size > _LARGEST:
-            self.notices.append(f"{named} is too large to be remembered.")
+        if real.stat().st_size > _MAX_BYTES:
+            self.notices.append(f"{named} is too large for a memory file; it was skipped.")
             return None
         try:
             return real.read_text(encoding="utf-8-sig")
@@ -148,23 +154,29 @@ class Memories(Struct):
     def _target(self, mentioned: str, importer: Path) -> Path:
         return self.user_home / mentioned[2:] if mentioned.startswith("~/") else importer.parent / mentioned
 
-    def _may_tell(self, named: Path, real: Path, scope: Scope, within: Path) -> bool:
+    def _may_read(self, named: Path, real: Path, scope: Scope, within: Path) -> bool:
         if is_secret(ResolvedPath(Path(os.path.normpath(named)), (real,))):
             return False
         if scope in ("managed", "user"):
             return True
         root, folder = Path(os.path.realpath(self.project)), Path(os.path.realpath(within))
-        if root in folder.parents:  # it may have been unpacked there: trust in the project does not lead it outside
+        if (
+            root in folder.parents
+        ):  # a nested folder may be third-party: trust in the project does not let it read outside
             return is_inside(real, (folder, *((root,) if self.trusted else ())))
         return self.trusted or is_inside(real, (folder,))
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else text[:LONGEST] + f"\n[cut: {len(text) - LONGEST:,} more characters]"
+    return (
+        text
+        if len(text) <= MAX_CHARACTERS
+        else text[:MAX_CHARACTERS] + f"\n[cut: {len(text) - MAX_CHARACTERS:,} more characters]"
+    )
 
 
-def tell(memories: Sequence[Memory]) -> str:
-    """The memories as the model is told of them; empty if there are none."""
+def format_memories(memories: Sequence[Memory]) -> str:
+    """The memory files as text for the model; empty if there are none."""
     parts = [f"## {memory.path} ({_TITLES[memory.scope]})\n\n{memory.text}" for memory in memories if memory.text]
     return (
         "# Instructions from files\n\nThe user expects you to follow these.\n\n" + "\n\n".join(parts) if parts else ""

@@ -1,40 +1,40 @@
-"""Models by the short names that people use."""
+"""Resolve short model names such as `opus`."""
 
 from __future__ import annotations
 
 from clew.models import plan_model, resolve, short_names
 
-_DEFAULT = "sonnet"  # what is asked when nobody names a model
+_DEFAULT_MODEL = "sonnet"  # used when no model is named
 
 
-def named(name: str) -> str:
-    """The model that a name stands for; `inherit` and no name stand for none."""
+def resolve_alias(name: str) -> str:
+    """The full name of a model; "" for `inherit` and the empty name."""
     match name.lower():
         case "" | "inherit":
             return ""
         case "default":
-            return resolve(_DEFAULT)
+            return resolve(_DEFAULT_MODEL)
     return resolve(name)
 
 
-def choose(name: str) -> str:
-    """The choice of a model: `opusplan` itself, because its model depends on the mode, else the full name."""
-    return name.lower() if plan_model(name) else named(name)
+def resolve_choice(name: str) -> str:
+    """The full name of a model, except for `opusplan`, whose model depends on the permission mode."""
+    return name.lower() if plan_model(name) else resolve_alias(name)
 
 
-def in_mode(choice: str, mode: str) -> str:
-    """The model to ask in a permission mode. Only `opusplan` has two: opus in plan mode, sonnet in all others."""
+def model_in_mode(choice: str, mode: str) -> str:
+    """The model to use in a permission mode: `opusplan` is opus in plan mode and sonnet otherwise."""
     planned = plan_model(choice)
     if not planned:
         return choice
-    return planned if mode == "plan" else named(choice)
+    return planned if mode == "plan" else resolve_alias(choice)
 
 
-def choices() -> dict[str, str]:
-    """The models that have a short name, by it."""
-    return {**short_names(), "default": named("default")}
+def short_model_names() -> dict[str, str]:
+    """The models with a short name, by that name."""
+    return {**short_names(), "default": resolve_alias("default")}
 
 
-def offered(current: str) -> list[str]:
-    """The models to choose from: those that have a short name, `opusplan`, and the current choice."""
-    return list(dict.fromkeys((*choices().values(), *filter(plan_model, choices()), current)))
+def offered_models(current: str) -> list[str]:
+    """The models to choose from: those with a short name, `opusplan`, and the current choice."""
+    return list(dict.fromkeys((*short_model_names().values(), *filter(plan_model, short_model_names()), current)))

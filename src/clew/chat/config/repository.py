@@ -1,4 +1,4 @@
-"""The repository around a folder: what each turn needs is read from its files, since git would cost more than the turn."""
+"""Facts about the git repository of a folder, read from its files because running git each turn is slow."""
 
 from __future__ import annotations
 
@@ -9,59 +9,59 @@ from pathlib import Path
 from clew.system.environment import child_environment
 from clew.system.subprocesses import find_program
 
-# What a repository's configuration could make git run is switched off, whatever it says.
+# Override every setting by which a repository's configuration could make git run a program.
 _SAFE_CONFIG = {"core.fsmonitor": "false", "core.hooksPath": os.devnull, "core.pager": "cat", "diff.external": ""}
 _HEAD = "ref: refs/heads/"
 
 
-def top_of(folder: Path) -> Path | None:
-    """The folder that holds `.git`; None outside of a repository."""
-    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
+def repository_root(folder: Path) -> Path | None:
+    """The folder that contains `.git`; None outside a repository."""
+    return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), None)
 
 
-def branch_of(folder: Path) -> str:
-    """The branch that is checked out, `HEAD` if none is; empty outside of a repository."""
-    top = top_of(folder)
+def current_branch(folder: Path) -> str:
+    """The checked-out branch, `HEAD` if detached, "" outside a repository."""
+    top = repository_root(folder)
     if top is None:
         return ""
     try:
-        head = (_store(top / ".git") / "HEAD").read_text(encoding="utf-8", errors="replace").strip()
+        head = (_git_folder(top / ".git") / "HEAD").read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return ""
     return head.removeprefix(_HEAD) if head.startswith(_HEAD) else "HEAD"
 
 
-def _store(git: Path) -> Path:
-    """Where the repository keeps its state: a worktree has a file there that names it."""
+def _git_folder(git: Path) -> Path:
+    """The git folder; in a worktree `.git` is a file that names it."""
     if git.is_dir():
         return git
     named = git.read_text(encoding="utf-8", errors="replace").partition("gitdir:")[2].strip()
     return git.parent / named
 
 
-def listed(folder: Path, seconds: float | None = None) -> list[str] | None:
-    """The files below a folder that git tracks or would track; None if it cannot tell, or not in time."""
+def list_files(folder: Path, seconds: float | None = None) -> list[str] | None:
+    """The files below a folder that git tracks or would track; None if git fails or times out."""
     git = find_program("git")
     if git is None:
         return None
-    words = [git, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    arguments = [git, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
         done = subprocess.run(
-            words, cwd=folder, capture_output=True, timeout=seconds, check=True, env=git_surroundings()
+            arguments, cwd=folder, capture_output=True, timeout=seconds, check=True, env=git_environment()
         )
     except (OSError, subprocess.SubprocessError):
         return None
     return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name]
 
 
-def git_surroundings() -> dict[str, str]:
-    """The environment of our own git calls: a repository, which may be a stranger's, cannot make git run a program.
+def git_environment() -> dict[str, str]:
+    """The environment of git calls, in which an untrusted repository cannot make git run a program.
 
-    `GIT_*` variables of the user are dropped, because they can name another repository or a program. Nothing is fetched:
-    a partial clone could name the program that does it.
+    `GIT_*` variables of the user are dropped, because they can name another repository or a program. Nothing is
+    fetched: a partial clone could name the program that fetches.
     """
-    kept = {name: value for name, value in child_environment().items() if not name.startswith("GIT_")}
-    made = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
+    inherited = {name: value for name, value in child_environment().items() if not name.startswith("GIT_")}
+    safe = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
     for number, (name, value) in enumerate(_SAFE_CONFIG.items()):
-        made |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return kept | made | {"GIT_CONFIG_COUNT": str(len(_SAFE_CONFIG))}
+        safe |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return inherited | safe | {"GIT_CONFIG_COUNT": str(len(_SAFE_CONFIG))}

@@ -1,4 +1,4 @@
-"""Names of sessions: adjective-adjective-surname, made from the id, so that people can tell sessions apart."""
+"""Generate session names (adjective-participle-surname) from session ids."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _SURNAMES = (
 )
 
 
-def name_of(session_id: str) -> str:
-    """The name of a session; the same id gives the same name."""
+def session_name(session_id: str) -> str:
+    """The name of a session; the same id always gives the same name."""
     number = int.from_bytes(sha256(session_id.encode()).digest()[:8], "big")
-    words = []
+    parts = []
     for choice in (_ADJECTIVES, _PARTICIPLES, _SURNAMES):
-        number, at = divmod(number, len(choice))
-        words.append(choice[at])
-    return "-".join(words)
+        number, index = divmod(number, len(choice))
+        parts.append(choice[index])
+    return "-".join(parts)

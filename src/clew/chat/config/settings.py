@@ -1,7 +1,7 @@
-"""Settings: what the person, the project and the administrator have written down, merged, with where it came from.
+"""Load and merge settings of the user, the project, the command line and the administrator.
 
-High to low: managed, command line, `.claude/settings.local.json`, `.claude/settings.json`, the user's own. Lists merge,
-other values override. A folder that is not trusted can only tighten: of its settings nothing but deny and ask rules counts.
+Priority, high to low: managed, command line, `.claude/settings.local.json`, `.claude/settings.json`, user. Lists are
+merged, other values override. Of an untrusted folder only deny and ask rules count.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from clew.wire.json_codec import Json
 
 Scope = Literal["managed", "cli", "local", "project", "user", "session"]
 
-FILED: tuple[Scope, ...] = ("local", "project", "user")
-_OF_THE_PROJECT: tuple[Scope, ...] = ("local", "project")
-_ONLY_BY_THE_USER = ("bypassPermissions", "auto")
+FILE_SCOPES: tuple[Scope, ...] = ("local", "project", "user")
+_PROJECT_SCOPES: tuple[Scope, ...] = ("local", "project")
+_USER_ONLY_MODES = ("bypassPermissions", "auto")
 
 
 class SettingsSource(Struct, frozen=True):
-    """Settings from one place. `root` is the folder that its `/patterns` start from."""
+    """Settings of one source. `/patterns` in it are relative to `root`."""
 
     scope: Scope
     root: Path
@@ -35,7 +35,7 @@ class SettingsSource(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Settings:
-    """All sources, high to low. `notices` are sentences for the person; `trusted` says whether the folder is."""
+    """All sources, high to low. `notices` are messages for the user; `trusted` states whether the folder is trusted."""
 
     sources: tuple[SettingsSource, ...] = ()
     notices: tuple[str, ...] = ()
@@ -45,54 +45,60 @@ class Settings:
     def load(
         project: Path,
         home: Path,
-        sources: Sequence[str] = FILED,
+        sources: Sequence[str] = FILE_SCOPES,
         trusted: bool = False,
         *,
         cli: str | Json | None = None,
         managed: Path | None = None,
     ) -> Settings:
-        """Read the settings of a project folder. `home` is the folder of Claude Code (`~/.claude`), `sources` which of
-        local, project and user to read, `cli` the value of --settings: an object, its JSON, or a file's name."""
-        found: list[SettingsSource] = []
+        """Load the settings of a project folder. `home` is Claude Code's folder (`~/.claude`), `sources` selects
+        local, project and user, `cli` is the value of --settings: an object, JSON text, or a file name.
+        """
+        loaded: list[SettingsSource] = []
         notices: list[str] = []
         top = managed or managed_folder()
-        _add(found, notices, "managed", top, top / "managed-settings.json")
+        _add_file(loaded, notices, "managed", top, top / "managed-settings.json")
         if cli is not None:
-            _add_given(found, notices, project, cli)
-        for scope in FILED:
+            _add_cli(loaded, notices, project, cli)
+        for scope in FILE_SCOPES:
             if scope in sources:
-                _add(found, notices, scope, home if scope == "user" else project, settings_file(scope, project, home))
+                _add_file(
+                    loaded, notices, scope, home if scope == "user" else project, settings_file(scope, project, home)
+                )
         if not trusted:
-            found = [_tightening(s) if s.scope in _OF_THE_PROJECT else s for s in _noting(found, notices, project)]
-        return Settings(tuple(_modest(s, notices) for s in found), tuple(notices), trusted)
+            loaded = [
+                _restrictions(s) if s.scope in _PROJECT_SCOPES else s
+                for s in _report_untrusted(loaded, notices, project)
+            ]
+        return Settings(tuple(_drop_user_modes(s, notices) for s in loaded), tuple(notices), trusted)
 
     @property
     def merged(self) -> Json:
-        """All sources as one object."""
-        whole: Json = {}
+        """All sources merged into one object."""
+        merged: Json = {}
         for source in reversed(self.sources):
-            whole = _over(source.data, whole)
-        return whole
+            merged = _merge(source.data, merged)
+        return merged
 
     def rules(self, kind: Literal["allow", "deny", "ask"]) -> Iterator[tuple[str, SettingsSource]]:
-        """All permission rules of a kind, each with where it stands."""
+        """All permission rules of a kind, each with its source."""
         managed_only = any(s.scope == "managed" and s.data.get("allowManagedPermissionRulesOnly") for s in self.sources)
         for source in self.sources:
-            if managed_only and source.scope in FILED:
+            if managed_only and source.scope in FILE_SCOPES:
                 continue
-            for rule in texts(table(source.data.get("permissions")).get(kind)):
+            for rule in as_strings(as_object(source.data.get("permissions")).get(kind)):
                 yield rule, source
 
 
 def settings_file(scope: Scope, project: Path, home: Path) -> Path:
-    """The file of a scope."""
+    """The path of a scope's settings file."""
     if scope == "user":
         return home / "settings.json"
     return project / ".claude" / ("settings.local.json" if scope == "local" else "settings.json")
 
 
 def managed_folder() -> Path:
-    """Where an administrator keeps settings and memory for all users of a machine."""
+    """The folder in which an administrator puts settings and memory for all users."""
     if sys.platform == "darwin":
         return Path("/Library/Application Support/ClaudeCode")
     if sys.platform == "win32":
@@ -100,17 +106,17 @@ def managed_folder() -> Path:
     return Path("/etc/claude-code")
 
 
-def table(value: Any) -> Json:
-    """The value if it is an object, else an empty one."""
+def as_object(value: Any) -> Json:
+    """The value if it is an object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
-def texts(value: Any) -> list[str]:
-    """The strings of a list; nothing if it is no list."""
+def as_strings(value: Any) -> list[str]:
+    """The strings of a list; empty if the value is not a list."""
     return [v for v in value if isinstance(v, str)] if isinstance(value, list) else []
 
 
-def _add(found: list[SettingsSource], notices: list[str], scope: Scope, root: Path, path: Path) -> None:
+def _add_file(loaded: list[SettingsSource], notices: list[str], scope: Scope, root: Path, path: Path) -> None:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
@@ -118,25 +124,25 @@ def _add(found: list[SettingsSource], notices: list[str], scope: Scope, root: Pa
     except (OSError, UnicodeDecodeError) as error:
         notices.append(f"{path} cannot be read and is ignored: {error}.")
         return
-    data = _parsed(text, str(path), notices)
+    data = _parse(text, str(path), notices)
     if data:
-        found.append(SettingsSource(scope, root, data, path))
+        loaded.append(SettingsSource(scope, root, data, path))
 
 
-def _add_given(found: list[SettingsSource], notices: list[str], project: Path, given: str | Json) -> None:
-    if isinstance(given, Mapping):
-        found.append(SettingsSource("cli", project, dict(given)))
-    elif given.lstrip().startswith("{"):
-        data = _parsed(given, "What --settings says", notices)
+def _add_cli(loaded: list[SettingsSource], notices: list[str], project: Path, value: str | Json) -> None:
+    if isinstance(value, Mapping):
+        loaded.append(SettingsSource("cli", project, dict(value)))
+    elif value.lstrip().startswith("{"):
+        data = _parse(value, "What --settings says", notices)
         if data:
-            found.append(SettingsSource("cli", project, data))
-    elif Path(given).is_file():
-        _add(found, notices, "cli", project, Path(given))
+            loaded.append(SettingsSource("cli", project, data))
+    elif Path(value).is_file():
+        _add_file(loaded, notices, "cli", project, Path(value))
     else:
-        notices.append(f"There is no settings file {given}.")
+        notices.append(f"There is no settings file {value}.")
 
 
-def _parsed(text: str, name: str, notices: list[str]) -> Json:
+def _parse(text: str, name: str, notices: list[str]) -> Json:
     if not text.strip():
         return {}
     try:
@@ -150,42 +156,43 @@ def _parsed(text: str, name: str, notices: list[str]) -> Json:
     return data
 
 
-def _noting(found: list[SettingsSource], notices: list[str], project: Path) -> list[SettingsSource]:
-    """The sources as they are; a remark if trust would change what counts."""
-    held = [s.path.name for s in found if s.scope in _OF_THE_PROJECT and s.path and _tightening(s).data != s.data]
-    if held:
+def _report_untrusted(loaded: list[SettingsSource], notices: list[str], project: Path) -> list[SettingsSource]:
+    """Return the sources unchanged, with a notice if trusting the folder would change what counts."""
+    ignored = [s.path.name for s in loaded if s.scope in _PROJECT_SCOPES and s.path and _restrictions(s).data != s.data]
+    if ignored:
         notices.append(
-            f"{project} is not trusted: of {' and '.join(held)} only deny and ask rules count, and nothing is run"
+            f"{project} is not trusted: of {' and '.join(ignored)} only deny and ask rules count, and nothing is run"
             " (see: clew trust --dry-run)."
         )
-    return found
+    return loaded
 
 
-def _tightening(source: SettingsSource) -> SettingsSource:
-    permissions = table(source.data.get("permissions"))
-    kept = {kind: permissions[kind] for kind in ("deny", "ask") if kind in permissions}
-    return SettingsSource(source.scope, source.root, {"permissions": kept} if kept else {}, source.path)
+def _restrictions(source: SettingsSource) -> SettingsSource:
+    """The source reduced to its deny and ask rules."""
+    permissions = as_object(source.data.get("permissions"))
+    rules = {kind: permissions[kind] for kind in ("deny", "ask") if kind in permissions}
+    return SettingsSource(source.scope, source.root, {"permissions": rules} if rules else {}, source.path)
 
 
-def _modest(source: SettingsSource, notices: list[str]) -> SettingsSource:
-    """A project cannot switch the questions off, trusted or not."""
-    permissions = table(source.data.get("permissions"))
+def _drop_user_modes(source: SettingsSource, notices: list[str]) -> SettingsSource:
+    """Drop a mode that skips permission prompts: a project may not set it, trusted or not."""
+    permissions = as_object(source.data.get("permissions"))
     mode = permissions.get("defaultMode")
-    if source.scope not in _OF_THE_PROJECT or mode not in _ONLY_BY_THE_USER:
+    if source.scope not in _PROJECT_SCOPES or mode not in _USER_ONLY_MODES:
         return source
     notices.append(f"{source.path} may not set the mode {mode}: only you can, on the command line or in your settings.")
-    kept = {key: value for key, value in permissions.items() if key != "defaultMode"}
-    return SettingsSource(source.scope, source.root, {**source.data, "permissions": kept}, source.path)
+    remaining = {key: value for key, value in permissions.items() if key != "defaultMode"}
+    return SettingsSource(source.scope, source.root, {**source.data, "permissions": remaining}, source.path)
 
 
-def _over(high: Json, low: Json) -> Json:
-    whole = dict(low)
+def _merge(high: Json, low: Json) -> Json:
+    merged = dict(low)
     for key, value in high.items():
-        under = low.get(key)
-        if isinstance(value, dict) and isinstance(under, dict):
-            whole[key] = _over(value, under)
-        elif isinstance(value, list) and isinstance(under, list):
-            whole[key] = value + [v for v in under if v not in value]
+        lower = low.get(key)
+        if isinstance(value, dict) and isinstance(lower, dict):
+            merged[key] = _merge(value, lower)
+        elif isinstance(value, list) and isinstance(lower, list):
+            merged[key] = value + [v for v in lower if v not in value]
         else:
-            whole[key] = value
-    return whole
+            merged[key] = value
+    return merged

@@ -1,4 +1,4 @@
-"""Skills and slash commands: texts that people keep for the model, found in the folders of the user and the project."""
+"""Load skills and slash commands from the folders of the user and the project."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clew.chat.config.frontmatter import is_on, list_of, split_header, text_of
+from clew.chat.config.frontmatter import bool_field, list_field, split_header, text_field
 
 Scope = Literal["managed", "user", "project"]
-LONGEST = 1_536  # characters of one line in the list for the model
-_LARGEST = 1 << 20
+MAX_LISTING_LINE = 1_536  # characters of one line in the list for the model
+_MAX_BYTES = 1 << 20
 _NAME = re.compile(r"[\w.:-]+")
 
 
 class Skill(Struct, frozen=True):
-    """A skill (it has a folder) or a slash command (it has none)."""
+    """A skill (with a folder) or a slash command (without one)."""
 
     name: str
     description: str
@@ -28,31 +28,32 @@ class Skill(Struct, frozen=True):
     folder: Path | None = None
     hint: str = ""  # for its arguments
     arguments: tuple[str, ...] = ()  # their names
-    allowed_tools: tuple[str, ...] = ()  # rules that hold while it is at work
+    allowed_tools: tuple[str, ...] = ()  # rules that apply while it runs
     model: str = ""
     agent: str = ""
-    is_forked: bool = False  # it is done by an agent of its own
+    is_forked: bool = False  # it runs in a subagent
     for_model: bool = True
-    for_person: bool = True
-    trusted: bool = True  # else its commands are not run
+    for_user: bool = True
+    trusted: bool = True  # otherwise its shell commands are not run
 
 
-def discover(
+def load_skills(
     project: Path, home: Path, trusted: bool, sources: Sequence[str] = ("user", "project")
 ) -> tuple[dict[str, Skill], list[str]]:
-    """All skills and commands by name, and a sentence for each that cannot be read. The user's own come first, so that no
-    project can stand in for them; of two in one place a skill comes before a command."""
-    found: dict[str, Skill] = {}
+    """All skills and commands by name, and a notice for each that cannot be read. The user's take precedence over
+    the project's, and skills over commands of the same source.
+    """
+    skills: dict[str, Skill] = {}
     notices: list[str] = []
-    places: list[tuple[Scope, Path]] = []
+    folders: list[tuple[Scope, Path]] = []
     if "user" in sources:
-        places.append(("user", home))
+        folders.append(("user", home))
     if "project" in sources and project / ".claude" != home:
-        places.append(("project", project / ".claude"))
-    for scope, folder in places:
+        folders.append(("project", project / ".claude"))
+    for scope, folder in folders:
         for skill in (*_skills(folder, scope, trusted, notices), *_commands(folder, scope, trusted, notices)):
-            found.setdefault(skill.name, skill)
-    return found, notices
+            skills.setdefault(skill.name, skill)
+    return skills, notices
 
 
 def _skills(folder: Path, scope: Scope, trusted: bool, notices: list[str]) -> Iterator[Skill]:
@@ -78,34 +79,34 @@ def _read(
     path: Path, name: str, scope: Scope, folder: Path | None, trusted: bool, notices: list[str]
 ) -> Iterator[Skill]:
     try:
-        if path.stat().st_size > _LARGEST:
+        if path.stat().st_size > _MAX_BYTES:
             raise ValueError("it is too large")
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         notices.append(f"{path} cannot be read: {error}.")
         return
     fields, body = split_header(text)
-    name = (text_of(fields, "name") if folder else "") or name
+    name = (text_field(fields, "name") if folder else "") or name
     if not _NAME.fullmatch(name):
         notices.append(f"{path}: {name!r} is not a name for a skill.")
         return
     is_trusted = trusted or scope != "project"
-    model = text_of(fields, "model")
+    model = text_field(fields, "model")
     yield Skill(
         name,
-        text_of(fields, "description") or _first_line(body),
+        text_field(fields, "description") or _first_line(body),
         body.strip(),
         path,
         scope,
         folder,
-        text_of(fields, "argument-hint") or " ".join(f"[{n}]" for n in list_of(fields, "arguments")),
-        list_of(fields, "arguments"),
-        list_of(fields, "allowed-tools") if is_trusted else (),
+        text_field(fields, "argument-hint") or " ".join(f"[{n}]" for n in list_field(fields, "arguments")),
+        list_field(fields, "arguments"),
+        list_field(fields, "allowed-tools") if is_trusted else (),
         "" if model == "inherit" else model,
-        text_of(fields, "agent"),
-        text_of(fields, "context") == "fork",
-        not is_on(fields, "disable-model-invocation"),
-        is_on(fields, "user-invocable", otherwise=True),
+        text_field(fields, "agent"),
+        text_field(fields, "context") == "fork",
+        not bool_field(fields, "disable-model-invocation"),
+        bool_field(fields, "user-invocable", default=True),
         is_trusted,
     )
 
@@ -115,11 +116,11 @@ def _first_line(body: str) -> str:
     return next((line for line in lines if line), "")[:200]
 
 
-def listing(skills: Sequence[Skill]) -> str:
-    """The skills that the model may use, as it is told of them; empty if there are none."""
+def describe_skills(skills: Sequence[Skill]) -> str:
+    """The skills that the model may use, as they are listed for it; empty if there are none."""
     lines = []
     for skill in skills:
         if skill.for_model and skill.description:
             line = f"- {skill.name}: {skill.description}"
-            lines.append(line if len(line) <= LONGEST else line[: LONGEST - 1] + "…")
+            lines.append(line if len(line) <= MAX_LISTING_LINE else line[: MAX_LISTING_LINE - 1] + "…")
     return "These skills can be used with the Skill tool:\n" + "\n".join(lines) if lines else ""

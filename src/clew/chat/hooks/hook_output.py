@@ -1,4 +1,4 @@
-"""Answers of hooks: what a hook said by its exit code and its output, and what several of them say together."""
+"""Interpret the exit code and output of hooks, and merge the answers of several hooks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from clew.chat.config.settings import table
+from clew.chat.config.settings import as_object
 from clew.chat.permission.decision import Kind
 from clew.wire.json_codec import Json
 
-LONGEST = 10_000  # characters of context from one hook
-# Events at which exit code 2 (or `decision: "block"`) is told to the model; elsewhere it is shown to the person.
+MAX_CONTEXT = 10_000  # characters of context from one hook
+# Events at which exit code 2 (or `decision: "block"`) is reported to the model; at others it is shown to the user.
 _BLOCKING = (
     "PreToolUse",
     "PostToolUse",
@@ -29,8 +29,8 @@ _RANK: dict[Kind | None, int] = {"deny": 3, "ask": 2, "allow": 1, None: 0}
 _KINDS: dict[str, Kind] = {"allow": "allow", "approve": "allow", "deny": "deny", "ask": "ask"}
 
 
-class Ran(Struct, frozen=True):
-    """How one hook went, for the journal and the person."""
+class HookRun(Struct, frozen=True):
+    """The exit code and output of one hook."""
 
     name: str
     code: int
@@ -40,22 +40,22 @@ class Ran(Struct, frozen=True):
 
 
 class HookOutcome(Struct, frozen=True):
-    """What all hooks of an event said together."""
+    """The merged answers of all hooks of an event."""
 
     block: bool = False
-    reason: str = ""  # why it is blocked or decided so: for the model
+    reason: str = ""  # for the model: why the call is blocked or decided this way
     context: tuple[str, ...] = ()  # texts for the model
     updated_input: Json | None = None
     decision: Kind | None = None  # what PreToolUse and PermissionRequest hooks decided; deny wins, then ask
-    stop: bool = False  # the whole turn ends (`continue: false`); `reason` is then for the person
-    system_message: str = ""  # for the person
-    ran: tuple[Ran, ...] = ()
+    stop: bool = False  # end the turn (`continue: false`); `reason` is then for the user
+    system_message: str = ""  # for the user
+    ran: tuple[HookRun, ...] = ()
 
 
 class HookAnswer(Struct, frozen=True):
-    """What one hook said."""
+    """The answer of one hook."""
 
-    ran: Ran
+    ran: HookRun
     block: bool = False
     reason: str = ""
     context: str = ""
@@ -65,17 +65,17 @@ class HookAnswer(Struct, frozen=True):
     message: str = ""
 
 
-def read_answer(event: str, target: str, ran: Ran, is_late: bool, blocks_on_failure: bool) -> HookAnswer:
-    """Understand one hook. 0 is an answer, 2 is a no, anything else is a failure that the person is told of."""
+def interpret(event: str, target: str, ran: HookRun, is_late: bool, blocks_on_failure: bool) -> HookAnswer:
+    """Interpret one hook: exit code 0 is an answer, 2 blocks, any other is a failure that is reported to the user."""
     if ran.code == 0 and not is_late:
-        return _spoken(event, ran)
-    said = ran.stderr.strip()
+        return _parse_stdout(event, ran)
+    error_text = ran.stderr.strip()
     if ran.code == 2 and not is_late and event in _BLOCKING:
         return HookAnswer(
-            ran, block=True, reason=_refusal(event, target, f"[{ran.name}]: {said or 'No stderr output'}")
+            ran, block=True, reason=_refusal(event, target, f"[{ran.name}]: {error_text or 'No stderr output'}")
         )
     failure = "took too long and was stopped" if is_late else f"failed with exit code {ran.code}"
-    message = f"The {event} hook [{ran.name}] {failure}{f': {said}' if said else ''}."
+    message = f"The {event} hook [{ran.name}] {failure}{f': {error_text}' if error_text else ''}."
     if blocks_on_failure and event in _BLOCKING:
         return HookAnswer(ran, block=True, reason=_refusal(event, target, message), message=message)
     return HookAnswer(ran, message=message)
@@ -85,7 +85,7 @@ def _refusal(event: str, target: str, text: str) -> str:
     return f"{event}:{target} hook error: {text}" if event in ("PreToolUse", "PermissionRequest") else text
 
 
-def _spoken(event: str, ran: Ran) -> HookAnswer:
+def _parse_stdout(event: str, ran: HookRun) -> HookAnswer:
     text = ran.stdout.strip()
     data: Any = None
     if text.startswith("{"):
@@ -93,26 +93,26 @@ def _spoken(event: str, ran: Ran) -> HookAnswer:
             data = json.loads(text)
         except ValueError:
             note = f"The {event} hook [{ran.name}] answered with broken JSON, which is taken as text."
-            return HookAnswer(ran, context=text[:LONGEST] if event in _PLAIN_CONTEXT else "", message=note)
+            return HookAnswer(ran, context=text[:MAX_CONTEXT] if event in _PLAIN_CONTEXT else "", message=note)
     if not isinstance(data, dict):
-        return HookAnswer(ran, context=text[:LONGEST] if event in _PLAIN_CONTEXT else "")
-    return _structured(event, ran, data)
+        return HookAnswer(ran, context=text[:MAX_CONTEXT] if event in _PLAIN_CONTEXT else "")
+    return _parse_json(event, ran, data)
 
 
-def _structured(event: str, ran: Ran, data: Json) -> HookAnswer:
-    special = table(data.get("hookSpecificOutput"))
-    message = _text(data.get("systemMessage"))
+def _parse_json(event: str, ran: HookRun, data: Json) -> HookAnswer:
+    special = as_object(data.get("hookSpecificOutput"))
+    message = _string(data.get("systemMessage"))
     if special.get("hookEventName", event) != event:
         message = f"The {event} hook [{ran.name}] answered for {special['hookEventName']}; that part is ignored."
         special = {}
-    decision = _KINDS.get(_text(special.get("permissionDecision")))
-    reason = _text(special.get("permissionDecisionReason"))
+    decision = _KINDS.get(_string(special.get("permissionDecision")))
+    reason = _string(special.get("permissionDecisionReason"))
     changed = special.get("updatedInput")
     if event == "PermissionRequest":
-        asked = table(special.get("decision"))
-        decision = _KINDS.get(_text(asked.get("behavior")), decision)
-        reason = _text(asked.get("message")) or reason
-        changed = asked.get("updatedInput", changed)
+        permission = as_object(special.get("decision"))
+        decision = _KINDS.get(_string(permission.get("behavior")), decision)
+        reason = _string(permission.get("message")) or reason
+        changed = permission.get("updatedInput", changed)
     elif event == "PreToolUse" and decision is None and data.get("decision") == "approve":
         decision = "allow"
     is_blocked = data.get("decision") == "block" and event in _BLOCKING
@@ -120,8 +120,8 @@ def _structured(event: str, ran: Ran, data: Json) -> HookAnswer:
     return HookAnswer(
         ran,
         block=is_blocked or decision == "deny",
-        reason=(_text(data.get("stopReason")) if stops else "") or reason or _text(data.get("reason")),
-        context=_text(special.get("additionalContext"))[:LONGEST],
+        reason=(_string(data.get("stopReason")) if stops else "") or reason or _string(data.get("reason")),
+        context=_string(special.get("additionalContext"))[:MAX_CONTEXT],
         updated_input=changed if isinstance(changed, dict) else None,
         decision="deny" if is_blocked and event in ("PreToolUse", "PermissionRequest") else decision,
         stop=stops,
@@ -130,20 +130,20 @@ def _structured(event: str, ran: Ran, data: Json) -> HookAnswer:
 
 
 def merge(answers: Sequence[HookAnswer]) -> HookOutcome:
-    """All answers as one: a no wins, then a question; the last changed input counts, unless it was a no."""
+    """Merge all answers: deny wins, then ask; the last changed input is used unless a hook blocked."""
     decision = max((answer.decision for answer in answers), key=lambda kind: _RANK[kind], default=None)
     stop = any(answer.stop for answer in answers)
     block = any(answer.block for answer in answers)
     if stop:
-        telling = [a for a in answers if a.stop]
+        deciding = [a for a in answers if a.stop]
     elif block:
-        telling = [a for a in answers if a.block]
+        deciding = [a for a in answers if a.block]
     else:
-        telling = [a for a in answers if a.decision == decision and decision is not None]
+        deciding = [a for a in answers if a.decision == decision and decision is not None]
     changed = [answer.updated_input for answer in answers if answer.updated_input is not None]
     return HookOutcome(
         block=block,
-        reason="\n".join(dict.fromkeys(a.reason for a in telling if a.reason)),
+        reason="\n".join(dict.fromkeys(a.reason for a in deciding if a.reason)),
         context=tuple(answer.context for answer in answers if answer.context),
         updated_input=changed[-1] if changed and not block else None,
         decision=decision,
@@ -153,5 +153,5 @@ def merge(answers: Sequence[HookAnswer]) -> HookOutcome:
     )
 
 
-def _text(value: Any) -> str:
+def _string(value: Any) -> str:
     return value if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""Hooks: the person's own programs (or callbacks) that are told of events and may have a say."""
+"""Run hooks: shell commands from the settings and callbacks of an SDK."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any
 
 from msgspec import Struct
 
-from clew.chat.config.settings import Settings, SettingsSource, table
-from clew.chat.hooks.hook_output import HookAnswer, HookOutcome, Ran, merge, read_answer
+from clew.chat.config.settings import Settings, SettingsSource, as_object
+from clew.chat.hooks.hook_output import HookAnswer, HookOutcome, HookRun, interpret, merge
 from clew.chat.tools.process import Ended, run_shell
 from clew.errors import BadQuery
 from clew.system.environment import child_environment
 from clew.system.regex_deadline import pattern
 from clew.wire.json_codec import Json
 
-Callback = Callable[[Json], Awaitable[Json]]  # takes the payload, gives the hook's JSON answer ({}: no opinion)
+Callback = Callable[[Json], Awaitable[Json]]  # takes the payload, returns the hook's JSON answer ({}: no opinion)
 
 TIMEOUT = 60.0
-# Each event, and the field of its payload that a matcher is held against.
+# Each event, and the field of its payload that matchers are compared with.
 EVENTS: dict[str, str] = {
     "SessionStart": "source",
     "UserPromptSubmit": "",
@@ -41,11 +41,11 @@ EVENTS: dict[str, str] = {
 _NAMES_ONLY = re.compile(r"[\w\s|,-]*")
 _OTHER_NAME = {"Task": "Agent", "Agent": "Task"}
 
-__all__ = ["EVENTS", "TIMEOUT", "Callback", "Hook", "HookOutcome", "Hooks", "Ran"]
+__all__ = ["EVENTS", "TIMEOUT", "Callback", "Hook", "HookOutcome", "HookRun", "Hooks"]
 
 
 class Hook(Struct, frozen=True):
-    """One hook: a command for the shell, or a callback. `blocks_on_failure`: if it cannot answer, that is a no."""
+    """One hook: a shell command or a callback. With `blocks_on_failure` a hook that fails blocks."""
 
     event: str
     run: str | Callback
@@ -57,8 +57,8 @@ class Hook(Struct, frozen=True):
     def name(self) -> str:
         return self.run if isinstance(self.run, str) else "callback"
 
-    def is_for(self, target: str) -> bool:
-        """Whether the matcher names this tool (or source, trigger, …). An empty one and `*` name all."""
+    def matches(self, target: str) -> bool:
+        """Whether the matcher applies to this tool (or source, trigger, …). An empty matcher and `*` apply to all."""
         if self.matcher in ("", "*"):
             return True
         names = (target, _OTHER_NAME.get(target, target))
@@ -66,7 +66,7 @@ class Hook(Struct, frozen=True):
             return any(name in re.split(r"\s*[|,]\s*", self.matcher.strip()) for name in names)
         try:
             return any(pattern(self.matcher).search(name) for name in names)
-        except BadQuery:  # it takes too long: a hook that guards must not be passed over
+        except BadQuery:  # the pattern takes too long: run the hook rather than skip a guard
             return True
 
 
@@ -74,44 +74,46 @@ class Hooks:
     """The hooks of a session."""
 
     def __init__(self, settings: Settings, project: Path, further: Sequence[Hook] = ()) -> None:
-        """`further` are hooks that no settings file names: callbacks of an SDK."""
+        """`further` are hooks that are not in a settings file: callbacks of an SDK."""
         notices: list[str] = []
-        found = [hook for source in _sources(settings) for hook in _read(source, notices)]
-        self.hooks = (*found, *further)
+        from_settings = [hook for source in _sources(settings) for hook in _read(source, notices)]
+        self.hooks = (*from_settings, *further)
         self.notices = tuple(notices)
         self.project = project
-        variables = table(settings.merged.get("env"))
+        variables = as_object(settings.merged.get("env"))
         self._variables = {k: v for k, v in variables.items() if isinstance(v, str)}
 
     async def run(self, event: str, payload: Json) -> HookOutcome:
-        """Tell all hooks of an event, at once. `payload` holds session_id, transcript_path, cwd, permission_mode and
-        what the event adds; `hook_event_name` is added here. Cancelling ends the programs."""
+        """Run all hooks of an event in parallel and merge their answers. `payload` contains session_id,
+        transcript_path, cwd, permission_mode and the fields of the event; `hook_event_name` is added here.
+        Cancellation ends the programs.
+        """
         field = EVENTS.get(event, "")
         target = str(payload.get(field, "")) if field else ""
-        chosen = [hook for hook in self.hooks if hook.event == event and (not field or hook.is_for(target))]
+        chosen = [hook for hook in self.hooks if hook.event == event and (not field or hook.matches(target))]
         chosen = list({hook.run: hook for hook in chosen}.values())
-        whole = {**payload, "hook_event_name": event}
-        answers = await asyncio.gather(*(self._ask(hook, whole, target) for hook in chosen))
+        full_payload = {**payload, "hook_event_name": event}
+        answers = await asyncio.gather(*(self._run_hook(hook, full_payload, target) for hook in chosen))
         return merge(answers)
 
-    async def _ask(self, hook: Hook, payload: Json, target: str) -> HookAnswer:
-        began = time.monotonic()
+    async def _run_hook(self, hook: Hook, payload: Json, target: str) -> HookAnswer:
+        started = time.monotonic()
         if isinstance(hook.run, str):
             ended = await self._start(hook.run, hook.timeout, payload)
         else:
             ended = await _call(hook.run, hook.timeout, payload)
-        ran = Ran(hook.name, ended.code, ended.stdout, ended.stderr, time.monotonic() - began)
-        return read_answer(payload["hook_event_name"], target, ran, ended.is_late, hook.blocks_on_failure)
+        ran = HookRun(hook.name, ended.code, ended.stdout, ended.stderr, time.monotonic() - started)
+        return interpret(payload["hook_event_name"], target, ran, ended.is_late, hook.blocks_on_failure)
 
     async def _start(self, command: str, timeout: float, payload: Json) -> Ended:
         cwd = Path(str(payload.get("cwd") or self.project))
         variables = child_environment(**{**self._variables, "CLAUDE_PROJECT_DIR": str(self.project)})
-        said = json.dumps(payload, ensure_ascii=False, default=str).encode("utf-8", "replace")
-        return await run_shell(command, cwd if cwd.is_dir() else self.project, variables, said, timeout)
+        stdin = json.dumps(payload, ensure_ascii=False, default=str).encode("utf-8", "replace")
+        return await run_shell(command, cwd if cwd.is_dir() else self.project, variables, stdin, timeout)
 
 
 async def _call(callback: Callback, timeout: float, payload: Json) -> Ended:
-    """Run a callback. That it failed is told to the person, as with a program."""
+    """Run a callback. Its failure is reported like that of a program."""
     try:
         answer = await asyncio.wait_for(callback(payload), timeout)
     except TimeoutError:
@@ -122,7 +124,7 @@ async def _call(callback: Callback, timeout: float, payload: Json) -> Ended:
 
 
 def _sources(settings: Settings) -> Iterator[SettingsSource]:
-    """The sources whose hooks count: an administrator may allow none but their own."""
+    """The sources whose hooks count: an administrator can disable all others."""
     managed = [source for source in settings.sources if source.scope == "managed"]
     if any(source.data.get("disableAllHooks") for source in managed):
         return
@@ -135,18 +137,18 @@ def _sources(settings: Settings) -> Iterator[SettingsSource]:
 
 def _read(source: SettingsSource, notices: list[str]) -> Iterator[Hook]:
     where = source.path or f"the {source.scope} settings"
-    for event, groups in table(source.data.get("hooks")).items():
+    for event, groups in as_object(source.data.get("hooks")).items():
         if event not in EVENTS:
-            notices.append(f"{where}: there is no event {event} here; its hooks are not run.")
+            notices.append(f"{where}: unknown hook event {event}; its hooks are not run.")
             continue
         for group in groups if isinstance(groups, list) else ():
-            matcher = str(table(group).get("matcher") or "")
+            matcher = str(as_object(group).get("matcher") or "")
             if not _is_pattern(matcher):
                 notices.append(f"{where}: the matcher {matcher!r} of {event} is not a pattern; its hooks are not run.")
                 continue
-            stated = table(group).get("hooks")
+            stated = as_object(group).get("hooks")
             for hook in stated if isinstance(stated, list) else ():
-                read = _read_one(event, matcher, table(hook))
+                read = _read_one(event, matcher, as_object(hook))
                 if read:
                     yield read
                 else:

@@ -1,8 +1,9 @@
-"""What the user types: slash commands, @file mentions, shell expansions.
+"""Turn what the user types into prompts: slash commands, @file mentions, memory, the system prompt.
 
 Modules:
-    expand_prompt   Expanding: from what a person typed to what the model hears.
-    file_mentions   Mentions: `@path` in a text, as people and memory files write it.
-    slash_commands  Slash commands and skills at work: arguments put in, commands run if they are allowed, files
-                    named.
+    expand_prompt   Expand what the user typed into a prompt: replace slash commands by their text and read
+                    mentioned files.
+    file_mentions   Find `@path` mentions in a text, outside code blocks and code spans.
+    slash_commands  Expand slash commands and skills: fill in arguments, run allowed shell commands, collect
+                    mentioned files.
 """

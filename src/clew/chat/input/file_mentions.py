@@ -1,4 +1,4 @@
-"""Mentions: `@path` in a text, as people and memory files write it. Within code it means nothing."""
+"""Find `@path` mentions in a text, outside code blocks and code spans."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _SPAN = re.compile(r"(`+)(?:(?!\1).)+?\1(?!`)")
 _MENTION = re.compile(r"(?:^|(?<=\s)|(?<=[(\[]))@(\"[^\"\n]+\"|(?:[^\s\\\"]|\\ )+)")
 
 
-def mentions(text: str) -> Iterator[str]:
-    """The paths that a text mentions, in order, each once."""
-    seen: set[str] = set()
+def find_mentions(text: str) -> Iterator[str]:
+    """The mentioned paths in order, without duplicates."""
+    known: set[str] = set()
     for line in _without_code(text):
-        for found in _MENTION.finditer(line):
-            path = found[1].strip('"').replace("\\ ", " ").rstrip(".,;:!?)]")
-            if path and path not in seen and _is_path(path):
-                seen.add(path)
+        for match in _MENTION.finditer(line):
+            path = match[1].strip('"').replace("\\ ", " ").rstrip(".,;:!?)]")
+            if path and path not in known and _is_path(path):
+                known.add(path)
                 yield path
 
 
@@ -28,11 +28,11 @@ def _is_path(text: str) -> bool:
 def _without_code(text: str) -> Iterator[str]:
     fence = ""
     for line in text.splitlines():
-        found = _FENCE.match(line)
+        marker = _FENCE.match(line)
         if fence:
-            if found and found[1].startswith(fence) and not line.strip().strip(fence[0]):
+            if marker and marker[1].startswith(fence) and not line.strip().strip(fence[0]):
                 fence = ""
-        elif found:
-            fence = found[1]
+        elif marker:
+            fence = marker[1]
         else:
             yield _SPAN.sub(lambda span: " " * len(span[0]), line)

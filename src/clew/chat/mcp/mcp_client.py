@@ -1,6 +1,6 @@
-"""MCP servers: programs and addresses that bring tools of their own, called `mcp__<server>__<tool>`.
+"""Connect to MCP servers and offer their tools as `mcp__<server>__<tool>`.
 
-Each server is kept by a task of its own, so that one that dies takes nothing along: its tools fail, and say so.
+Each server has a separate task, so that one that fails does not affect the others: its tools report the failure.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from clew.system.subprocesses import find_program
 from clew.wire.json_codec import Json, decode
 from clew.wire.session_writer import create_exactly
 
-PATIENCE = 30.0  # seconds for a server to begin
-SILENCE = 300.0  # seconds that an answer may take over an address
-LONGEST = 100_000  # characters of a result that the model sees
+START_SECONDS = 30.0  # seconds that a server has to start
+READ_SECONDS = 300.0  # seconds that an HTTP server has to answer
+MAX_RESULT = 100_000  # characters of a result that the model sees
 PREVIEW = 2_000
 _NAME = re.compile(r"[^A-Za-z0-9_-]")
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
-CallServer = Callable[[str, Json], Awaitable[Json]]  # a tool's name and its input; the result as the protocol has it
+CallServer = Callable[[str, Json], Awaitable[Json]]  # takes a tool name and its input, returns the MCP result
 State = Literal["connected", "failed", "pending"]
 
 
-class Remote(Struct, frozen=True):
-    """A tool of a server."""
+class McpTool(Struct, frozen=True):
+    """A tool of an MCP server."""
 
     name: str
     description: str
     schema: Json
-    own_name: str
+    server_name: str
     reads: bool
     call_server: CallServer
 
@@ -48,21 +48,21 @@ class Remote(Struct, frozen=True):
         return self.reads
 
     async def call(self, input: Json, scene: ToolContext) -> CallResult:
-        found = await self.call_server(self.own_name, input)
-        content = [_block(each, scene) for each in found.get("content") or () if isinstance(each, dict)]
-        if found.get("isError"):
+        result = await self.call_server(self.server_name, input)
+        content = [_convert_block(part, scene) for part in result.get("content") or () if isinstance(part, dict)]
+        if result.get("isError"):
             raise ToolFailed("\n".join(str(b.get("text", "")) for b in content) or "The tool failed.", is_misuse=False)
-        return CallResult(content or "(no content)", found.get("structuredContent") or content)
+        return CallResult(content or "(no content)", result.get("structuredContent") or content)
 
 
-def tools_of(server: str, listed: Sequence[Json], call_server: CallServer) -> list[Remote]:
-    """The tools that a server lists, as the model gets them."""
-    made = []
+def build_tools(server: str, listed: Sequence[Json], call_server: CallServer) -> list[McpTool]:
+    """The tools that a server lists, as they are offered to the model."""
+    tools = []
     for tool in listed:
         hints = tool.get("annotations")
         schema = tool.get("inputSchema")
-        made.append(
-            Remote(
+        tools.append(
+            McpTool(
                 full_name(server, str(tool["name"])),
                 str(tool.get("description") or tool.get("title") or tool["name"]),
                 schema if isinstance(schema, dict) and schema.get("type") == "object" else {"type": "object"},
@@ -71,7 +71,7 @@ def tools_of(server: str, listed: Sequence[Json], call_server: CallServer) -> li
                 call_server,
             )
         )
-    return made
+    return tools
 
 
 def full_name(server: str, tool: str) -> str:
@@ -82,22 +82,22 @@ def full_name(server: str, tool: str) -> str:
 
 
 class McpServer(Struct):
-    """One server, and how it is."""
+    """One server and its connection state."""
 
     name: str
     config: Json
     state: State = "pending"
     error: str = ""
-    tools: list[Remote] = field(default_factory=list)
+    tools: list[McpTool] = field(default_factory=list)
     _session: Any = None
 
-    async def keep(self, cwd: Path, environment: Mapping[str, str], ready: asyncio.Event, done: asyncio.Event) -> None:
-        """Connect, say so, and stay until told."""
+    async def run(self, cwd: Path, environment: Mapping[str, str], ready: asyncio.Event, done: asyncio.Event) -> None:
+        """Connect, set `ready`, and stay connected until `done` is set."""
         try:
-            async with AsyncExitStack() as held:
-                self._session = await asyncio.wait_for(self._connect(held, cwd, environment), PATIENCE)
-                listed = await asyncio.wait_for(self._list(), PATIENCE)
-                self.tools = tools_of(self.name, listed, self._call)
+            async with AsyncExitStack() as stack:
+                self._session = await asyncio.wait_for(self._connect(stack, cwd, environment), START_SECONDS)
+                listed = await asyncio.wait_for(self._list(), START_SECONDS)
+                self.tools = build_tools(self.name, listed, self._call)
                 self.state = "connected"
                 ready.set()
                 await done.wait()
@@ -111,12 +111,12 @@ class McpServer(Struct):
                 self.state = "failed"
             ready.set()
 
-    async def _connect(self, held: AsyncExitStack, cwd: Path, environment: Mapping[str, str]) -> Any:
+    async def _connect(self, stack: AsyncExitStack, cwd: Path, environment: Mapping[str, str]) -> Any:
         from httpx2 import AsyncClient, Timeout
         from mcp import ClientSession, StdioServerParameters, stdio_client
         from mcp.client.streamable_http import streamable_http_client
 
-        config = _filled(self.config, environment)
+        config = _expand_variables(self.config, environment)
         kind = str(config.get("type") or ("http" if "url" in config else "stdio"))
         if kind == "stdio":
             variables = {**environment, **{k: str(v) for k, v in (config.get("env") or {}).items()}}
@@ -126,59 +126,59 @@ class McpServer(Struct):
                 env=variables,
                 cwd=cwd,
             )
-            errors = held.enter_context(open(os.devnull, "w"))  # noqa: SIM115
-            streams = await held.enter_async_context(stdio_client(parameters, errlog=errors))
+            errors = stack.enter_context(open(os.devnull, "w"))  # noqa: SIM115
+            streams = await stack.enter_async_context(stdio_client(parameters, errlog=errors))
         elif kind in ("http", "streamable-http"):
             headers = {name: str(value) for name, value in (config.get("headers") or {}).items()}
-            limits = Timeout(PATIENCE, read=SILENCE)
+            limits = Timeout(START_SECONDS, read=READ_SECONDS)
             client = AsyncClient(headers=headers, timeout=limits, follow_redirects=True)
             if headers:
                 client.event_hooks = {"request": [_guard(str(config["url"]))]}
-            await held.enter_async_context(client)
-            streams = await held.enter_async_context(streamable_http_client(str(config["url"]), http_client=client))
+            await stack.enter_async_context(client)
+            streams = await stack.enter_async_context(streamable_http_client(str(config["url"]), http_client=client))
         else:
             raise ValueError(f"Servers of the type {kind} are not known.")
-        session = await held.enter_async_context(ClientSession(streams[0], streams[1]))
+        session = await stack.enter_async_context(ClientSession(streams[0], streams[1]))
         await session.initialize()
         return session
 
     async def _list(self) -> list[Json]:
         from mcp_types import PaginatedRequestParams
 
-        found: list[Json] = []
+        tools: list[Json] = []
         cursor: str | None = None
         while True:
             page = await self._session.list_tools(params=PaginatedRequestParams(cursor=cursor))
-            found += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
+            tools += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
             cursor = page.next_cursor
             if not cursor:
-                return found
+                return tools
 
-    async def _call(self, name: str, given: Json) -> Json:
+    async def _call(self, name: str, arguments: Json) -> Json:
         if self._session is None:
             raise ToolFailed(f"The MCP server {self.name} is gone: {self.error or 'it ended'}.", is_misuse=False)
         try:
-            found = await self._session.call_tool(name, given)
+            result = await self._session.call_tool(name, arguments)
         except _errors() as error:
             raise ToolFailed(f"The MCP server {self.name} failed: {error}", is_misuse=False) from None
-        made: Json = found.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return made
+        fields: Json = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return fields
 
 
 @asynccontextmanager
-async def serving(
+async def start_servers(
     configs: Mapping[str, Json], cwd: Path, environment: Mapping[str, str]
 ) -> AsyncIterator[list[McpServer]]:
-    """All servers of a configuration, begun side by side; those that fail say why."""
+    """Start all configured servers in parallel; a failed one states why."""
     if not configs:
         yield []
         return
-    _need()
+    _require_mcp()
     servers = [McpServer(name, config) for name, config in configs.items()]
     done = asyncio.Event()
     ready = [asyncio.Event() for _ in servers]
     tasks = [
-        asyncio.create_task(server.keep(cwd, environment, begun, done))
+        asyncio.create_task(server.run(cwd, environment, begun, done))
         for server, begun in zip(servers, ready, strict=True)
     ]
     try:
@@ -186,15 +186,15 @@ async def serving(
         yield servers
     finally:
         done.set()
-        await asyncio.wait(tasks, timeout=PATIENCE)
+        await asyncio.wait(tasks, timeout=START_SECONDS)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def configured(texts: Sequence[str], base: Path) -> dict[str, Json]:
-    """The servers that JSON texts or files name, the later ones over the earlier. Raises ValueError with a sentence."""
-    found: dict[str, Json] = {}
+def read_configs(texts: Sequence[str], base: Path) -> dict[str, Json]:
+    """The servers that JSON texts or files define; later ones override earlier ones. Raises ValueError."""
+    configs: dict[str, Json] = {}
     for text in texts:
         raw = text.encode() if text.lstrip().startswith("{") else (base / text).read_bytes()
         try:
@@ -203,13 +203,15 @@ def configured(texts: Sequence[str], base: Path) -> dict[str, Json]:
             data = None
         servers = data.get("mcpServers", data) if isinstance(data, dict) else None
         if not isinstance(servers, dict):
-            raise ValueError(f"{text[:80]} is no configuration of MCP servers: it needs an object mcpServers.")
-        found |= {name: config for name, config in servers.items() if isinstance(config, dict)}
-    return found
+            raise ValueError(f"{text[:80]} is not a configuration of MCP servers: it needs an object mcpServers.")
+        configs |= {name: config for name, config in servers.items() if isinstance(config, dict)}
+    return configs
 
 
 def _guard(address: str) -> Callable[[Any], Awaitable[None]]:
-    """A check of each request: headers, which may hold a key, go to the configured server only, and not in the clear."""
+    """Check each request: headers, which may contain a key, are sent to the configured server only, and not
+    unencrypted.
+    """
     if not is_protected(address):
         raise ValueError(f"Its headers would be sent to {urlsplit(address).hostname} in the clear. {HINT}")
     server = urlsplit(address)
@@ -223,43 +225,45 @@ def _guard(address: str) -> Callable[[Any], Awaitable[None]]:
 
 
 def _program(command: str, variables: Mapping[str, str]) -> str:
-    """The program of a server: a bare name is found in the absolute folders of `PATH`, never in the working folder."""
+    """The path of a server's program: a bare name is looked up in the absolute folders of `PATH`, never in the
+    working directory.
+    """
     if os.path.dirname(command):
         return command
-    found = find_program(command, variables.get("PATH"))
-    if found is None:
+    path = find_program(command, variables.get("PATH"))
+    if path is None:
         raise ValueError(f"There is no program {command!r} in the absolute folders of PATH.")
-    return found
+    return path
 
 
-def _filled(value: Any, environment: Mapping[str, str]) -> Any:
-    """The configuration with `${VARIABLE}` and `${VARIABLE:-default}` filled in."""
+def _expand_variables(value: Any, environment: Mapping[str, str]) -> Any:
+    """The configuration with `${VARIABLE}` and `${VARIABLE:-default}` expanded."""
     if isinstance(value, str):
         return _VARIABLE.sub(lambda m: environment.get(m[1], m[2] or ""), value)
     if isinstance(value, list):
-        return [_filled(each, environment) for each in value]
+        return [_expand_variables(item, environment) for item in value]
     if isinstance(value, dict):
-        return {key: _filled(each, environment) for key, each in value.items()}
+        return {key: _expand_variables(item, environment) for key, item in value.items()}
     return value
 
 
-def _block(given: Json, scene: ToolContext) -> Json:
-    """A part of a result, as the API takes it."""
-    kind = given.get("type")
+def _convert_block(part: Json, scene: ToolContext) -> Json:
+    """A part of a result as a content block of the API."""
+    kind = part.get("type")
     if kind == "image":
-        source = {"type": "base64", "media_type": given.get("mimeType"), "data": given.get("data")}
+        source = {"type": "base64", "media_type": part.get("mimeType"), "data": part.get("data")}
         return {"type": "image", "source": source}
     if kind == "text":
-        return {"type": "text", "text": _short(str(given.get("text") or ""), scene) or "(no content)"}
-    if kind == "resource" and isinstance(given.get("resource"), dict):
-        text = given["resource"].get("text") or f"[{given['resource'].get('uri')}]"
-        return {"type": "text", "text": _short(str(text), scene)}
-    return {"type": "text", "text": f"[{kind}: {given.get('uri') or given.get('mimeType') or ''}]"}
+        return {"type": "text", "text": _shorten(str(part.get("text") or ""), scene) or "(no content)"}
+    if kind == "resource" and isinstance(part.get("resource"), dict):
+        text = part["resource"].get("text") or f"[{part['resource'].get('uri')}]"
+        return {"type": "text", "text": _shorten(str(text), scene)}
+    return {"type": "text", "text": f"[{kind}: {part.get('uri') or part.get('mimeType') or ''}]"}
 
 
-def _short(text: str, scene: ToolContext) -> str:
-    """A long text is saved with the session, and its beginning told."""
-    if len(text) <= LONGEST:
+def _shorten(text: str, scene: ToolContext) -> str:
+    """Save a long text with the session and return its beginning."""
+    if len(text) <= MAX_RESULT:
         return text
     path = scene.folder / "tool-results" / f"{scene.call_id}.txt"
     if not path.exists():
@@ -273,7 +277,7 @@ def _errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
     return (MCPError, *others)
 
 
-def _need() -> None:
+def _require_mcp() -> None:
     try:
         import mcp  # noqa: F401
     except ModuleNotFoundError:

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from clew.chat.config.settings import Scope, Settings, settings_file, table, texts
+from clew.chat.config.settings import Scope, Settings, as_object, as_strings, settings_file
 from clew.chat.permission.command_options import split_names
 from clew.chat.permission.decision import Decision, Kind, Mode, parse_mode
 from clew.chat.permission.folder_trust import Trust
@@ -76,9 +76,10 @@ class Permissions:
         self.home = home
         self.claude_home = claude_home or home / ".claude"
         self.rules, notices = load_rules(settings)
-        permissions = table(settings.merged.get("permissions"))
+        permissions = as_object(settings.merged.get("permissions"))
         configured = [
-            home / f[2:] if f.startswith("~/") else project / f for f in texts(permissions.get("additionalDirectories"))
+            home / f[2:] if f.startswith("~/") else project / f
+            for f in as_strings(permissions.get("additionalDirectories"))
         ]
         self.roots = list(dict.fromkeys(map(_real_path, (project, *roots, *configured))))
         self.granted: tuple[PermissionRule, ...] = ()
@@ -127,8 +128,8 @@ class Permissions:
         scope = _SCOPES.get(str(update.get("destination") or "session"), "session")
         kind, behavior = update.get("type"), update.get("behavior", "allow")
         rules = update.get("rules")
-        rule_texts = [_rule_text(table(rule)) for rule in rules] if isinstance(rules, list) else []
-        folders = texts(update.get("directories"))
+        rule_texts = [_rule_text(as_object(rule)) for rule in rules] if isinstance(rules, list) else []
+        folders = as_strings(update.get("directories"))
         if kind in ("addRules", "replaceRules", "removeRules") and behavior in ("allow", "deny", "ask"):
             if kind == "addRules":
                 self._add(rule_texts, behavior, scope)
@@ -294,7 +295,7 @@ def _update_settings_list(path: Path, name: str, change: Callable[[list[str]], l
         data = None
     if not isinstance(data, dict) or not isinstance(data.get("permissions", {}), dict):
         raise Refused([f"{path} is not a JSON settings file; the rule applies to this session only"])
-    known = texts(table(data.get("permissions")).get(name))
+    known = as_strings(as_object(data.get("permissions")).get(name))
     changed = change(known)
     if changed == known:
         return

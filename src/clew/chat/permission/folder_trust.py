@@ -11,8 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from clew.chat.config.settings import Settings, table
-from clew.chat.config.skill_files import Skill, discover
+from clew.chat.config.settings import Settings, as_object
+from clew.chat.config.skill_files import Skill, load_skills
 from clew.system.environment import data_home
 from clew.wire.json_codec import Json
 from clew.wire.session_writer import replace
@@ -36,11 +36,12 @@ def describe_settings(project: Path) -> list[str]:
     settings = Settings.load(project, nowhere, ("local", "project"), trusted=True, managed=nowhere)
     data = settings.merged
     phrases = [f"allows {rule}" for rule, _ in settings.rules("allow")]
-    phrases += [f"runs '{command}' at {event}" for event, command in _hook_commands(table(data.get("hooks")))]
-    phrases += [f"sets the variable {name} to '{value}'" for name, value in table(data.get("env")).items()]
+    phrases += [f"runs '{command}' at {event}" for event, command in _hook_commands(as_object(data.get("hooks")))]
+    phrases += [f"sets the variable {name} to '{value}'" for name, value in as_object(data.get("env")).items()]
     servers = _read_json(project / ".mcp.json").get("mcpServers")
     phrases += [
-        f"starts the MCP server {name}: {_describe_server(table(server))}" for name, server in table(servers).items()
+        f"starts the MCP server {name}: {_describe_server(as_object(server))}"
+        for name, server in as_object(servers).items()
     ]
     phrases += [f"lets /{skill.name} use {rule}" for skill in _project_skills(project) for rule in skill.allowed_tools]
     described = ("permissions", "hooks", "env", "$schema")
@@ -51,9 +52,9 @@ def describe_settings(project: Path) -> list[str]:
 def _hook_commands(hooks: Json) -> Iterator[tuple[str, str]]:
     for event, groups in hooks.items():
         for group in groups if isinstance(groups, list) else ():
-            hook_list = table(group).get("hooks")
+            hook_list = as_object(group).get("hooks")
             for hook in hook_list if isinstance(hook_list, list) else ():
-                fields = table(hook)
+                fields = as_object(hook)
                 yield event, str(fields.get("command") or fields.get("url") or fields.get("prompt") or "")
 
 
@@ -69,7 +70,7 @@ def _describe_server(server: Json) -> str:
 def _read_json(path: Path) -> Json:
     """Return the JSON object of a file; empty if the file is missing or invalid."""
     try:
-        return table(json.loads(path.read_text(encoding="utf-8-sig")))
+        return as_object(json.loads(path.read_text(encoding="utf-8-sig")))
     except (OSError, ValueError, RecursionError):
         return {}
 
@@ -91,13 +92,13 @@ def fingerprint(project: Path) -> str:
 
 def _without_restrictions(settings: Json) -> Json:
     permissions = {
-        name: value for name, value in table(settings.get("permissions")).items() if name not in _RESTRICTING_KINDS
+        name: value for name, value in as_object(settings.get("permissions")).items() if name not in _RESTRICTING_KINDS
     }
     return {**{name: value for name, value in settings.items() if name != "$schema"}, "permissions": permissions}
 
 
 def _project_skills(project: Path) -> list[Skill]:
-    skills, _ = discover(project, project / ".claude" / "nowhere", True, ("project",))
+    skills, _ = load_skills(project, project / ".claude" / "nowhere", True, ("project",))
     return [skills[name] for name in sorted(skills)]
 
 
@@ -169,9 +170,10 @@ class Trust:
         Entries of version 1 have no fingerprint, so they are `changed`.
         """
         data = _read_json(self.path)
-        folders = table(data.get("folders")) if data.get("version") in (1, VERSION) else {}
+        folders = as_object(data.get("folders")) if data.get("version") in (1, VERSION) else {}
         entries = {
-            path: table(entry) if data["version"] == VERSION else {"since": entry} for path, entry in folders.items()
+            path: as_object(entry) if data["version"] == VERSION else {"since": entry}
+            for path, entry in folders.items()
         }
         return {
             path: Trusted(entry["since"], str(entry.get("fingerprint") or ""))

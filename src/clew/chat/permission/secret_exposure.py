@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from clew.chat.config.repository import git_surroundings
+from clew.chat.config.repository import git_environment
 from clew.chat.permission import git_commands, git_config
 from clew.chat.permission.command_options import Words
 from clew.chat.permission.permission_context import PermissionContext, PermissionVerdict
@@ -85,7 +85,7 @@ def check_repository(query: git_commands.GitQuery, context: PermissionContext) -
         return PermissionVerdict("ask", "it may show a file whose name is not known")
     if not query.shows_content or not query.listing:
         return None
-    names = _run_and_split(["git", "--no-pager", *query.listing], context.cwd, git_surroundings())
+    names = _run_and_split(["git", "--no-pager", *query.listing], context.cwd, git_environment())
     if names is None or len(names) > MAX_FILES:
         return PermissionVerdict("ask", "it is not known which files it shows")
     return _first_restricted((os.path.normpath(top / name.lstrip("\n")) for name in names), context)
@@ -97,7 +97,7 @@ def _names_blob(words: Words, cwd: Path) -> bool:
     if not objects:
         return False
     stdin = "".join(f"{form}\n" for word in objects for form in (word, word + "^{}")).encode("utf-8", "surrogateescape")
-    kinds = _run_and_split(["git", "cat-file", "--batch-check=%(objecttype)"], cwd, git_surroundings(), stdin, b"\n")
+    kinds = _run_and_split(["git", "cat-file", "--batch-check=%(objecttype)"], cwd, git_environment(), stdin, b"\n")
     return kinds is None or "blob" in kinds
 
 

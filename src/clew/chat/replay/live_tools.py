@@ -13,7 +13,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from clew.chat.config.settings import Settings
-from clew.chat.deps import Permits
+from clew.chat.deps import PermissionPolicy
 from clew.chat.permission.decide import Permissions
 from clew.chat.replay.recording import Recording
 from clew.chat.replay.recording_playback import Deck, Frozen
@@ -50,7 +50,7 @@ class Again(Struct, frozen=True):
 class LiveTools:
     """All calls of a replay that are made again."""
 
-    def __init__(self, cassette: Recording, folder: Path, permits: Permits) -> None:
+    def __init__(self, cassette: Recording, folder: Path, permits: PermissionPolicy) -> None:
         self.folder = folder
         self.runs: list[Again] = []
         self._cassette = cassette

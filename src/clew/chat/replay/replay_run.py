@@ -24,7 +24,7 @@ from clew.api.mock.mock_api import Mock
 from clew.api.mock.scripts import MockScript
 from clew.api.retry import Retry
 from clew.chat import events
-from clew.chat.config.agent_kind import GENERAL, Kind
+from clew.chat.config.agent_kind import DEFAULT_KIND, AgentKind
 from clew.chat.cost import ConversationCost
 from clew.chat.deps import ConversationLimits, Deps
 from clew.chat.engine import Engine
@@ -107,14 +107,14 @@ class _Run:
             self._hear,
             ConversationCost(),
             hooks=RecordedHooks(deck),
-            limits=ConversationLimits(compacts=False, at_once=1 << 16),
+            limits=ConversationLimits(auto_compact=False, parallel_calls=1 << 16),
             stopwatch=lambda: 0.0,
         )
-        kinds = dict.fromkeys([GENERAL, *(kind for each in made.all() for kind in each.kinds)])
+        kinds = dict.fromkeys([DEFAULT_KIND, *(kind for each in made.all() for kind in each.kinds)])
         self.engine = Engine(
             dialogue,
             means,
-            {name: Kind(name, "", "") for name in kinds},
+            {name: AgentKind(name, "", "") for name in kinds},
             compactor=lambda d, m, stopped: Compacting(d, m, stopped, deck=deck),
         )
         deck.queue = self.engine.queue
@@ -129,15 +129,15 @@ class _Run:
                     self._deck.reel.load(act.items)
                     await self._quietly(self.engine.run_compact(act.wish) if act.is_typed else self.engine.compact())
                 case RecordedCommand():
-                    self.engine.dialogue.command(act.name, act.arguments, act.output)
+                    self.engine.conversation.command(act.name, act.arguments, act.output)
                 case Rename():
                     self.engine.rename(act.title)
             self.played.unplayed += not self._deck.reel.is_played
-            self._states[number] = (list(self.engine.dialogue.messages), self.engine.dialogue.journal.leaf)
+            self._states[number] = (list(self.engine.conversation.messages), self.engine.conversation.journal.leaf)
         self._sort()
 
     async def _say(self, act: Say) -> None:
-        engine, dialogue = self.engine, self.engine.dialogue
+        engine, dialogue = self.engine, self.engine.conversation
         if act.back_to is not None and act.back_to in self._states:
             messages, dialogue.journal.leaf = self._states[act.back_to]
             dialogue.messages = list(messages)
@@ -157,13 +157,13 @@ class _Run:
             await work
         except Over:
             pass
-        self.engine.dialogue.queue.clear()
+        self.engine.conversation.queue.clear()
 
     def _move(self, cwd: str, branch: str) -> None:
         """The lines say where they were written. Live tools go their own way."""
-        self.engine.dialogue.journal.move(cwd, branch)
+        self.engine.conversation.journal.move(cwd, branch)
         if self._live is None:
-            self.engine.dialogue.state.cwd = Path(cwd)
+            self.engine.conversation.state.cwd = Path(cwd)
 
     # -- what the engine is given
 
@@ -179,7 +179,7 @@ class _Run:
         self._files.setdefault(path.stem, []).extend(told)
 
     def _hear(self, told: events.Event) -> None:
-        if isinstance(told, events.AgentBegun):
+        if isinstance(told, events.AgentStarted):
             self.played.agent_ids[told.agent] = told.agent_id
 
     def _sort(self) -> None:

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from clew.chat.config.repository import listed
+from clew.chat.config.repository import list_files
 from clew.errors import Refused
 
 LARGEST = 1 << 30  # bytes of a project that are copied
@@ -32,7 +32,7 @@ def copy(folder: Path, into: Path) -> Path:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    known = listed(folder)
+    known = list_files(folder)
     if known is not None:
         yield from (folder / name for name in known)
         return

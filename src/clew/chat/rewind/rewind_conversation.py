@@ -38,8 +38,8 @@ def undoing(dialogue: LiveConversation) -> RewindPlan:
 
 async def settle(engine: Engine) -> None:
     """Record what a command in the background has changed so far, so that a plan includes it."""
-    if engine.dialogue.watch is not None:
-        await engine.dialogue.watch.settle(engine.means.tell)
+    if engine.conversation.watch is not None:
+        await engine.conversation.watch.settle(engine.deps.emit)
 
 
 async def rewind_files(engine: Engine, message: str, *, is_dry: bool = False) -> Json:
@@ -102,12 +102,12 @@ class Going:
         dialogue, journal, state = self._dialogue, self._dialogue.journal, self._dialogue.state
         journal.beside(journal_lines.pin(before, dialogue.session_id), is_safe=True)
         if before is None:
-            dialogue.messages, dialogue.reported, dialogue.weighed = [], 0, 0
+            dialogue.messages, dialogue.known_tokens, dialogue.known_messages = [], 0, 0
             journal.leaf, state.todos, state.seen = None, [], {}
             return
         found = resume(journal.path)
         dialogue.load(found.messages, found.model)
-        dialogue.reported, dialogue.weighed = found.reported, found.weighed
+        dialogue.known_tokens, dialogue.known_messages = found.known_tokens, found.known_messages
         journal.leaf, state.todos, state.seen = found.leaf, list(found.todos), dict(found.seen)
         self.closing = list(found.closing)
 

@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from clew.chat.config.repository import git_surroundings
+from clew.chat.config.repository import git_environment
 from clew.chat.rewind.command_effects import Effect, Effects, PathEffect, ProjectTree, compare
 from clew.chat.rewind.path_state import ABSENT, Held, held
 from clew.chat.rewind.project_inventory import Survey
@@ -289,7 +289,7 @@ class Shadow:
             done = subprocess.run(
                 [self._git, "--no-pager", command, *words],
                 cwd=self.project,
-                env=git_surroundings() | own,
+                env=git_environment() | own,
                 input=given,
                 capture_output=True,
                 timeout=SECONDS,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.chat import events
-from clew.chat.events import Tell
+from clew.chat.events import Emit
 from clew.chat.store.file_snapshots import Backups
 from clew.chat.tools.tool import Tool, ToolState
 from clew.wire.json_codec import Json
@@ -45,7 +45,7 @@ class FileWatch:
         return Shadow(self._backups.cwd, self._journal.path.stem)
 
     @asynccontextmanager
-    async def around(self, tool: Tool, given: Json, line: str, tell: Tell) -> AsyncIterator[None]:
+    async def around(self, tool: Tool, given: Json, line: str, tell: Emit) -> AsyncIterator[None]:
         """Look at the project before and after a call, if it may change files."""
         if not may_change(tool, given):
             yield
@@ -62,7 +62,7 @@ class FileWatch:
                 prompt = self._backups.owner
                 await asyncio.to_thread(self.shadow.note_unseen, prompt, line, command, self._unseen)
 
-    async def settle(self, tell: Tell) -> None:
+    async def settle(self, tell: Emit) -> None:
         """Record what a command in the background has done so far. Others had time to change files too."""
         if self._open is None:
             return
@@ -85,7 +85,7 @@ class FileWatch:
             made = [str(folder) for folder in inside.parents if folder.parts and not os.path.lexists(top / folder)]
             self.shadow.note_file(self._backups.owner, line, str(inside), made)
 
-    async def _compare(self, before: ProjectTree, line: str, command: str, tell: Tell) -> None:
+    async def _compare(self, before: ProjectTree, line: str, command: str, tell: Emit) -> None:
         after = await self._look(tell)
         if after is None:
             return
@@ -108,7 +108,7 @@ class FileWatch:
         if update is not None:
             self._journal.beside(update)
 
-    async def _look(self, tell: Tell) -> ProjectTree | None:
+    async def _look(self, tell: Emit) -> ProjectTree | None:
         from clew.chat.rewind.project_inventory import LARGEST
         from clew.chat.rewind.shadow_git import Unseen
 
@@ -124,10 +124,10 @@ class FileWatch:
             self._report(tell, f"Not everything that commands change can be undone; {limit}.")
         return found
 
-    def _report(self, tell: Tell, text: str) -> None:
+    def _report(self, tell: Emit, text: str) -> None:
         if text not in self._reported:
             self._reported.add(text)
-            tell(events.Noted(text=text))
+            tell(events.Notice(text=text))
 
     def _runs(self) -> bool:
         return any(getattr(each, "status", "") == "running" for each in self._state.background.values())

@@ -1,14 +1,12 @@
-"""The protocol of the Claude Agent SDK, over stdin and stdout.
+"""The control protocol of the Claude Agent SDK over stdin and stdout.
 
 Modules:
-    control         The control protocol: the door through which the Agent SDKs drive a session.
-    result_json     Outcomes: how a turn ended, in the form that scripts and the SDKs read.
-    sdk_frames      Frames: what the engine tells, in the words of the Agent SDKs.
-    sdk_init        What an SDK brings along: hooks and tools that live in its process, agents, and words for the
-                    system prompt.
-    sdk_listing     Listings: what a session offers, as the Agent SDKs ask for it.
-    sdk_mirror      The mirror: what is written down is told to the SDK as well, for a store of its own.
-    sdk_permission  Consent: how an SDK is asked whether a call may be made, and what its answer means.
-    serve_sdk       The door of the Agent SDKs: a session composed of what the person wishes and of what the SDK
-                    brings.
+    control         The control protocol through which an Agent SDK drives a session.
+    result_json     The result of a turn as JSON, for scripts and the SDKs.
+    sdk_frames      Convert events of an engine into the JSON messages of the Agent SDKs.
+    sdk_init        What an SDK sends with `initialize`: hooks, tools, agents and system prompt.
+    sdk_listing     Lists of a session's commands, agents, models and servers for the Agent SDKs.
+    sdk_mirror      Send every line that is written to the SDK as well, for a separate store.
+    sdk_permission  Build permission requests for an SDK and interpret its answers.
+    serve_sdk       Serve an Agent SDK: open a session from the user's options and what the SDK provides.
 """

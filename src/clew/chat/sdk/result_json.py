@@ -1,4 +1,4 @@
-"""Outcomes: how a turn ended, in the form that scripts and the SDKs read."""
+"""The result of a turn as JSON, for scripts and the SDKs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from clew.wire.json_codec import Json
 
 def result(finished: TurnFinished, session_id: str, uuid: str) -> Json:
     """The result of a turn, as `--output-format json` prints it."""
-    made: Json = {
+    fields: Json = {
         "type": "result",
         "subtype": finished.ending,
         "is_error": finished.is_error,
@@ -26,21 +26,21 @@ def result(finished: TurnFinished, session_id: str, uuid: str) -> Json:
         "uuid": uuid,
     }
     if finished.cost is None:
-        made["hasUnknownModelCost"] = True
-    made["terminal_reason"] = _reason(finished)
-    if finished.errors or finished.ending != "success":  # the SDK for TypeScript goes through them without looking
-        made["errors"] = list(finished.errors)
+        fields["hasUnknownModelCost"] = True
+    fields["terminal_reason"] = _terminal_reason(finished)
+    if finished.errors or finished.ending != "success":  # the TypeScript SDK iterates over them without a check
+        fields["errors"] = list(finished.errors)
     if finished.status is not None:
-        made["api_error_status"] = finished.status
-    return made
+        fields["api_error_status"] = finished.status
+    return fields
 
 
 def _limits(model: str) -> Json:
     return {"contextWindow": window_of(model), "maxOutputTokens": model_of(model).output}
 
 
-def _reason(finished: TurnFinished) -> str:
-    """Why the turn ended, in the SDKs' words."""
+def _terminal_reason(finished: TurnFinished) -> str:
+    """Why the turn ended, in the SDKs' terms."""
     if finished.is_interrupted:
         return "aborted_tools" if finished.stop_reason == "tool_use" else "aborted_streaming"
     if finished.ending == "error_max_turns":

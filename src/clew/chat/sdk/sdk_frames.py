@@ -1,4 +1,4 @@
-"""Frames: what the engine tells, in the words of the Agent SDKs. One JSON object each."""
+"""Convert events of an engine into the JSON messages of the Agent SDKs."""
 
 from __future__ import annotations
 
@@ -13,67 +13,65 @@ from clew.chat.tools.tool import CallResult
 from clew.version import __version__
 from clew.wire.json_codec import Json
 
-LONGEST = 900_000  # bytes of one line; the SDK for Python gives up above 1 MiB
+MAX_LINE = 900_000  # bytes of one line; the Python SDK fails above 1 MiB
 INTERRUPTED = "[Request interrupted by user]"
 INTERRUPTED_CALL = "[Request interrupted by user for tool use]"
 _FAILURES = {401: "authentication_failed", 403: "authentication_failed", 429: "rate_limit", 400: "invalid_request"}
 
 
 @dataclass
-class Framing:
-    """How frames are made for one listener."""
+class FrameBuilder:
+    """Builds the messages for one listener."""
 
     session_id: str = ""
     new_id: Callable[[], str] = lambda: ""
-    shows_partial: bool = False  # every event of the stream
-    shows_prompts: bool = False  # what was said is said back
-    shows_agents: bool = False  # also what agents say, not only what they do
-    listed: Json = field(
-        default_factory=dict
-    )  # what the first frame of a turn lists: servers, commands, agents, skills
+    shows_partial: bool = False  # send every event of the API stream
+    shows_prompts: bool = False  # send prompts back
+    shows_agents: bool = False  # send the text of subagents too, not only their calls
+    listed: Json = field(default_factory=dict)  # servers, commands, agents and skills for the init message
     _is_in_tool: bool = False
-    _held: Json | None = None  # what was said before the turn began: it is told behind the first frame
+    _held: Json | None = None  # a prompt before the turn started; it is sent after the init message
 
-    def frames(self, told: Event) -> Iterator[Json]:
-        """The frames of an event, in order; none for what the listener does not want."""
-        if not told.agent and isinstance(told, events.BlockSaid | events.Answered | events.Begun):
-            self._is_in_tool = isinstance(told, events.Answered)
-        match told:
-            case events.Begun() if not told.agent:
-                self.session_id = told.session_id
-                yield self._began(told)
+    def frames(self, event: Event) -> Iterator[Json]:
+        """The messages of an event, in order; none if the listener does not want them."""
+        if not event.agent and isinstance(event, events.BlockCompleted | events.CallFinished | events.TurnStarted):
+            self._is_in_tool = isinstance(event, events.CallFinished)
+        match event:
+            case events.TurnStarted() if not event.agent:
+                self.session_id = event.session_id
+                yield self._init(event)
                 if self._held is not None:
                     yield self._held
                     self._held = None
-            case events.Prompted() if self.shows_prompts and not told.agent:
-                said = {**self._user(told.content, told), "uuid": told.uuid, "isReplay": True}
-                if told.is_queued:
-                    yield said
+            case events.PromptRecorded() if self.shows_prompts and not event.agent:
+                prompt = {**self._user(event.content, event), "uuid": event.uuid, "isReplay": True}
+                if event.is_queued:
+                    yield prompt
                 else:
-                    self._held = said
-            case events.Streamed() if self.shows_partial:
-                yield self._frame("stream_event", told, event=told.event)
-            case events.BlockSaid():
-                if not told.agent or self.shows_agents or _acts(told.message):
-                    yield {**self._frame("assistant", told, message=told.message), "uuid": told.uuid}
-            case events.Answered():
-                yield self._answered(told)
-            case events.TurnFinished() if not told.agent:
-                yield from self._finished(told)
+                    self._held = prompt
+            case events.StreamEvent() if self.shows_partial:
+                yield self._frame("stream_event", event, event=event.event)
+            case events.BlockCompleted():
+                if not event.agent or self.shows_agents or _has_call(event.message):
+                    yield {**self._frame("assistant", event, message=event.message), "uuid": event.uuid}
+            case events.CallFinished():
+                yield self._call_result(event)
+            case events.TurnFinished() if not event.agent:
+                yield from self._finish(event)
             case _:
-                yield from self._status(told)
+                yield from self._status(event)
 
-    def _frame(self, kind: str, told: Event, **fields: Any) -> Json:
+    def _frame(self, kind: str, source: Event, **fields: Any) -> Json:
         return {
             "type": kind,
             **fields,
-            "parent_tool_use_id": told.agent or None,
+            "parent_tool_use_id": source.agent or None,
             "session_id": self.session_id,
             "uuid": self.new_id(),
         }
 
     def system(self, subtype: str, **fields: Any) -> Json:
-        """Something that the program says of itself."""
+        """A system message."""
         return {
             "type": "system",
             "subtype": subtype,
@@ -82,118 +80,118 @@ class Framing:
             "uuid": self.new_id(),
         }
 
-    def _began(self, told: events.Begun) -> Json:
+    def _init(self, event: events.TurnStarted) -> Json:
         offered: Json = {"mcp_servers": [], "slash_commands": [], "agents": [], "skills": [], "plugins": []}
         return self.system(
             "init",
-            cwd=told.cwd,
-            tools=list(told.tools),
-            model=told.model,
-            permissionMode=told.mode,
+            cwd=event.cwd,
+            tools=list(event.tools),
+            model=event.model,
+            permissionMode=event.mode,
             claude_code_version=__version__,
             output_style="default",
             **{"apiKeySource": "none", **offered, **self.listed},
         )
 
     def printed(self, text: str) -> Json:
-        """What a command of the program's own prints."""
-        said = f"<local-command-stdout>{text}</local-command-stdout>"
-        return {**self._user(said, Event()), "isReplay": True}
+        """The output of a slash command."""
+        text_block = f"<local-command-stdout>{text}</local-command-stdout>"
+        return {**self._user(text_block, Event()), "isReplay": True}
 
-    def _user(self, content: Any, told: Event) -> Json:
-        said = content if isinstance(content, str) else list(content)
-        return self._frame("user", told, message={"role": "user", "content": said})
+    def _user(self, content: Any, event: Event) -> Json:
+        plain_content = content if isinstance(content, str) else list(content)
+        return self._frame("user", event, message={"role": "user", "content": plain_content})
 
-    def _answered(self, told: events.Answered) -> Json:
-        result = told.result
+    def _call_result(self, event: events.CallFinished) -> Json:
+        result = event.result
         content = result.content if isinstance(result.content, str) else list(result.content)
-        block: Json = {"type": "tool_result", "tool_use_id": told.call_id, "content": content}
+        block: Json = {"type": "tool_result", "tool_use_id": event.call_id, "content": content}
         if result.is_error:
             block["is_error"] = True
-        frame = self._frame("user", told, message={"role": "user", "content": [block]})
-        return {**frame, "uuid": told.uuid, "tool_use_result": _detail(result)}
+        frame = self._frame("user", event, message={"role": "user", "content": [block]})
+        return {**frame, "uuid": event.uuid, "tool_use_result": _detail(result)}
 
-    def _status(self, told: Event) -> Iterator[Json]:
-        match told:
-            case events.Retried():
+    def _status(self, event: Event) -> Iterator[Json]:
+        match event:
+            case events.RequestRetried():
                 yield self.system(
                     "api_retry",
-                    attempt=told.number,
-                    max_retries=told.of,
-                    retry_delay_ms=round(told.delay * 1000),
-                    error_status=told.status,
-                    error=told.message,
+                    attempt=event.number,
+                    max_retries=event.of,
+                    retry_delay_ms=round(event.delay * 1000),
+                    error_status=event.status,
+                    error=event.message,
                 )
-            case events.CompactionDone():
+            case events.ConversationCompacted():
                 yield self.system(
-                    "compact_boundary", compact_metadata={"trigger": told.trigger, "pre_tokens": told.before}
+                    "compact_boundary", compact_metadata={"trigger": event.trigger, "pre_tokens": event.before}
                 )
-                yield {**self._user(told.summary, told), "isSynthetic": True}
-            case events.AgentBegun():
+                yield {**self._user(event.summary, event), "isSynthetic": True}
+            case events.AgentStarted():
                 yield self.system(
                     "task_started",
-                    task_id=told.agent_id,
-                    tool_use_id=told.agent or None,
-                    description=told.description,
+                    task_id=event.agent_id,
+                    tool_use_id=event.agent or None,
+                    description=event.description,
                     task_type="local_agent",
                 )
-            case events.AgentEnded():
+            case events.AgentFinished():
                 yield self.system(
                     "task_notification",
-                    task_id=told.agent_id,
-                    tool_use_id=told.agent or None,
-                    status=told.status,
-                    output_file=told.output_file,
-                    summary=told.summary,
-                    usage=told.usage,
+                    task_id=event.agent_id,
+                    tool_use_id=event.agent or None,
+                    status=event.status,
+                    output_file=event.output_file,
+                    summary=event.summary,
+                    usage=event.usage,
                 )
-            case events.TaskLeft(kind="local_bash"):
+            case events.TaskBackgrounded(kind="local_bash"):
                 yield self.system(
                     "task_started",
-                    task_id=told.task_id,
-                    tool_use_id=told.call_id,
-                    description=told.title,
-                    task_type=told.kind,
+                    task_id=event.task_id,
+                    tool_use_id=event.call_id,
+                    description=event.title,
+                    task_type=event.kind,
                 )
-            case events.TaskEnded(kind="local_bash"):
+            case events.TaskFinished(kind="local_bash"):
                 yield self.system(
                     "task_notification",
-                    task_id=told.task_id,
-                    tool_use_id=told.call_id,
-                    status="stopped" if told.status == "killed" else told.status,
-                    output_file=told.output_file,
-                    summary=told.summary,
+                    task_id=event.task_id,
+                    tool_use_id=event.call_id,
+                    status="stopped" if event.status == "killed" else event.status,
+                    output_file=event.output_file,
+                    summary=event.summary,
                 )
 
-    def _finished(self, told: events.TurnFinished) -> Iterator[Json]:
-        if told.is_interrupted:
+    def _finish(self, event: events.TurnFinished) -> Iterator[Json]:
+        if event.is_interrupted:
             text = INTERRUPTED_CALL if self._is_in_tool else INTERRUPTED
-            yield self._user([{"type": "text", "text": text}], told)
-        elif told.status is not None and told.errors:
-            yield self._failure(told)
-        yield self.result(told)
+            yield self._user([{"type": "text", "text": text}], event)
+        elif event.status is not None and event.errors:
+            yield self._failure(event)
+        yield self.result(event)
 
-    def _failure(self, told: events.TurnFinished) -> Json:
-        """An error of the API, said in the model's place."""
-        said = {"type": "text", "text": f"API Error: {told.status} {' '.join(told.errors)}"}
+    def _failure(self, event: events.TurnFinished) -> Json:
+        """An API error as an assistant message."""
+        text_block = {"type": "text", "text": f"API Error: {event.status} {' '.join(event.errors)}"}
         message = {
             "id": self.new_id(),
             "type": "message",
             "role": "assistant",
             "model": "<synthetic>",
-            "content": [said],
+            "content": [text_block],
             "stop_reason": "stop_sequence",
             "stop_sequence": "",
             "usage": {"input_tokens": 0, "output_tokens": 0},
         }
-        kind = _FAILURES.get(told.status or 0, "server_error" if (told.status or 0) >= 500 else "unknown")
-        return {**self._frame("assistant", told, message=message), "error": kind, "api_error_status": told.status}
+        kind = _FAILURES.get(event.status or 0, "server_error" if (event.status or 0) >= 500 else "unknown")
+        return {**self._frame("assistant", event, message=message), "error": kind, "api_error_status": event.status}
 
-    def result(self, told: events.TurnFinished) -> Json:
-        return result(told, self.session_id, self.new_id())
+    def result(self, event: events.TurnFinished) -> Json:
+        return result(event, self.session_id, self.new_id())
 
 
-def _acts(message: Json) -> bool:
+def _has_call(message: Json) -> bool:
     return any(block.get("type") == "tool_use" for block in message.get("content") or ())
 
 
@@ -203,15 +201,18 @@ def _detail(result: CallResult) -> Any:
     return result.detail
 
 
-def shortened(frame: Json, size: int) -> Json:
-    """A frame that is too long for one line, without what made it so."""
-    kept = {name: value for name, value in frame.items() if name != "tool_use_result"}
-    message = kept.get("message")
+def shorten_frame(frame: Json, size: int) -> Json:
+    """A message that is too long for one line, with its long parts truncated."""
+    fields = {name: value for name, value in frame.items() if name != "tool_use_result"}
+    message = fields.get("message")
     if not isinstance(message, dict):
-        return kept
+        return fields
     content = message.get("content")
     blocks: Sequence[Any] = content if isinstance(content, list) else ()
-    return {**kept, "message": {**message, "content": [_short(block, size) for block in blocks] or _cut(content, size)}}
+    return {
+        **fields,
+        "message": {**message, "content": [_short(block, size) for block in blocks] or _cut(content, size)},
+    }
 
 
 def _short(block: Any, size: int) -> Any:
@@ -223,5 +224,5 @@ def _short(block: Any, size: int) -> Any:
 def _cut(value: Any, size: int) -> Any:
     note = f"(left out: the line would have {size} bytes)"
     if isinstance(value, str):
-        return value if len(value) <= LONGEST // 4 else f"{value[: LONGEST // 4]}\n{note}"
+        return value if len(value) <= MAX_LINE // 4 else f"{value[: MAX_LINE // 4]}\n{note}"
     return [{"type": "text", "text": note}] if isinstance(value, list) else value

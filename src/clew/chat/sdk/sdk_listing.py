@@ -1,4 +1,4 @@
-"""Listings: what a session offers, as the Agent SDKs ask for it."""
+"""Lists of a session's commands, agents, models and servers for the Agent SDKs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from clew.chat.config.agent_files import definitions
-from clew.chat.config.model_alias import choices
-from clew.chat.config.skill_files import Skill, discover
+from clew.chat.config.agent_files import load_agent_kinds
+from clew.chat.config.model_alias import short_model_names
+from clew.chat.config.skill_files import Skill, load_skills
 from clew.system.environment import api_key, api_token
 from clew.version import __version__
 from clew.wire.json_codec import Json
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
 COMPACT = {
     "name": "compact",
-    "description": "Go on from a summary of the conversation",
+    "description": "Replace the conversation by a summary",
     "argumentHint": "[what to keep]",
 }
 
 
-def greeting(wishes: Wishes, agents: Mapping[str, Json]) -> Json:
-    """The answer to `initialize`: commands, agents and models. Nothing has to be running for it."""
+def init_response(wishes: Wishes, agents: Mapping[str, Json]) -> Json:
+    """The answer to `initialize`: commands, agents and models. No session has to run."""
     options = wishes.options
     sources = tuple(source for source in ("user", "project") if source in wishes.sources)
-    skills, _ = discover(options.cwd, options.claude, wishes.is_trusted, sources)
-    kinds, _ = definitions(options.cwd, options.claude, wishes.is_trusted, sources, agents)
+    skills, _ = load_skills(options.cwd, options.claude, wishes.is_trusted, sources)
+    kinds, _ = load_agent_kinds(options.cwd, options.claude, wishes.is_trusted, sources, agents)
     return {
-        "commands": [*map(_command, _typed(skills)), COMPACT],
+        "commands": [*map(_command, _user_skills(skills)), COMPACT],
         "agents": [{"name": kind.name, "description": kind.description} for kind in kinds.values()],
         "output_style": "default",
         "available_output_styles": ["default"],
         "models": [
             {"value": name, "resolvedModel": model, "displayName": name.capitalize(), "description": model}
-            for name, model in choices().items()
+            for name, model in short_model_names().items()
         ],
         "account": {"apiKeySource": key_source()},
         "current_permission_mode": options.mode or "default",
@@ -49,40 +49,40 @@ def greeting(wishes: Wishes, agents: Mapping[str, Json]) -> Json:
     }
 
 
-def opening(session: ChatSession, inside: Sequence[str]) -> Json:
-    """What the first frame of a turn lists; `inside` are the servers that live in the SDK's process."""
-    known = [{"name": name, "status": "connected"} for name in inside]
+def init_lists(session: ChatSession, sdk_servers: Sequence[str]) -> Json:
+    """The lists in the first frame of a turn; `inside` are the MCP servers inside the SDK program."""
+    known = [{"name": name, "status": "connected"} for name in sdk_servers]
     return {
         "mcp_servers": [*known, *({"name": server.name, "status": server.state} for server in session.servers)],
-        "slash_commands": [*(skill.name for skill in _typed(session.skills)), COMPACT["name"]],
+        "slash_commands": [*(skill.name for skill in _user_skills(session.skills)), COMPACT["name"]],
         "agents": list(session.kinds),
         "skills": [skill.name for skill in session.skills.values() if skill.folder],
         "apiKeySource": key_source(),
     }
 
 
-def context(engine: Engine) -> Json:
-    """How full the window is."""
-    size, window = engine.dialogue.size, engine.window
+def context_usage(engine: Engine) -> Json:
+    """How full the context window is."""
+    size, window = engine.conversation.size, engine.window
     return {
         "totalTokens": size,
         "maxTokens": window,
         "rawMaxTokens": window,
         "percentage": round(100 * size / window, 1) if window else 0,
-        "model": engine.dialogue.model,
+        "model": engine.conversation.model,
         "categories": [{"name": "Messages", "tokens": size, "color": ""}],
     }
 
 
 def key_source() -> str:
-    """Where the key comes from."""
+    """The environment variable that provides the API key."""
     if api_key():
         return "ANTHROPIC_API_KEY"
     return "ANTHROPIC_AUTH_TOKEN" if api_token() else "none"
 
 
-def _typed(skills: Mapping[str, Skill]) -> list[Skill]:
-    return [skill for skill in skills.values() if skill.for_person]
+def _user_skills(skills: Mapping[str, Skill]) -> list[Skill]:
+    return [skill for skill in skills.values() if skill.for_user]
 
 
 def _command(skill: Skill) -> dict[str, Any]:

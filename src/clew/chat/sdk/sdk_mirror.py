@@ -1,36 +1,36 @@
-"""The mirror: what is written down is told to the SDK as well, for a store of its own."""
+"""Send every line that is written to the SDK as well, for a separate store."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from clew.chat.sdk.sdk_frames import LONGEST
+from clew.chat.sdk.sdk_frames import MAX_LINE
 from clew.chat.store.journal import Write
 from clew.wire.json_codec import Json, encode
 
 
-def mirrored(write: Write, send: Callable[[bytes], None], remark: Callable[[str], None]) -> Write:
-    """Write lines and tell them, each once it is written. One that is too long for a frame is only written."""
+def mirror_writes(write: Write, send: Callable[[bytes], None], warn: Callable[[str], None]) -> Write:
+    """A writer that also sends each line after it is written. A line that is too long for a frame is only written."""
 
-    def both(path: Path, lines: Sequence[Json], sync: bool) -> None:
+    def write_and_send(path: Path, lines: Sequence[Json], sync: bool) -> None:
         write(path, lines, sync)
-        kept: list[Json] = []
+        pending: list[Json] = []
         size = 0
         for line in lines:
             length = len(encode(line))
-            if length > LONGEST:
-                remark(f"clew: a line of {length} bytes is not mirrored: {path}")
+            if length > MAX_LINE:
+                warn(f"clew: a line of {length} bytes is not mirrored: {path}")
                 continue
-            if kept and size + length > LONGEST:
-                send(_frame(path, kept))
-                kept, size = [], 0
-            kept.append(line)
+            if pending and size + length > MAX_LINE:
+                send(_frame(path, pending))
+                pending, size = [], 0
+            pending.append(line)
             size += length
-        if kept:
-            send(_frame(path, kept))
+        if pending:
+            send(_frame(path, pending))
 
-    return both
+    return write_and_send
 
 
 def _frame(path: Path, lines: list[Json]) -> bytes:

@@ -1,6 +1,7 @@
-"""Snapshots: the state of each file before it was changed, so that the changes of a prompt can be taken back.
+"""Save each file before it is changed, so that the changes of a prompt can be undone.
 
-The bytes lie in `file-history/<session>/<hash of the path>@v<n>`. A file without a backup did not exist.
+The contents are saved as `file-history/<session>/<hash of the path>@v<n>`. A tracked file without a backup did not
+exist.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from clew.chat.store import journal_lines
 from clew.wire.json_codec import Json
 from clew.wire.session_writer import create_exactly
 
-State = tuple[bytes, int] | None  # the content of a file and its mode; None if it is not there
-LARGEST = 64 << 20  # bytes; a larger file is not saved
+State = tuple[bytes, int] | None  # content and mode of a file; None if it does not exist
+MAX_SAVED_BYTES = 64 << 20  # bytes; a larger file is not saved
 
 
 class SavedFile(Struct, frozen=True):
@@ -33,7 +34,7 @@ class SavedFile(Struct, frozen=True):
 
 
 class Backups:
-    """The backups of one session."""
+    """The saved files of one session."""
 
     def __init__(self, folder: Path, cwd: Path, known: Mapping[str, SavedFile] | None = None) -> None:
         self.folder = folder
@@ -41,28 +42,34 @@ class Backups:
         self._saved: dict[str, SavedFile] = dict(known or {})
         self.owner = ""
         self._time = ""
-        self._fresh: set[str] = set()  # tracked since the prompt
+        self._tracked_since_prompt: set[str] = set()  # files first saved after the current prompt
 
     def at_prompt(self, prompt: str, time: str) -> Json:
-        """The line that stands before a prompt; what changed since its last backup is saved anew."""
-        self.owner, self._time, self._fresh = prompt, time, set()
+        """Save tracked files that changed since their last backup, and return the snapshot line that precedes a
+        prompt.
+        """
+        self.owner, self._time, self._tracked_since_prompt = prompt, time, set()
         for key in list(self._saved):
             self._save(key, time)
         return self._line(prompt)
 
     def before_change(self, path: Path, line: str, time: str) -> Json | None:
-        """The line that stands before the first change of a file since the prompt; `line` is that of the call."""
+        """Save a file before its first change since the prompt, and return the snapshot update; `line` is the uuid
+        of the call's line. None if it is saved already.
+        """
         key = self._key(path)
-        if not self.owner or key in self._fresh or key in self._saved:
+        if not self.owner or key in self._tracked_since_prompt or key in self._saved:
             return None
-        self._fresh.add(key)
+        self._tracked_since_prompt.add(key)
         return self._line(line) if self._save(key, time) else None
 
     def was_changed(self, states: Mapping[str, State], line: str, time: str) -> Json | None:
-        """The line behind a call that changed files which nobody tracked: as each was before it."""
+        """Record the earlier states of files that a call changed without tracking them, and return the snapshot
+        update.
+        """
         new = {key: state for key, state in states.items() if key not in self._saved}
         for key, state in new.items():
-            self._saved[key] = self._keep(self.cwd / key, state, 1, time)
+            self._saved[key] = self._write_backup(self.cwd / key, state, 1, time)
         return self._line(line) if self.owner and new else None
 
     def _line(self, message: str) -> Json:
@@ -73,28 +80,31 @@ class Backups:
         return str(path.relative_to(self.cwd)) if path.is_relative_to(self.cwd) else str(path)
 
     def _save(self, key: str, time: str) -> bool:
-        """Whether the file could be saved; one that is as it was needs no new backup."""
+        """Save a file if it changed since its last backup. Return False if it cannot be saved."""
         path = self.cwd / key
         before = self._saved.get(key)
         version = before.version + 1 if before else 1
         try:
             state = (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) if path.exists() else None
-        except OSError:  # a folder, or nothing that may be read: there is nothing that could be put back
+        except OSError:  # a folder or unreadable: nothing could be restored
             return False
-        if before is not None and state == self._kept(before):
+        if before is not None and state == self._read_backup(before):
             return True
-        if state is not None and len(state[0]) > LARGEST:
+        if state is not None and len(state[0]) > MAX_SAVED_BYTES:
             return False
-        self._saved[key] = self._keep(path, state, version, time)
+        self._saved[key] = self._write_backup(path, state, version, time)
         return True
 
-    def _keep(self, path: Path, state: State, version: int, time: str) -> SavedFile:
-        """Save a state. Whoever puts it back takes the mode from the backup, and takes a file for unchanged that is older
-        than it: so it is never newer than the file."""
+    def _write_backup(self, path: Path, state: State, version: int, time: str) -> SavedFile:
+        """Write a backup. A restore copies its mode and treats a file older than the backup as unchanged, so the
+        backup never gets a later modification time than the file.
+        """
         if state is None:
             return SavedFile(None, version, time)
         stem = sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()[:16]
-        while (self.folder / f"{stem}@v{version}").exists():  # saved by one who died before he could say so
+        while (
+            self.folder / f"{stem}@v{version}"
+        ).exists():  # written by a process that ended before it recorded the backup
             version += 1
         data, mode = state
         changed = path.stat().st_mtime_ns if path.exists() else None
@@ -102,7 +112,7 @@ class Backups:
         saved.chmod(mode)
         return SavedFile(saved.name, version, time)
 
-    def _kept(self, saved: SavedFile) -> State:
+    def _read_backup(self, saved: SavedFile) -> State:
         if saved.name is None:
             return None
         try:

@@ -1,4 +1,4 @@
-"""Forks: a copy of a session under a new id, as the program makes it. The uuids stay the same."""
+"""Copy a session under a new id, as Claude Code forks it. The uuids of its lines stay the same."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from clew.wire.session_writer import create, create_exactly
 
 
 def fork(file: SessionFile, session_id: str, tree: Tree, at: str = "", folder: Path | None = None) -> Path:
-    """Copy a session, or its part up to a place, and return the new file. It lies beside the original, or in `folder`."""
+    """Copy a session, or its part up to a position, and return the path of the copy. It is created next to the
+    original, or in `folder`.
+    """
     session = read(file.path)
     end = locate_entry(session, at) if at else None
     entries = tuple(_up_to(session, end)) if end else session.entries
@@ -32,15 +34,17 @@ def fork(file: SessionFile, session_id: str, tree: Tree, at: str = "", folder: P
 
 
 def _up_to(session: Session, end: Entry) -> Iterator[Entry]:
-    """The entries up to a place. An entry whose parent is left out gets the nearest one above that is kept."""
-    kept = {e.uuid: e.offset for e in session.path_to(end) if e.uuid}
-    last = max(kept.values())
+    """The entries on the path to `end`. An entry whose parent is left out becomes a child of the nearest remaining
+    ancestor.
+    """
+    offsets = {e.uuid: e.offset for e in session.path_to(end) if e.uuid}
+    last = max(offsets.values())
     for entry in session.entries:
         if entry.uuid is None:
             if entry.type != "last-prompt" and entry.offset < last:
                 yield entry
-        elif entry.uuid in kept:
-            if entry.parent in session.graph.nodes and entry.parent not in kept:
+        elif entry.uuid in offsets:
+            if entry.parent in session.graph.nodes and entry.parent not in offsets:
                 above = session.links.parent(entry)
                 entry = with_parent(entry, above.uuid if above else None)
             yield entry

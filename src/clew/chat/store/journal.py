@@ -1,8 +1,8 @@
-"""The journal: writes a conversation down, line by line, as it happens.
+"""Append lines to a session file while a conversation runs.
 
-The chain is linear: each line hangs below the one before it. Progress hangs below the newest line and nothing hangs below
-it, so that whoever goes on from the newest time, as old versions do, finds all that was written before it. Times only ever
-grow, whatever the clock does.
+The chain is linear: each line is the child of the previous one. A progress line is a child of the newest line and
+has no children, so that old versions, which resume from the newest timestamp, find every line before it. Timestamps
+always increase, whatever the clock does.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ def new_id() -> str:
     return str(uuid4())
 
 
-def put(path: Path, lines: Sequence[Json], sync: bool) -> None:
-    """Lines behind a file, in one write; a file that is not there is made of them, whole."""
+def write_lines(path: Path, lines: Sequence[Json], sync: bool) -> None:
+    """Append lines to a file in one write; create the file atomically if it does not exist."""
     if path.exists():
         append(path, lines, sync=sync)
     else:
         create(path, lines, sync=sync)
 
 
-def forget(path: Path, lines: Sequence[Json], sync: bool) -> None:
-    """For a conversation that is not to be kept."""
+def discard_lines(path: Path, lines: Sequence[Json], sync: bool) -> None:
+    """Write nothing: for a session that is not saved."""
 
 
 _PROGRESS_NAMES = {"query_update": "search", "search_results_received": "search", "waiting_for_task": "task-output"}
 
 
 class Journal:
-    """One file being written. Nothing is made before the first line."""
+    """Writes one session file. Nothing is created before the first line."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Journal:
         last: datetime | None = None,
         clock: Clock = now,
         ids: Ids = new_id,
-        write: Write = put,
+        write: Write = write_lines,
         durability: Durability = "line",
     ) -> None:
         self.path = path
@@ -77,12 +77,12 @@ class Journal:
         self._clock = clock
         self._write = write
         self._durability = durability
-        self._held: list[tuple[list[Json], bool]] | None = None  # lines that wait for the answer to the prompt
-        self._turn = threading.Lock()  # tools may report a change from a thread
+        self._held: list[tuple[list[Json], bool]] | None = None  # held lines, written by `release`
+        self._lock = threading.Lock()  # tools may report a change from another thread
         self._progress = 0
 
     def child(self, path: Path, agent_id: str) -> Journal:
-        """The journal of an agent of this conversation, written the same way."""
+        """The journal of a subagent of this conversation, with the same clock, ids and durability."""
         return Journal(
             path,
             replace(self.envelope, agent_id=agent_id),
@@ -98,37 +98,37 @@ class Journal:
 
     @property
     def is_kept(self) -> bool:
-        return self._write is not forget
+        return self._write is not discard_lines
 
     def time(self) -> str:
-        """A time that no line has yet."""
-        at = self._clock()
-        if self._last is not None and at < self._last + _TICK:
-            at = self._last + _TICK
-        self._last = at.replace(microsecond=at.microsecond // 1000 * 1000)
+        """A new timestamp, later than that of any line so far."""
+        moment = self._clock()
+        if self._last is not None and moment < self._last + _TICK:
+            moment = self._last + _TICK
+        self._last = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
         return format_timestamp(self._last)
 
     def move(self, cwd: str, branch: str) -> None:
-        """From here on in another folder."""
+        """Let later lines state another working directory."""
         self.envelope = replace(self.envelope, cwd=cwd, branch=branch)
 
     def add(self, body: Json, *, uuid: str = "", is_safe: bool = False) -> str:
-        """A line of the chain; its uuid. What is to be safe is on the disk when this returns."""
-        with self._turn:
-            made = uuid or self.new_id()
-            line = self.envelope.chained(body, made, self.leaf, self.time())
+        """Append a line to the chain and return its uuid. With `is_safe` it is on disk when this returns."""
+        with self._lock:
+            line_id = uuid or self.new_id()
+            line = self.envelope.chained(body, line_id, self.leaf, self.time())
             self._put([line], is_safe and self._durability == "line")
-            self.leaf = made
-        return made
+            self.leaf = line_id
+        return line_id
 
     def hold(self) -> None:
-        """Keep lines back until `release`: a process that ends before leaves the file as it was."""
-        with self._turn:
+        """Hold lines back until `release`: if the process ends before, the file is unchanged."""
+        with self._lock:
             self._held = [] if self._held is None else self._held
 
     def release(self) -> None:
-        """Write what was kept back, and from now on at once."""
-        with self._turn:
+        """Write the held lines; later lines are written immediately."""
+        with self._lock:
             held, self._held = self._held, None
             for lines, is_safe in held or ():
                 self._put(lines, is_safe)
@@ -139,25 +139,26 @@ class Journal:
         else:
             self._held.append((lines, is_safe))
 
-    def add_cut(self, boundary: Json, summary: Json, *beside: Callable[[str], Json]) -> str:
-        """A compaction, in one write: no reader may find the boundary without the summary. The uuid of the boundary.
+    def add_compaction(self, boundary: Json, summary: Json, *beside: Callable[[str], Json]) -> str:
+        """Append a compaction in one write, so that no reader finds the boundary without the summary. Return the
+        uuid of the boundary.
 
-        `beside` are lines outside of the chain, made from the uuid of the summary.
+        `beside` builds lines outside the chain from the uuid of the summary.
         """
-        with self._turn:
-            cut, leaf = self.new_id(), self.new_id()
+        with self._lock:
+            boundary_id, leaf = self.new_id(), self.new_id()
             lines = [
-                self.envelope.chained(boundary, cut, None, self.time()),
-                self.envelope.chained(summary, leaf, cut, self.time()),
+                self.envelope.chained(boundary, boundary_id, None, self.time()),
+                self.envelope.chained(summary, leaf, boundary_id, self.time()),
                 *(make(leaf) for make in beside),
             ]
             self._put(lines, self._durability != "off")
             self.leaf = leaf
-        return cut
+        return boundary_id
 
     def progress(self, data: Json, call_id: str) -> None:
-        """How a call is getting on: a line that nothing hangs below."""
-        with self._turn:
+        """Append a progress line of a call; it has no children."""
+        with self._lock:
             kind = str(data.get("type", "")).removesuffix("_progress") or "call"
             kind = _PROGRESS_NAMES.get(kind, kind)
             body = journal_lines.progress(data, f"{kind}-progress-{self._progress}", call_id)
@@ -166,15 +167,16 @@ class Journal:
             self._put([line], False)
 
     def beside(self, *lines: Json, is_safe: bool = False) -> None:
-        """Lines that are no part of the chain."""
-        with self._turn:
+        """Append lines outside the chain."""
+        with self._lock:
             for line in lines:
                 self._put([line], is_safe and self._durability != "off")
 
 
-class Replying:
-    """Writes a reply while it comes: one line for each block, held back by one, so that the last line can tell why the
-    reply stopped and what it took."""
+class ReplyWriter:
+    """Writes a reply as it arrives, one line per block. The newest block is held back, so that the last line can
+    state the stop reason and the usage.
+    """
 
     def __init__(self, journal: Journal, message: Json, request_id: str = "") -> None:
         self._journal = journal
@@ -185,7 +187,7 @@ class Replying:
         self.lines: list[tuple[str, Json]] = []  # the uuid of each block's line
 
     def take(self, block: Json, is_aborted: bool = False) -> str:
-        """Hold a block and write the one before it. Returns the uuid that the block's line will have."""
+        """Hold a block and write the previous one. Return the uuid of the block's line."""
         self._put(None, self._message.get("usage"))
         self._held = (self._journal.new_id(), block)
         self._is_aborted = is_aborted
@@ -193,7 +195,7 @@ class Replying:
         return self._held[0]
 
     def finish(self, reply: ApiReply) -> None:
-        """The reply is whole, or will never be: then its stop reason is None."""
+        """Write the last block. The stop reason is None if the reply is incomplete."""
         self._message = {**self._message, **reply.data}
         self._request_id = self._request_id or reply.request_id
         self._put(reply.stop_reason, reply.usage)
@@ -202,5 +204,5 @@ class Replying:
         if self._held is not None:
             uuid, block = self._held
             self._held = None
-            line = journal_lines.said(self._message, block, self._request_id, stop, usage)
+            line = journal_lines.reply_block(self._message, block, self._request_id, stop, usage)
             self._journal.add(line | ({"isAbortedMidStream": True} if self._is_aborted else {}), uuid=uuid)

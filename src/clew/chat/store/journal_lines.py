@@ -1,7 +1,7 @@
-"""Entries that clew writes: the shapes of its lines, as pure functions.
+"""Build the lines that clew writes into session files, as pure functions.
 
-One dialect for all readers: the fields of 2.1.29, a linear chain, one line for each block. `version` names that level of the
-format and not a program; who wrote the line is in `writer`, an extra field, which every version leaves alone.
+All lines use one dialect that every version reads: the fields of 2.1.29, a linear chain, one line per block.
+`version` states that format level, not a program; the extra field `writer`, which every version ignores, names clew.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ WRITER = f"clew/{__version__}"
 SYNTHETIC = "<synthetic>"
 INTERRUPTED = "[Request interrupted by user]"
 INTERRUPTED_IN_TOOL = "[Request interrupted by user for tool use]"
-LONGEST_PROMPT = 200
-NOWHERE = "00000000-0000-0000-0000-000000000000"  # the uuid of no line
+MAX_LAST_PROMPT = 200
+NO_LINE = "00000000-0000-0000-0000-000000000000"  # a uuid that no line has
 
 _NO_USAGE: Json = {
     "input_tokens": 0,
@@ -33,17 +33,17 @@ _NO_USAGE: Json = {
 
 
 class Envelope(Struct, frozen=True):
-    """What all lines of a conversation share."""
+    """The fields that all lines of a conversation share."""
 
     session_id: str
     cwd: str
     branch: str = ""
-    name: str = ""  # the three words of a session
+    name: str = ""  # the generated name of the session, three words
     entrypoint: str = "cli"
-    agent_id: str = ""  # of an agent's own file, whose lines are all a sidechain
+    agent_id: str = ""  # in the file of a subagent, whose lines are all sidechain
 
     def chained(self, body: Mapping[str, Any], uuid: str, parent: str | None, time: str) -> Json:
-        """A line of the chain."""
+        """A line of the chain: the shared fields and `body`."""
         logical = {"logicalParentUuid": body["logicalParentUuid"]} if "logicalParentUuid" in body else {}
         head: Json = {
             "parentUuid": parent,
@@ -64,7 +64,7 @@ class Envelope(Struct, frozen=True):
         return {**head, **body, "uuid": uuid, "timestamp": time}
 
 
-# -- what the person and the tools say
+# -- user lines and tool results
 
 
 def prompt(content: Content, mode: str, todos: Sequence[Json] = ()) -> Json:
@@ -77,34 +77,34 @@ def prompt(content: Content, mode: str, todos: Sequence[Json] = ()) -> Json:
 
 
 def plain(content: Content) -> Json:
-    """The first line of an agent's file."""
+    """A user line without mode and todos, as in the file of a subagent."""
     return {"type": "user", "message": {"role": "user", "content": content}}
 
 
 def note(content: Content, call_id: str = "") -> Json:
-    """A text for the model that no person wrote; of a call if it has one."""
+    """A text for the model that the user did not write; `call_id` is set if a tool added it."""
     body: Json = {"type": "user", "message": {"role": "user", "content": content}, "isMeta": True}
     return body | ({"sourceToolUseID": call_id} if call_id else {})
 
 
-def result(call_id: str, found: CallResult, source: str, is_agent: bool = False) -> Json:
-    """What came of a call; `source` is the line of the call. In an agent's file the record is left out."""
-    content = found.content if isinstance(found.content, str) else list(found.content)
-    if found.is_error:
+def result(call_id: str, outcome: CallResult, source: str, is_agent: bool = False) -> Json:
+    """The result of a call; `source` is the uuid of the call's line. Subagent files omit `toolUseResult`."""
+    content = outcome.content if isinstance(outcome.content, str) else list(outcome.content)
+    if outcome.is_error:
         block: Json = {"type": "tool_result", "content": content, "is_error": True, "tool_use_id": call_id}
     else:
         block = {"tool_use_id": call_id, "type": "tool_result", "content": content}
-        if isinstance(found.detail, dict) and "interrupted" in found.detail:
-            block["is_error"] = False  # what a shell answers says so
+        if isinstance(outcome.detail, dict) and "interrupted" in outcome.detail:
+            block["is_error"] = False  # shell results always have the field
     body: Json = {"type": "user", "message": {"role": "user", "content": [block]}}
     if not is_agent:
-        body["toolUseResult"] = found.detail if found.detail is not None else _told(found)
+        body["toolUseResult"] = outcome.detail if outcome.detail is not None else _plain_record(outcome)
     return body | {"sourceToolAssistantUUID": source}
 
 
-def _told(found: CallResult) -> str:
-    text = found.content if isinstance(found.content, str) else ""
-    return f"Error: {text}" if found.is_error else text
+def _plain_record(outcome: CallResult) -> str:
+    text = outcome.content if isinstance(outcome.content, str) else ""
+    return f"Error: {text}" if outcome.is_error else text
 
 
 def interrupted(in_tool: bool) -> Json:
@@ -112,12 +112,12 @@ def interrupted(in_tool: bool) -> Json:
     return {"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": text}]}}
 
 
-# -- what the model says
+# -- assistant lines
 
 
-def said(message: Mapping[str, Any], block: Json, request_id: str, stop: str | None, usage: Any) -> Json:
-    """One block of a reply. Only the last line of a reply tells why it stopped and what it took in all."""
-    told = {
+def reply_block(message: Mapping[str, Any], block: Json, request_id: str, stop: str | None, usage: Any) -> Json:
+    """One block of a reply. Only the last line of a reply has its stop reason and complete usage."""
+    reply = {
         "id": message.get("id"),
         "type": "message",
         "role": "assistant",
@@ -127,12 +127,12 @@ def said(message: Mapping[str, Any], block: Json, request_id: str, stop: str | N
         "stop_sequence": message.get("stop_sequence") if stop else None,
         "usage": usage,
     }
-    return {"message": told, **({"requestId": request_id} if request_id else {}), "type": "assistant"}
+    return {"message": reply, **({"requestId": request_id} if request_id else {}), "type": "assistant"}
 
 
 def synthetic(text: str, ident: str) -> Json:
-    """Words in the model's name that it never said."""
-    told = {
+    """An assistant line that the program wrote in place of the model."""
+    reply = {
         "id": ident,
         "type": "message",
         "role": "assistant",
@@ -142,16 +142,16 @@ def synthetic(text: str, ident: str) -> Json:
         "stop_sequence": "",
         "usage": _NO_USAGE,
     }
-    return {"type": "assistant", "message": told}
+    return {"type": "assistant", "message": reply}
 
 
 def api_error(text: str, ident: str, kind: str, status: int | None) -> Json:
-    """The failure that ended a turn."""
+    """The API failure that ended a turn."""
     body = synthetic(text, ident) | {"error": kind, "isApiErrorMessage": True}
     return body | ({"apiErrorStatus": status} if status is not None else {})
 
 
-# -- what the program says
+# -- system lines
 
 
 def system(subtype: str, level: str = "info", **fields: Any) -> Json:
@@ -159,15 +159,15 @@ def system(subtype: str, level: str = "info", **fields: Any) -> Json:
 
 
 def retry(message: str, status: int | None, delay: float, number: int, of: int, usage: Json) -> Json:
-    """A failed try; `usage` is what it was charged, which no other line tells."""
+    """A failed attempt; `usage` is what it was charged, which no other line states."""
     error = {"message": message, **({"status": status} if status is not None else {})}
     wait = round(delay * 1000)
     return system(
-        "api_error", "error", error=error, retryInMs=wait, retryAttempt=number, maxRetries=of, **_charged(usage)
+        "api_error", "error", error=error, retryInMs=wait, retryAttempt=number, maxRetries=of, **_usage_field(usage)
     )
 
 
-def _charged(usage: Json) -> Json:
+def _usage_field(usage: Json) -> Json:
     return {"usage": usage} if usage else {}
 
 
@@ -176,10 +176,10 @@ def turn_duration(milliseconds: int, messages: int) -> Json:
 
 
 def boundary(leaf: str | None, trigger: str, tokens: int, usage: Json) -> Json:
-    """Where a compaction cut: what stands above is not sent any more. `usage` is what the summary cost."""
-    made = {"trigger": trigger, "preTokens": tokens, **_charged(usage)}
+    """The boundary of a compaction: lines before it are no longer sent. `usage` is that of the summary."""
+    metadata = {"trigger": trigger, "preTokens": tokens, **_usage_field(usage)}
     return {"logicalParentUuid": leaf} | system(
-        "compact_boundary", content="Conversation compacted", compactMetadata=made
+        "compact_boundary", content="Conversation compacted", compactMetadata=metadata
     )
 
 
@@ -192,7 +192,7 @@ def progress(data: Json, ident: str, call_id: str) -> Json:
     return {"type": "progress", "data": data, "toolUseID": ident, "parentToolUseID": call_id}
 
 
-# -- lines beside the chain
+# -- lines outside the chain
 
 
 def queued(operation: str, session_id: str, time: str, content: Content | None = None) -> Json:
@@ -201,7 +201,7 @@ def queued(operation: str, session_id: str, time: str, content: Content | None =
 
 
 def snapshot(message: str, owner: str, backups: Mapping[str, Json], time: str) -> Json:
-    """The saved files at a prompt (`owner`); an update if another line (`message`) made it grow."""
+    """The saved files at a prompt (`owner`); an update if another line (`message`) added files."""
     inner = {"messageId": owner, "trackedFileBackups": dict(backups), "timestamp": time}
     return {
         "type": "file-history-snapshot",
@@ -212,15 +212,15 @@ def snapshot(message: str, owner: str, backups: Mapping[str, Json], time: str) -
 
 
 def last_prompt(text: str, leaf: str, session_id: str) -> Json:
-    """The pin: where to go on, and what was said last."""
-    short = " ".join(text.split())[:LONGEST_PROMPT]
-    told = {"lastPrompt": short} if short else {}
-    return {"type": "last-prompt", **told, "leafUuid": leaf, "sessionId": session_id}
+    """The line that states where to resume and what the last prompt was."""
+    short = " ".join(text.split())[:MAX_LAST_PROMPT]
+    prompt_field = {"lastPrompt": short} if short else {}
+    return {"type": "last-prompt", **prompt_field, "leafUuid": leaf, "sessionId": session_id}
 
 
 def pin(leaf: str | None, session_id: str) -> Json:
-    """Go on from this line and from no other; with None the older pins count no longer."""
-    return {"type": "last-prompt", "leafUuid": leaf or NOWHERE, "sessionId": session_id, "explicit": True}
+    """Resume from this line and no other; None cancels earlier pins."""
+    return {"type": "last-prompt", "leafUuid": leaf or NO_LINE, "sessionId": session_id, "explicit": True}
 
 
 def title(text: str, session_id: str) -> Json:
@@ -228,7 +228,7 @@ def title(text: str, session_id: str) -> Json:
 
 
 def headline(text: str, leaf: str) -> Json:
-    """The `summary` line of old readers: a title for the conversation up to a leaf."""
+    """The `summary` line of old readers: the title of the conversation up to a leaf."""
     return {"type": "summary", "summary": text, "leafUuid": leaf}
 
 

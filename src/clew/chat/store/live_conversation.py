@@ -1,7 +1,7 @@
-"""A dialogue: a conversation that goes on, in memory and on disk.
+"""The state of a running conversation, in memory and in its session file.
 
-Every method that changes what is sent writes it down as well, so the two cannot part: what a resume of the file would send
-is what the next request sends.
+Every method that changes the messages also writes the lines, so that the next request sends exactly what a resume of
+the file would send.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from msgspec import Struct, field
 
 from clew.api.request_body import drop_thinking, signatures
 from clew.api.token_estimate import estimate_tokens
-from clew.chat.config.model_alias import in_mode
-from clew.chat.config.repository import branch_of
+from clew.chat.config.model_alias import model_in_mode
+from clew.chat.config.repository import current_branch
 from clew.chat.permission.decision import Mode
 from clew.chat.rewind.watch_files import FileWatch
 from clew.chat.store import journal_lines
@@ -38,11 +38,11 @@ CAVEAT = (
 
 
 class UserPrompt(Struct, frozen=True):
-    """What a person says: the words, and texts that the program puts below them for the model alone."""
+    """A prompt: its content, and notes that the program adds for the model alone."""
 
     content: Content
     notes: tuple[Content, ...] = ()
-    task: str = ""  # no person says it: it tells that this task in the background has ended
+    task: str = ""  # set for the report of a background task that has ended
 
     @property
     def text(self) -> str:
@@ -50,44 +50,48 @@ class UserPrompt(Struct, frozen=True):
 
 
 class PendingCall(Struct, frozen=True):
-    """A call of a reply, and the line that it stands on."""
+    """A tool call of a reply, and the uuid of its line."""
 
     id: str
     name: str
     input: Json
     line: str
-    unparsed: str = ""  # its input, if that is no JSON
+    unparsed: str = ""  # its input, if that is not JSON
     is_cut: bool = False  # the reply ended in the middle of it
 
 
 class LiveConversation(Struct):
-    """One conversation: the session itself, or an agent's."""
+    """One conversation: the main one of a session, or that of a subagent."""
 
     journal: Journal
     state: ToolState
-    choice: str  # of a model: its full name, or `opusplan`, whose model depends on the mode
+    choice: str  # full name of a model, or `opusplan`, whose model depends on the mode
     mode: Mode = "default"
-    mode_before: Mode = "default"  # the mode in which planning began
+    mode_before: Mode = "default"  # the mode before plan mode
     backups: Backups | None = None
     watch: FileWatch | None = None
-    parent: LiveConversation | None = None  # whose agent this is
-    kind: str = ""  # of agent
-    description: str = ""  # of the agent's task
+    parent: LiveConversation | None = None  # the conversation that started this subagent
+    kind: str = ""  # of the subagent
+    description: str = ""  # of the subagent's task
     messages: list[Json] = field(default_factory=list)
     queue: deque[UserPrompt] = field(default_factory=deque)
-    reported: int = 0  # tokens of the last request and its reply
-    weighed: int = 0  # messages that these tokens stand for
-    largest: dict[str, int] = field(default_factory=dict)  # by model: the most tokens of a request that was answered
+    known_tokens: int = 0  # tokens of the last request and its reply
+    known_messages: int = 0  # number of messages that known_tokens covers
+    largest_requests: dict[str, int] = field(default_factory=dict)  # by model: the most tokens of an answered request
     asked: str = ""  # the model of the last request
-    thinkers: dict[str, str] = field(default_factory=dict)  # by the signature of thinking: the model that wrote it
+    thinking_models: dict[str, str] = field(
+        default_factory=dict
+    )  # by the signature of thinking: the model that wrote it
     last_prompt: str = ""
     last_usage: Json = field(default_factory=dict)
     calls_made: int = 0
-    linked: set[str] = field(default_factory=set)  # pull requests that the file names
-    lists: Path | None = None  # of the session: the folder for lists of what is to be done
-    is_over: bool = False  # an agent that has ended, and is told nothing any more
-    watchers: set[asyncio.Task[None]] = field(default_factory=set)  # of the session: of what runs in the background
-    heard: Callable[[], None] = lambda: None  # called when something in the background has ended
+    pull_requests: set[str] = field(default_factory=set)  # URLs that are already in the file
+    todo_folder: Path | None = None  # folder of the todo lists; None to write none
+    is_over: bool = False  # the subagent has ended and gets no more reports
+    watchers: set[asyncio.Task[None]] = field(
+        default_factory=set
+    )  # of the main conversation: tasks that wait for background work
+    on_task_report: Callable[[], None] = lambda: None  # called when a report is queued
 
     @property
     def session_id(self) -> str:
@@ -95,63 +99,63 @@ class LiveConversation(Struct):
 
     @property
     def root(self) -> LiveConversation:
-        """The session itself, of which this may be an agent."""
+        """The main conversation of the session; itself unless this is a subagent's."""
         return self.parent.root if self.parent else self
 
     @property
-    def listener(self) -> LiveConversation:
-        """Who is told of what this conversation began: itself, or once it is over, whoever sent it."""
-        return self.parent.listener if self.is_over and self.parent else self
+    def report_target(self) -> LiveConversation:
+        """The conversation that gets reports of the tasks this one started: itself, or its parent once it is over."""
+        return self.parent.report_target if self.is_over and self.parent else self
 
     @property
     def folder(self) -> Path:
-        """The folder for what belongs to the session."""
+        """The folder for the side files of the session."""
         path = self.journal.path
         return path.parent.parent if self.journal.is_agent else path.with_suffix("")
 
     @property
     def size(self) -> int:
-        """About how many tokens the next request has."""
-        return self.reported + estimate_tokens(self.messages[self.weighed :])
+        """The estimated size of the next request in tokens."""
+        return self.known_tokens + estimate_tokens(self.messages[self.known_messages :])
 
     @property
     def model(self) -> str:
-        """The model that is asked in the current mode."""
-        return in_mode(self.choice, self.mode)
+        """The model of the next request in the current permission mode."""
+        return model_in_mode(self.choice, self.mode)
 
     @property
     def window(self) -> int:
-        """The window of the model; a request that was answered shows that it is at least that large."""
-        return window_of(self.model, self.largest.get(self.model, 0))
+        """The context window of the model in tokens; an answered request proves that it is at least that large."""
+        return window_of(self.model, self.largest_requests.get(self.model, 0))
 
-    # -- what the person says
+    # -- user input
 
-    def prompt(self, said: UserPrompt) -> str:
-        """A prompt, behind the state of the files; its uuid. What ended in the background is told in the same way."""
+    def prompt(self, prompt: UserPrompt) -> str:
+        """Write a prompt (or a task report) after a snapshot of the saved files. Return its uuid."""
         uuid = self.journal.new_id()
-        if not said.task:
-            self.last_prompt = said.text
-        if self.backups is not None and not said.task:
+        if not prompt.task:
+            self.last_prompt = prompt.text
+        if self.backups is not None and not prompt.task:
             self.journal.beside(self.backups.at_prompt(uuid, self.journal.time()))
         body = (
-            journal_lines.plain(said.content)
+            journal_lines.plain(prompt.content)
             if self.journal.is_agent
-            else journal_lines.prompt(said.content, self.mode, self.state.todos)
+            else journal_lines.prompt(prompt.content, self.mode, self.state.todos)
         )
         self.journal.add(body, uuid=uuid, is_safe=True)
-        self._hear(said.content)
-        for note in said.notes:
+        self._append_user(prompt.content)
+        for note in prompt.notes:
             self.note(note)
         return uuid
 
     def note(self, content: Content, call_id: str = "") -> str:
-        """A text for the model that no person wrote."""
+        """Write a text for the model that the user did not write. Return its uuid."""
         uuid = self.journal.add(journal_lines.note(content, call_id))
-        self._hear(content)
+        self._append_user(content)
         return uuid
 
     def command(self, name: str, arguments: str, output: str) -> None:
-        """A command that the person ran in the program, and what it printed."""
+        """Record a slash command that the user ran, and its output."""
         self.note(CAVEAT)
         for text in (
             f"<command-name>/{name}</command-name>\n<command-message>{name}</command-message>\n"
@@ -159,58 +163,58 @@ class LiveConversation(Struct):
             f"<local-command-stdout>{output}</local-command-stdout>",
         ):
             self.journal.add(journal_lines.plain(text))
-            self._hear(text)
+            self._append_user(text)
 
     def shell(self, command: str, output: str, error: str) -> None:
-        """A shell command that the person ran, and what it said."""
+        """Record a shell command that the user ran, and its output."""
         self.note(CAVEAT)
         for text in (
             f"<bash-input>{command}</bash-input>",
             f"<bash-stdout>{output}</bash-stdout><bash-stderr>{error}</bash-stderr>",
         ):
             self.journal.add(journal_lines.plain(text))
-            self._hear(text)
+            self._append_user(text)
 
-    def enqueue(self, said: UserPrompt) -> None:
-        """A prompt that waits until the model can hear it."""
-        self.queue.append(said)
-        self._queue_line("enqueue", said.content)
+    def enqueue(self, prompt: UserPrompt) -> None:
+        """Queue a prompt until the model can receive it."""
+        self.queue.append(prompt)
+        self._queue_line("enqueue", prompt.content)
 
-    def notify(self, said: UserPrompt) -> None:
-        """Something has ended in the background: it is told as soon as the model can hear it."""
+    def notify(self, report: UserPrompt) -> None:
+        """Queue the report of a background task that has ended."""
         try:
-            self.enqueue(said)
+            self.enqueue(report)
         finally:
-            self.heard()
+            self.on_task_report()
 
-    def something_waits(self) -> bool:
-        """Whether something waits to be said. What the model knows by now is taken back."""
-        for said in [said for said in self.queue if said.task in self.state.told]:
-            self.queue.remove(said)
-            self._queue_line("remove", said.content)
+    def has_queued(self) -> bool:
+        """Whether prompts or reports are queued. Reports that the model does not need any more are dropped first."""
+        for report in [report for report in self.queue if report.task in self.state.told]:
+            self.queue.remove(report)
+            self._queue_line("remove", report.content)
         return bool(self.queue)
 
-    def endings(self) -> list[UserPrompt]:
-        """Take out of the queue what has ended in the background, before a person's words are said."""
-        self.something_waits()
-        taken = [said for said in self.queue if said.task]
-        for said in taken:
-            self.queue.remove(said)
+    def take_task_reports(self) -> list[UserPrompt]:
+        """Take the task reports out of the queue; they precede the user's next prompt."""
+        self.has_queued()
+        reports = [report for report in self.queue if report.task]
+        for report in reports:
+            self.queue.remove(report)
             self._queue_line("dequeue")
-        return taken
+        return reports
 
     def dequeue(self) -> UserPrompt:
-        said = self.queue.popleft()
+        prompt = self.queue.popleft()
         self._queue_line("dequeue")
-        return said
+        return prompt
 
-    def unqueue(self) -> list[UserPrompt]:
-        """Take back what a person said that still waits: it is not said."""
-        taken = [said for said in self.queue if not said.task]
-        for said in taken:
-            self.queue.remove(said)
-            self._queue_line("remove", said.content)
-        return taken
+    def take_back_prompts(self) -> list[UserPrompt]:
+        """Take the user's queued prompts out of the queue without sending them."""
+        prompts = [prompt for prompt in self.queue if not prompt.task]
+        for prompt in prompts:
+            self.queue.remove(prompt)
+            self._queue_line("remove", prompt.content)
+        return prompts
 
     def _queue_line(self, operation: str, content: Content | None = None) -> None:
         if not self.journal.is_agent:
@@ -219,61 +223,68 @@ class LiveConversation(Struct):
     def interrupt(self, in_tool: bool) -> None:
         body = journal_lines.interrupted(in_tool)
         self.journal.add(body, is_safe=True)
-        self._hear(body["message"]["content"])
+        self._append_user(body["message"]["content"])
 
-    def _hear(self, content: Content) -> None:
+    def _append_user(self, content: Content) -> None:
+        """Append content to the last user message, or start one."""
         blocks = blocks_of(content)
-        at = len(self.messages) - 1
-        while at >= 0 and self.messages[at]["role"] == "system":
-            at -= 1
-        if at >= 0 and self.messages[at]["role"] == "user":
-            before = self.messages[at]
-            self.messages[at] = {**before, "content": join_blocks(before["content"], blocks)}
+        last = len(self.messages) - 1
+        while last >= 0 and self.messages[last]["role"] == "system":
+            last -= 1
+        if last >= 0 and self.messages[last]["role"] == "user":
+            before = self.messages[last]
+            self.messages[last] = {**before, "content": join_blocks(before["content"], blocks)}
         elif blocks:
             self.messages.append({"role": "user", "content": blocks})
 
-    # -- what the model and its tools say
+    # -- replies and results
 
     def load(self, messages: Sequence[Json], model: str) -> None:
-        """Replace the messages by those of a file, whose thinking this model wrote."""
+        """Replace the messages by those of a file; its thinking blocks were written by `model`."""
         self.messages = list(messages)
-        self.thinkers |= dict.fromkeys(signatures(messages), model)
+        self.thinking_models |= dict.fromkeys(signatures(messages), model)
 
     def begin_request(self) -> tuple[str, list[Json]]:
-        """The model of the next request and its messages: a model gets its own thinking and not that of another."""
+        """Return the model and the messages of the next request, without thinking blocks of other models."""
         self.asked = model = self.model
-        foreign = frozenset(each for each, writer in self.thinkers.items() if not is_same(writer, model))
+        foreign = frozenset(
+            signature for signature, author in self.thinking_models.items() if not is_same(author, model)
+        )
         return model, drop_thinking(self.messages, foreign) if foreign else self.messages
 
     def reply(self, blocks: Sequence[Json], usage: Mapping[str, Any]) -> None:
-        """What the model said; its lines are written already."""
+        """Append a reply whose lines are already written."""
         if not blocks:
             return
-        if self.messages and self.messages[-1]["role"] == "assistant":  # it went on after a pause
+        if self.messages and self.messages[-1]["role"] == "assistant":  # continues after pause_turn
             before = self.messages.pop()
             blocks = [*before["content"], *blocks]
         self.messages.append({"role": "assistant", "content": list(blocks)})
-        self.thinkers |= dict.fromkeys(signatures(self.messages[-1:]) - {*self.thinkers}, self.asked or self.model)
+        self.thinking_models |= dict.fromkeys(
+            signatures(self.messages[-1:]) - {*self.thinking_models}, self.asked or self.model
+        )
         self.last_usage = dict(usage)
-        if counted := sum(_number(usage.get(name)) for name in _COUNTED):
-            self.reported, self.weighed = counted, len(self.messages)
+        if size := sum(_number(usage.get(name)) for name in _USAGE_FIELDS):
+            self.known_tokens, self.known_messages = size, len(self.messages)
             model = self.asked or self.model  # the choice or the mode may have changed since the request
-            self.largest[model] = max(counted, self.largest.get(model, 0))
+            self.largest_requests[model] = max(size, self.largest_requests.get(model, 0))
 
-    def result(self, call: PendingCall, found: CallResult) -> str:
-        """Write down what came of a call; it is sent with the others of its reply, by `answer`."""
+    def result(self, call: PendingCall, result: CallResult) -> str:
+        """Write the result of a call; `answer` adds it to the messages with the others of its reply."""
         self.calls_made += 1
-        return self.journal.add(journal_lines.result(call.id, found, call.line, self.journal.is_agent), is_safe=True)
+        return self.journal.add(journal_lines.result(call.id, result, call.line, self.journal.is_agent), is_safe=True)
 
     def answer(self, calls: Sequence[PendingCall], results: Mapping[str, CallResult]) -> None:
-        """The results of all calls of a reply, in the order of the calls, then what the tools add."""
+        """Add the results of all calls of a reply to the messages, in the order of the calls, then the notes of the
+        tools.
+        """
         blocks = []
         for call in calls:
-            found = results[call.id]
-            content = found.content if isinstance(found.content, str) else list(found.content)
+            result = results[call.id]
+            content = result.content if isinstance(result.content, str) else list(result.content)
             block = {"type": "tool_result", "tool_use_id": call.id, "content": content}
-            blocks.append({**block, "is_error": True} if found.is_error else block)
-        self._hear(blocks)
+            blocks.append({**block, "is_error": True} if result.is_error else block)
+        self._append_user(blocks)
         for call in calls:
             for note in results[call.id].notes:
                 self.note(note, call.id)
@@ -289,30 +300,32 @@ class LiveConversation(Struct):
             if update is not None:
                 self.journal.beside(update)
 
-    def follow(self) -> None:
-        """A shell may have moved: the lines say where it is now."""
+    def update_cwd(self) -> None:
+        """Let later lines state the working directory that a shell command changed to."""
         if str(self.state.cwd) != self.journal.envelope.cwd:
-            self.journal.move(str(self.state.cwd), branch_of(self.state.cwd))
+            self.journal.move(str(self.state.cwd), current_branch(self.state.cwd))
 
-    def link(self, found: CallResult) -> None:
-        """Name the pull request that a call made."""
-        for made in _PULL_REQUEST.finditer(text_of(found.content)):
-            if made[0] not in self.linked and not self.journal.is_agent:
-                self.linked.add(made[0])
+    def link(self, result: CallResult) -> None:
+        """Record the pull requests that a result names."""
+        for match in _PULL_REQUEST.finditer(text_of(result.content)):
+            if match[0] not in self.pull_requests and not self.journal.is_agent:
+                self.pull_requests.add(match[0])
                 time = self.journal.time()
-                self.journal.beside(journal_lines.pull_request(int(made[2]), made[0], made[1], self.session_id, time))
+                self.journal.beside(
+                    journal_lines.pull_request(int(match[2]), match[0], match[1], self.session_id, time)
+                )
 
-    def keep_list(self, found: CallResult) -> None:
-        """Keep the list of what is to be done in a file of its own, as older versions look for it; done, it is empty."""
-        folder = self.root.lists
-        if folder is None or not isinstance(found.detail, dict) or "newTodos" not in found.detail:
+    def save_todos(self, result: CallResult) -> None:
+        """Save the todo list to its side file, where older versions look for it; a completed list is saved empty."""
+        folder = self.root.todo_folder
+        if folder is None or not isinstance(result.detail, dict) or "newTodos" not in result.detail:
             return
-        left = self.state.todos if any(todo.get("status") != "completed" for todo in self.state.todos) else []
-        whose = self.journal.envelope.agent_id or self.session_id
+        todos = self.state.todos if any(todo.get("status") != "completed" for todo in self.state.todos) else []
+        owner = self.journal.envelope.agent_id or self.session_id
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        replace(folder / f"{self.session_id}-agent-{whose}.json", encode(left))
+        replace(folder / f"{self.session_id}-agent-{owner}.json", encode(todos))
 
-    # -- the ends of turns
+    # -- end of a turn, compaction
 
     def end_turn(self, milliseconds: int) -> None:
         if self.journal.is_agent:
@@ -321,22 +334,22 @@ class LiveConversation(Struct):
         self.journal.beside(journal_lines.last_prompt(self.last_prompt, leaf, self.session_id), is_safe=True)
 
     def restart(self, summary: str, title: str, trigger: str, tokens: int, usage: Json) -> str:
-        """From here on the summary is sent and what comes after it. The uuid of the boundary."""
-        boundary = self.journal.add_cut(
+        """Replace the messages by a summary. Return the uuid of the boundary."""
+        boundary = self.journal.add_compaction(
             journal_lines.boundary(self.journal.leaf, trigger, tokens, usage),
             journal_lines.summary(summary),
-            lambda leaf: journal_lines.headline(_line(title), leaf),
+            lambda leaf: journal_lines.headline(_title_line(title), leaf),
             lambda leaf: journal_lines.last_prompt(
                 self.last_prompt, leaf, self.session_id
-            ),  # an older pin would hide the cut
+            ),  # an older last-prompt line would hide the boundary
         )
         self.messages = [{"role": "user", "content": blocks_of(summary)}]
-        self.reported, self.weighed = 0, 0
+        self.known_tokens, self.known_messages = 0, 0
         return boundary
 
 
 _PULL_REQUEST = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+)/pull/(\d+)")
-_COUNTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+_USAGE_FIELDS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 
 
 def blocks_of(content: Content) -> list[Json]:
@@ -355,6 +368,6 @@ def _number(value: Any) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _line(text: str) -> str:
-    """The first words of a text, for a title."""
+def _title_line(text: str) -> str:
+    """The first 120 characters of a text on one line."""
     return " ".join(text.split())[:120]

@@ -1,7 +1,7 @@
-"""Resuming: what a session gives to go on with, whoever wrote it.
+"""Read everything that a chat needs to resume a session, whichever program wrote it.
 
-The messages are those that `clew.request` says. What an unfinished turn still needs is told as lines, to be written before
-the next prompt, so that the file says the same.
+The messages are those of `clew.request`. Lines that an unfinished turn still needs are returned in `closing`; they
+are written before the next prompt, so that the file and the messages agree.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from clew.api.token_estimate import estimate_tokens
 from clew.chat.permission.decision import MODES, Mode
 from clew.chat.store import journal_lines
 from clew.chat.store.file_snapshots import SavedFile
-from clew.chat.store.task_notifications import task_of, unheard
+from clew.chat.store.task_notifications import reported_task, unreported_tasks
 from clew.chat.tools.atomic_files import content
 from clew.chat.tools.tool import CallResult, Seen, ToolFailed
 from clew.conversation.file_history import file_states
@@ -35,18 +35,18 @@ from clew.wire.layout import Project, SessionFile, Tree, slugs
 from clew.wire.lookup import find_session
 from clew.wire.rename_ids import new_uuid
 
-_FORGOTTEN: tuple[Mode, ...] = ("plan", "bypassPermissions")
-_READS = ("Read", "Write", "Edit", "MultiEdit", "NotebookEdit")
-_COUNTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+_UNSAVED_MODES: tuple[Mode, ...] = ("plan", "bypassPermissions")
+_FILE_TOOLS = ("Read", "Write", "Edit", "MultiEdit", "NotebookEdit")
+_USAGE_FIELDS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 
 
 @dataclass(frozen=True)
 class Resumed:
-    """A session as it can be gone on with."""
+    """The state of a session to resume."""
 
     path: Path
     messages: list[Json]
-    closing: list[Json]  # lines that its last turn still needs
+    closing: list[Json]  # lines that an unfinished turn still needs
     leaf: str | None
     last: datetime | None
     model: str = ""
@@ -57,93 +57,99 @@ class Resumed:
     todos: list[Json] = field(default_factory=list)
     seen: dict[Path, Seen] = field(default_factory=dict)
     backups: dict[str, SavedFile] = field(default_factory=dict)
-    linked: set[str] = field(default_factory=set)
-    reported: int = 0
-    weighed: int = 0
-    largest: dict[str, int] = field(default_factory=dict)  # by model: the most tokens of a request and its reply
+    pull_requests: set[str] = field(default_factory=set)
+    known_tokens: int = 0
+    known_messages: int = 0
+    largest_requests: dict[str, int] = field(
+        default_factory=dict
+    )  # by model: the most tokens of a request and its reply
     missed: list[tuple[str, str]] = field(
         default_factory=list
-    )  # tasks whose end the model was not told, and what to say
+    )  # tasks that ended without a report to the model, and the reports
 
     @property
     def session_id(self) -> str:
         return self.path.stem
 
 
-# -- which session
+# -- find a session
 
 
-def find(tree: Tree, asked: str) -> SessionFile:
-    """A session by its id, the beginning of it, its path, or its title."""
+def find(tree: Tree, reference: str) -> SessionFile:
+    """Find a session by its id, a prefix of the id, its path or its title. Raises NotFound, Ambiguous."""
     try:
-        return find_session(tree, asked)
+        return find_session(tree, reference)
     except NotFound:
-        wanted = asked.strip().casefold()
+        wanted_title = reference.strip().casefold()
         files = [f for p in tree.projects() for f in p.sessions() if not f.is_empty]
-        found = [f for f in files if _title(f) == wanted]
-        if not found:
+        matching = [f for f in files if _title(f) == wanted_title]
+        if not matching:
             raise
-        if len(found) > 1:
-            raise Ambiguous(asked, [f.id for f in found]) from None
-        return found[0]
+        if len(matching) > 1:
+            raise Ambiguous(reference, [f.id for f in matching]) from None
+        return matching[0]
 
 
 def _title(file: SessionFile) -> str | None:
-    """The title of a session as titles are compared; None for a file that cannot be read."""
+    """The title of a session, normalized for comparison; None if the file cannot be read."""
     with ErrorCollector().catch(file.path):
         return Outline(file).title.strip().casefold()
     return None
 
 
 def latest(tree: Tree, cwd: Path) -> SessionFile:
-    """The session of a folder that was written last, among the files that can be read."""
+    """The readable session of a folder that was written last. Raises NotFound."""
     files = (f for name in slugs(str(cwd)) for f in Project(tree.root / "projects" / name).sessions())
     for outline in newest_conversations(files):
         if isinstance(outline.file, SessionFile):
             return outline.file
-    raise NotFound(str(cwd), kind="session of this folder", hint="Begin one: leave --continue out.")
+    raise NotFound(str(cwd), kind="session of this folder", hint="Start one: leave out --continue.")
 
 
-# -- what it gives
+# -- read its state
 
 
 def resume(path: Path) -> Resumed:
-    """Everything that a file gives to go on with. Raises Refused if nobody could go on from it."""
+    """Read the state of a session. Raises Refused if it cannot be resumed."""
     session = read(path)
-    made = request(session)
-    if made.refusal or made.leaf is None:
-        raise Refused([made.refusal or "there is no conversation in this file"])
-    along = session.path_to(made.leaf)
-    calls = pair_calls(made.path).calls  # what was said before a compaction is not known any more
-    messages = made.messages
-    reported, weighed = _reported(made.path, messages)
-    cwd = next((Path(e.cwd) for e in reversed(along) if e.cwd), None)
+    prepared = request(session)
+    if prepared.refusal or prepared.leaf is None:
+        raise Refused([prepared.refusal or "there is no conversation in this file"])
+    path_entries = session.path_to(prepared.leaf)
+    calls = pair_calls(prepared.path).calls  # the model does not know what was read before a compaction
+    messages = prepared.messages
+    reported, weighed = _known_size(prepared.path, messages)
+    cwd = next((Path(e.cwd) for e in reversed(path_entries) if e.cwd), None)
     return Resumed(
         path,
         messages,
-        list(_closing(session, messages, calls, made.path)),
-        made.leaf.uuid,
+        list(_closing(session, messages, calls, prepared.path)),
+        prepared.leaf.uuid,
         session.ended,
-        model=_last_model(session, made.path),
-        mode=_mode(along),
+        model=_last_model(session, prepared.path),
+        mode=_last_mode(path_entries),
         cwd=cwd if cwd and cwd.is_dir() else None,
         branch=session.branch_name or "",
-        name=next((e.slug for e in reversed(along) if e.slug), ""),
-        todos=_todos(along),
-        seen=dict(_seen(calls)),
+        name=next((e.slug for e in reversed(path_entries) if e.slug), ""),
+        todos=_todos(path_entries),
+        seen=dict(_read_files(calls)),
         backups=_backups(session),
-        linked={str(e.data.get("prUrl")) for e in session.entries if e.type == "pr-link"},
-        reported=reported,
-        weighed=weighed,
-        largest=_largest(session),
-        missed=list(unheard(along, {task_of(said.text): said.text for said in session.queue.waiting})),
+        pull_requests={str(e.data.get("prUrl")) for e in session.entries if e.type == "pr-link"},
+        known_tokens=reported,
+        known_messages=weighed,
+        largest_requests=_largest(session),
+        missed=list(
+            unreported_tasks(
+                path_entries, {reported_task(queued.text): queued.text for queued in session.queue.waiting}
+            )
+        ),
     )
 
 
 def _closing(
     session: Session, messages: Sequence[Json], calls: Sequence[Call], path: Sequence[Entry]
 ) -> Iterator[Json]:
-    """The results that no call got, and a word in the model's place behind a prompt that it never answered."""
+    """Results for calls that never got one, and a synthetic reply after a prompt that was never answered."""
     lines = {call.use.id: call.entry.uuid for call in calls}
     for block in (b for m in messages[-3:] if isinstance(m["content"], list) for b in m["content"]):
         call = block.get("tool_use_id")
@@ -162,73 +168,73 @@ def _text(message: Json) -> str:
 
 
 def _last_model(session: Session, path: Sequence[Entry]) -> str:
-    """The model of the last reply; one of another program's, imported with its conversation, is no model to go on with."""
+    """The model of the last reply; models of imported conversations do not count."""
     lines = (e.line.number for e in session.entries if e.type == ORIGIN_TYPE and e.data.get("foreign"))
     imported = max(lines, default=0)
-    return next((m for e in reversed(path) if e.line.number > imported and (m := _model(e))), "")
+    return next((m for e in reversed(path) if e.line.number > imported and (m := _reply_model(e))), "")
 
 
-def _model(said: Entry) -> str:
-    is_real = said.type == "assistant" and said.message is not None and not said.is_synthetic
-    return (said.message.model or "") if is_real and said.message else ""
+def _reply_model(entry: Entry) -> str:
+    is_real = entry.type == "assistant" and entry.message is not None and not entry.is_synthetic
+    return (entry.message.model or "") if is_real and entry.message else ""
 
 
-def _mode(along: Sequence[Entry]) -> Mode | None:
-    told = next((e.permission_mode for e in reversed(along) if e.permission_mode), None)
-    return next((mode for mode in MODES if mode == told and mode not in _FORGOTTEN), None)
+def _last_mode(entries: Sequence[Entry]) -> Mode | None:
+    name = next((e.permission_mode for e in reversed(entries) if e.permission_mode), None)
+    return next((mode for mode in MODES if mode == name and mode not in _UNSAVED_MODES), None)
 
 
-def _reported(path: Sequence[Entry], messages: Sequence[Json]) -> tuple[int, int]:
-    """The tokens that the last reply told of, and how many messages these stand for."""
-    told = next((e for e in reversed(path) if _model(e) and e.message and e.message.usage), None)
-    if told is None or told.message is None or told.message.usage is None:
+def _known_size(path: Sequence[Entry], messages: Sequence[Json]) -> tuple[int, int]:
+    """The tokens of the last reply's request and reply, and the number of messages they cover."""
+    entry = next((e for e in reversed(path) if _reply_model(e) and e.message and e.message.usage), None)
+    if entry is None or entry.message is None or entry.message.usage is None:
         return estimate_tokens(messages), len(messages)
-    counted = sum(getattr(told.message.usage, name) or 0 for name in _COUNTED)
-    if not counted:
+    size = sum(getattr(entry.message.usage, name) or 0 for name in _USAGE_FIELDS)
+    if not size:
         return estimate_tokens(messages), len(messages)
-    spoken = [i for i, m in enumerate(messages) if m["role"] == "assistant" and _text(m) != NO_RESPONSE]
-    return counted, spoken[-1] + 1 if spoken else 0
+    replies = [i for i, m in enumerate(messages) if m["role"] == "assistant" and _text(m) != NO_RESPONSE]
+    return size, replies[-1] + 1 if replies else 0
 
 
 def _largest(session: Session) -> dict[str, int]:
-    """For each model the most tokens that a request and its reply had: evidence of how large its window is."""
-    found: dict[str, int] = {}
-    for said in session.entries:
-        usage = said.message.usage if said.message else None
-        if usage is not None and (model := _model(said)):
-            found[model] = max(found.get(model, 0), sum(getattr(usage, name) or 0 for name in _COUNTED))
-    return found
+    """The largest request including its reply by model: evidence of the size of its context window."""
+    sizes: dict[str, int] = {}
+    for entry in session.entries:
+        usage = entry.message.usage if entry.message else None
+        if usage is not None and (model := _reply_model(entry)):
+            sizes[model] = max(sizes.get(model, 0), sum(getattr(usage, name) or 0 for name in _USAGE_FIELDS))
+    return sizes
 
 
-def _todos(along: Sequence[Entry]) -> list[Json]:
-    for said in reversed(along):
-        if said.type == "user" and b'"newTodos"' in said.raw:
-            record = said.data.get("toolUseResult")
-            found = record.get("newTodos") if isinstance(record, dict) else None
-        elif said.type == "user" and said.todos:
-            found = decode(said.todos)
+def _todos(entries: Sequence[Entry]) -> list[Json]:
+    for entry in reversed(entries):
+        if entry.type == "user" and b'"newTodos"' in entry.raw:
+            record = entry.data.get("toolUseResult")
+            todos = record.get("newTodos") if isinstance(record, dict) else None
+        elif entry.type == "user" and entry.todos:
+            todos = decode(entry.todos)
         else:
             continue
-        if isinstance(found, list):
-            return [todo for todo in found if isinstance(todo, dict)]
+        if isinstance(todos, list):
+            return [todo for todo in todos if isinstance(todo, dict)]
     return []
 
 
-def _seen(calls: Sequence[Call]) -> Iterator[tuple[Path, Seen]]:
-    """The files that the model knows, unless they changed since."""
-    known: dict[str, datetime] = {}
+def _read_files(calls: Sequence[Call]) -> Iterator[tuple[Path, Seen]]:
+    """The files that the model has read and that did not change since."""
+    times: dict[str, datetime] = {}
     for call in calls:
-        named = call.input.get("file_path") or call.input.get("notebook_path")
-        is_good = call.name in _READS and call.result is not None and not call.failed
-        if is_good and isinstance(named, str) and call.result_entry and (when := call.result_entry.time):
-            known[named] = when
-    for named, when in known.items():
+        name = call.input.get("file_path") or call.input.get("notebook_path")
+        is_good = call.name in _FILE_TOOLS and call.result is not None and not call.failed
+        if is_good and isinstance(name, str) and call.result_entry and (read_at := call.result_entry.time):
+            times[name] = read_at
+    for name, read_at in times.items():
         try:
-            found = content(Path(named))
+            text = content(Path(name))
         except (OSError, ToolFailed, ValueError):
             continue
-        if found.seen.mtime_ns <= (when.timestamp() + 1) * 1e9:
-            yield Path(os.path.realpath(named)), found.seen
+        if text.seen.mtime_ns <= (read_at.timestamp() + 1) * 1e9:
+            yield Path(os.path.realpath(name)), text.seen
 
 
 def _backups(session: Session) -> dict[str, SavedFile]:

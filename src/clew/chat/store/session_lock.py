@@ -1,4 +1,4 @@
-"""The lock: one writer at a time for each session. It is a file beside the session, and it goes with its holder."""
+"""Lock a session file for one writer. The lock is a file next to the session, released when its process ends."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ else:
     import fcntl
 
 
-def lock_of(session: Path) -> Path:
+def lock_path(session: Path) -> Path:
     return session.with_suffix(".lock")
 
 
 @contextmanager
-def held(session: Path) -> Iterator[None]:
-    """Be the only writer of a session. Raises Busy if another process is; one that died holds nothing."""
-    path = lock_of(session)
+def lock_session(session: Path) -> Iterator[None]:
+    """Be the only writer of a session. Raises Busy if another process is; a dead process holds no lock."""
+    path = lock_path(session)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = _taken(path)
+    file = _acquire(path)
     try:
-        told = {"pid": os.getpid(), "started": format_timestamp(datetime.now(UTC)), "host": platform.node()}
+        holder = {"pid": os.getpid(), "started": format_timestamp(datetime.now(UTC)), "host": platform.node()}
         os.ftruncate(file, 0)
-        os.write(file, encode(told))
+        os.write(file, encode(holder))
         yield
     finally:
         with suppress(FileNotFoundError, PermissionError):  # Windows keeps the name of an open file
@@ -41,16 +41,16 @@ def held(session: Path) -> Iterator[None]:
         os.close(file)
 
 
-def _taken(path: Path) -> int:
-    """The locked file. One that its holder took away while we waited for it is not the lock any more."""
+def _acquire(path: Path) -> int:
+    """Open and lock the file. Retry if the holder removed it meanwhile, because then another file is the lock."""
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             _lock(file)
         except OSError:
-            said = os.pread(file, 400, 0) if hasattr(os, "pread") else b""
+            holder = os.pread(file, 400, 0) if hasattr(os, "pread") else b""
             os.close(file)
-            raise _busy(path, said) from None
+            raise _busy(path, holder) from None
         try:
             if os.path.samestat(os.fstat(file), path.stat()):
                 return file
@@ -66,13 +66,15 @@ def _lock(file: int) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _busy(path: Path, said: bytes) -> Busy:
+def _busy(path: Path, raw: bytes) -> Busy:
     try:
-        told = decode(said)
+        holder = decode(raw)
     except ValueError:
-        told = None
-    known = told if isinstance(told, dict) else {}
-    busy = Busy(str(path.with_suffix(".jsonl")), str(known.get("started") or ""))
-    who = f" (process {known['pid']})" if isinstance(known.get("pid"), int) else ""
-    busy.hint = f"Another clew writes in it{who}. Go on in a copy with --fork-session, or only read it with: clew show"
+        holder = None
+    fields = holder if isinstance(holder, dict) else {}
+    busy = Busy(str(path.with_suffix(".jsonl")), str(fields.get("started") or ""))
+    who = f" (process {fields['pid']})" if isinstance(fields.get("pid"), int) else ""
+    busy.hint = (
+        f"Another clew process is writing it{who}. Continue in a copy with --fork-session, or read it with: clew show"
+    )
     return busy

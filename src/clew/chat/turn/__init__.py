@@ -1,13 +1,12 @@
 """One turn: stream the reply, run its tool calls, compact when the context window is full.
 
 Modules:
-    compaction       Compaction: a long conversation goes on from a summary of itself.
-    loop_guard       The guard: notices a model that makes the same call again and again and always gets the same
-                     answer.
-    repair_messages  Mending: messages that the API would refuse, made so that it takes them.
-    side_request     Small requests beside the conversation: a question about a text, asked of a small model.
-    stream_reply     One reply: a request is made of the conversation, sent, and what comes back is written down as
-                     it comes.
-    tool_calls       Calls: from what the model asked for to what it is told.
-    until_stopped    Racing: something that is waited for until the person breaks off.
+    compaction       Compact a long conversation: replace it by a summary, or first leave old tool results out of
+                     requests.
+    loop_guard       Detect a model that repeats the same tool call and keeps getting the same result.
+    repair_messages  Repair messages that the API would refuse.
+    side_request     Small requests outside the conversation: ask a small model a question about a text.
+    stream_reply     Request one reply, stream it, and write it to the session file as it arrives.
+    tool_calls       Run the tool calls of a reply: check, ask for permission, run hooks, call.
+    until_stopped    Await something until an event is set.
 """

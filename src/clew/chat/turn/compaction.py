@@ -1,7 +1,6 @@
-"""Compaction: a long conversation goes on from a summary of itself. What was said stays in the file and is not sent again.
+"""Compact a long conversation: replace it by a summary, or first leave old tool results out of requests.
 
-Before that, old results of tools are left out of what is sent, if that frees enough: the file keeps them, and a resume
-sends them again.
+The session file keeps everything. Left-out results are sent again after a resume; messages before a summary are not.
 """
 
 from __future__ import annotations
@@ -18,21 +17,21 @@ from clew.api.stream_assembly import ApiReply
 from clew.api.token_estimate import estimate_tokens
 from clew.chat import events
 from clew.chat.deps import Deps
-from clew.chat.hooks.hook_events import reminder, tell_hooks
+from clew.chat.hooks.hook_events import run_hooks, system_reminder
 from clew.chat.store.live_conversation import LiveConversation
-from clew.chat.turn.repair_messages import mended
-from clew.chat.turn.until_stopped import unless
+from clew.chat.turn.repair_messages import repair_messages
+from clew.chat.turn.until_stopped import until_stopped
 from clew.errors import ApiError
 from clew.wire.json_codec import Json
 
-EARLY = 20_000  # tokens before the threshold, from which on results are left out
-KEPT = 40_000  # tokens of results that are always sent
-WORTH = 20_000  # tokens that leaving results out has to free
-LONGEST = 20_000  # tokens of a summary
-MOST_FAILURES = 3
+EARLY_MARGIN = 20_000  # tokens below the threshold at which old results are left out
+KEPT_RESULTS = 40_000  # tokens of the newest results, which are always sent
+MIN_FREED = 20_000  # least tokens that leaving results out must free
+MAX_SUMMARY = 20_000  # most tokens of a summary
+MAX_FAILURES = 3
 LEFT_OUT = "[This old result was left out to save room. Make the call again if it is needed.]"
 
-_NOT_THE_USERS = ("<system-reminder>", "[Request interrupted", "<local-command-", "<command-", "<bash-", "<task-")
+_GENERATED_PREFIXES = ("<system-reminder>", "[Request interrupted", "<local-command-", "<command-", "<bash-", "<task-")
 OPENING = "The conversation up to here was summed up, and goes on from this summary alone:"
 INSTRUCTION = """\
 Sum up this conversation so that the work can go on from your summary alone. Write plain text under these headings, and \
@@ -42,69 +41,71 @@ they were solved, What is done, What is open, The next step. Quote names, paths 
 
 
 class Compactor(Struct):
-    """Sums one conversation up."""
+    """Compacts one conversation."""
 
-    dialogue: LiveConversation
-    means: Deps
+    conversation: LiveConversation
+    deps: Deps
     stopped: asyncio.Event
     agent: str = ""
-    failures: int = 0  # in a row
-    left_out: frozenset[str] = frozenset()  # calls whose results are not sent any more
+    failures: int = 0  # consecutive
+    left_out: frozenset[str] = frozenset()  # calls whose results are no longer sent
 
     def shown(self, messages: Sequence[Json]) -> list[Json]:
         """What is sent of the messages."""
         return without_results(messages, self.left_out) if self.left_out else list(messages)
 
-    async def make_room(self, more: int = 0) -> None:
-        """Leave old results out when the window is nearly full, and compact when that is not enough."""
-        limit = threshold(self.means.limits.window or self.dialogue.window)
-        if not self.means.limits.compacts or self.dialogue.size + more < limit - EARLY:
+    async def make_room(self, added_tokens: int = 0) -> None:
+        """Leave old results out when the context window is nearly full, and compact when that is not enough."""
+        limit = threshold(self.deps.limits.window or self.conversation.window)
+        if not self.deps.limits.auto_compact or self.conversation.size + added_tokens < limit - EARLY_MARGIN:
             return
-        calls, freed = old_results(self.dialogue.messages, self.left_out)
-        if freed >= WORTH:
+        calls, freed = old_results(self.conversation.messages, self.left_out)
+        if freed >= MIN_FREED:
             self.left_out |= calls
-            self.dialogue.reported = max(0, self.dialogue.reported - freed)
-        if self.dialogue.size + more >= limit:
+            self.conversation.known_tokens = max(0, self.conversation.known_tokens - freed)
+        if self.conversation.size + added_tokens >= limit:
             await self.compact("auto")
 
-    async def summarise(self, wish: str = "") -> ApiReply:
-        """A summary of what would be sent, with nothing changed: what `compact` would go on from. Raises ApiError.
+    async def summarise(self, instructions: str = "") -> ApiReply:
+        """Request a summary of the conversation without changing it. Raises ApiError.
 
-        If that is too long itself, its older half is left out, and again.
+        If the request itself is too long, its older half is left out, repeatedly.
         """
-        asked = INSTRUCTION + (f"\n\nHeed this wish above all: {wish}" if wish else "")
-        instruction = {"role": "user", "content": [{"type": "text", "text": asked}]}
-        messages = drop_thinking(self.dialogue.messages, signatures(self.dialogue.messages))
+        request_text = INSTRUCTION + (f"\n\nHeed this wish above all: {instructions}" if instructions else "")
+        instruction = {"role": "user", "content": [{"type": "text", "text": request_text}]}
+        messages = drop_thinking(self.conversation.messages, signatures(self.conversation.messages))
         while True:
-            made = mended([*self.shown(messages), instruction])[0]
+            repaired = repair_messages([*self.shown(messages), instruction])[0]
             request = MessagesRequest(
-                model=self.dialogue.model, messages=made, max_tokens=LONGEST, system=self.means.system
+                model=self.conversation.model, messages=repaired, max_tokens=MAX_SUMMARY, system=self.deps.system
             )
             try:
-                reply = await unless(self.stopped, self.means.client.send(request, streaming=True))
+                reply = await until_stopped(self.stopped, self.deps.client.send(request, streaming=True))
             except ApiError as error:
                 if error.kind != TOO_LONG or len(messages) < 2:
                     raise
                 messages = messages[(len(messages) + 1) // 2 :]
                 continue
             if reply is None:
-                raise ApiError("The user broke off.", "stopped")
-            self.means.tally.add(reply.model or request.model, reply.usage)
+                raise ApiError("The user interrupted.", "stopped")
+            self.deps.cost.add(reply.model or request.model, reply.usage)
             return reply
 
-    async def compact(self, trigger: Literal["auto", "manual"], wish: str = "", text: str = "") -> bool:
-        """Go on from a summary, a given one if there is one. False if there is none to go on from; it is said why."""
-        if self.failures >= MOST_FAILURES and trigger == "auto":
+    async def compact(self, trigger: Literal["auto", "manual"], instructions: str = "", text: str = "") -> bool:
+        """Replace the conversation by a summary, `text` if given. Return False if there is none; the reason is
+        reported.
+        """
+        if self.failures >= MAX_FAILURES and trigger == "auto":
             return False
-        payload: Json = {"trigger": trigger, "custom_instructions": wish}
-        outcome = await tell_hooks("PreCompact", payload, self.dialogue, self.means, agent=self.agent)
+        payload: Json = {"trigger": trigger, "custom_instructions": instructions}
+        outcome = await run_hooks("PreCompact", payload, self.conversation, self.deps, agent=self.agent)
         if outcome.block:
             return self._give_up(outcome.reason)
-        before = self.dialogue.size
+        before = self.conversation.size
         usage: Json = {}
         if not text:
             try:
-                reply = await self.summarise(wish)
+                reply = await self.summarise(instructions)
             except ApiError as error:
                 return self._give_up(str(error))
             text, usage = reply.text.strip(), reply.usage
@@ -112,49 +113,53 @@ class Compactor(Struct):
             return self._give_up("The summary is empty.")
         self.failures = 0
         summary = f"{OPENING}\n\n{text}{self._unanswered()}"
-        uuid = self.dialogue.restart(summary, text, trigger, before, usage)
+        uuid = self.conversation.restart(summary, text, trigger, before, usage)
         self.left_out = frozenset()
-        begun = await tell_hooks("SessionStart", {"source": "compact"}, self.dialogue, self.means, agent=self.agent)
-        for context in begun.context:
-            self.dialogue.note(reminder(f"A hook says: {context}"))
-        self.means.tell(
-            events.CompactionDone(
-                agent=self.agent, uuid=uuid, trigger=trigger, before=before, after=self.dialogue.size, summary=text
+        outcome_of_start = await run_hooks(
+            "SessionStart", {"source": "compact"}, self.conversation, self.deps, agent=self.agent
+        )
+        for context in outcome_of_start.context:
+            self.conversation.note(system_reminder(f"A hook says: {context}"))
+        self.deps.emit(
+            events.ConversationCompacted(
+                agent=self.agent, uuid=uuid, trigger=trigger, before=before, after=self.conversation.size, summary=text
             )
         )
         return True
 
     def _unanswered(self) -> str:
-        """The user's last words, if there is no reply to them yet: the summary does not contain them."""
-        last = self.dialogue.messages[-1] if self.dialogue.messages else {}
+        """The user's last message if it has no reply yet: the summary does not contain it."""
+        last = self.conversation.messages[-1] if self.conversation.messages else {}
         if last.get("role") != "user":
             return ""
         texts = [str(b["text"]) for b in last["content"] if b.get("type") == "text"]
-        said = "\n".join(text for text in texts if not text.startswith(_NOT_THE_USERS))
-        return f"\n\nThe user's last message, word for word:\n{said}" if said else ""
+        prompt_text = "\n".join(text for text in texts if not text.startswith(_GENERATED_PREFIXES))
+        return f"\n\nThe user's last message, word for word:\n{prompt_text}" if prompt_text else ""
 
-    def _give_up(self, why: str) -> bool:
+    def _give_up(self, reason: str) -> bool:
         self.failures += 1
-        told = f"The conversation could not be compacted: {why}"
-        self.means.tell(events.Noted(agent=self.agent, text=told, level="warning"))
+        message = f"The conversation could not be compacted: {reason}"
+        self.deps.emit(events.Notice(agent=self.agent, text=message, level="warning"))
         return False
 
 
 def threshold(window: int) -> int:
-    """Tokens from which on a conversation is compacted: room for a reply and for what an estimate may miss.
+    """The size in tokens from which a conversation is compacted: leaves room for a reply and estimation errors.
 
-    Measured on the original: 167,000 of 200,000.
+    Measured on Claude Code: 167,000 of 200,000.
     """
     return max(window - 33_000, window // 2)
 
 
-def old_results(messages: Sequence[Json], known: frozenset[str]) -> tuple[frozenset[str], int]:
-    """The calls whose results are older than the newest `KEPT` tokens of results, and what leaving them out frees."""
-    room, freed, calls = KEPT, 0, set[str]()
+def old_results(messages: Sequence[Json], left_out: frozenset[str]) -> tuple[frozenset[str], int]:
+    """The calls whose results are older than the newest `KEPT_RESULTS` tokens of results, and the tokens that
+    leaving them out frees.
+    """
+    room, freed, calls = KEPT_RESULTS, 0, set[str]()
     for message in reversed(messages):
         for block in reversed(message["content"]):
             call = str(block.get("tool_use_id"))
-            if block.get("type") == "tool_result" and call not in known:
+            if block.get("type") == "tool_result" and call not in left_out:
                 size = estimate_tokens(block.get("content"))
                 room -= size
                 if room < 0 and size > estimate_tokens(LEFT_OUT):
@@ -164,11 +169,11 @@ def old_results(messages: Sequence[Json], known: frozenset[str]) -> tuple[frozen
 
 
 def without_results(messages: Sequence[Json], calls: frozenset[str]) -> list[Json]:
-    """The messages with a remark in the place of the results of these calls."""
-    return [{**m, "content": [_stub(b) if _answers(b, calls) else b for b in m["content"]]} for m in messages]
+    """The messages with a note in place of the results of these calls."""
+    return [{**m, "content": [_stub(b) if _is_result_of(b, calls) else b for b in m["content"]]} for m in messages]
 
 
-def _answers(block: Json, calls: frozenset[str]) -> bool:
+def _is_result_of(block: Json, calls: frozenset[str]) -> bool:
     return block.get("type") == "tool_result" and str(block.get("tool_use_id")) in calls
 
 

@@ -1,4 +1,4 @@
-"""The guard: notices a model that makes the same call again and again and always gets the same answer."""
+"""Detect a model that repeats the same tool call and keeps getting the same result."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from clew.chat.store.live_conversation import PendingCall, text_of
 from clew.chat.tools.tool import CallResult
 from clew.wire.json_codec import encode
 
-STEPS = 10  # replies that are looked back on
-OFTEN = 5  # the same call with the same answer, in so many of them
+WINDOW = 10  # number of recent replies to inspect
+MAX_REPEATS = 5  # identical call/result pairs allowed within the window
 
 
 class LoopGuard:
-    """Looks back on the last calls."""
+    """Tracks call/result pairs over the most recent replies."""
 
     def __init__(self) -> None:
-        self._steps: deque[frozenset[bytes]] = deque(maxlen=STEPS)
+        self._steps: deque[frozenset[bytes]] = deque(maxlen=WINDOW)
         self.warnings = 0
 
-    def sees_loop(self, calls: Iterable[PendingCall], results: Mapping[str, CallResult]) -> bool:
-        """Whether one of these calls was made, with the same answer, more than often enough."""
-        made = frozenset(
+    def detects_loop(self, calls: Iterable[PendingCall], results: Mapping[str, CallResult]) -> bool:
+        """Return True if any of these calls repeated more than MAX_REPEATS times with the same result."""
+        signatures = frozenset(
             encode([call.name, call.input, text_of(results[call.id].content)]) for call in calls if call.id in results
         )
-        self._steps.append(made)
-        counted = Counter(each for step in self._steps for each in step)
-        if any(counted[each] > OFTEN for each in made):
+        self._steps.append(signatures)
+        counts = Counter(signature for step in self._steps for signature in step)
+        if any(counts[signature] > MAX_REPEATS for signature in signatures):
             self.warnings += 1
             return True
         return False

@@ -1,4 +1,4 @@
-"""Mending: messages that the API would refuse, made so that it takes them. What was mended is told, never sent broken."""
+"""Repair messages that the API would refuse."""
 
 from __future__ import annotations
 
@@ -13,45 +13,47 @@ from clew.wire.json_codec import Json
 
 LOST = "The result of this call was lost."
 OLD_IMAGE = "[An old image was left out: there are more than a request may hold.]"
-_PLACE = re.compile(r"messages\.(\d+)(?:\.content\.(\d+))?")
-_ROUNDS = 100
+_LOCATION = re.compile(r"messages\.(\d+)(?:\.content\.(\d+))?")
+_MAX_ROUNDS = 100
 
 
-def mended(messages: Sequence[Json]) -> tuple[list[Json], list[str]]:
-    """The messages as they can be sent, and a sentence for each rule that they broke. Raises ApiError if none can be."""
-    found = [v for v in lint(messages) if v.is_refused]
-    told = [str(violation) for violation in found]
-    made = list(messages)
-    for _ in range(_ROUNDS):
-        if not found:
-            return made, told
-        if any(v.rule == "images" for v in found):
-            made = _fewer_images(made)
-        made = _sound(_without(made, found))
-        found = [v for v in lint(made) if v.is_refused]
-    raise ApiError(f"The request breaks a rule of the API that cannot be mended: {found[0]}", "rule")
+def repair_messages(messages: Sequence[Json]) -> tuple[list[Json], list[str]]:
+    """Return messages that the API accepts, and a sentence for each rule that was broken. Raises ApiError if that
+    fails.
+    """
+    violations = [v for v in lint(messages) if v.is_refused]
+    reports = [str(violation) for violation in violations]
+    repaired = list(messages)
+    for _ in range(_MAX_ROUNDS):
+        if not violations:
+            return repaired, reports
+        if any(v.rule == "images" for v in violations):
+            repaired = _limit_images(repaired)
+        repaired = _pair_and_alternate(_drop_blocks(repaired, violations))
+        violations = [v for v in lint(repaired) if v.is_refused]
+    raise ApiError(f"The request breaks a rule of the API that cannot be repaired: {violations[0]}", "rule")
 
 
-def _without(messages: Sequence[Json], found: Iterable[Violation]) -> list[Json]:
-    """Without the blocks that are wrong by themselves; what is wrong between blocks is left to the rest."""
-    gone: set[tuple[int, int]] = set()
-    for violation in found:
-        place = _PLACE.match(violation.where)
-        if place and place[2] and violation.rule not in ("orphan", "twice", "late"):
-            gone.add((int(place[1]), int(place[2])))
-    made = []
+def _drop_blocks(messages: Sequence[Json], violations: Iterable[Violation]) -> list[Json]:
+    """Drop the blocks that are invalid by themselves; pairing and order are repaired later."""
+    dropped: set[tuple[int, int]] = set()
+    for violation in violations:
+        location = _LOCATION.match(violation.where)
+        if location and location[2] and violation.rule not in ("orphan", "twice", "late"):
+            dropped.add((int(location[1]), int(location[2])))
+    repaired = []
     for index, message in enumerate(messages):
         role, content = message.get("role"), message.get("content")
-        kept = [b for i, b in enumerate(_blocks(content)) if (index, i) not in gone]
-        if role in ("user", "assistant") or (role == "system" and kept):
-            made.append({"role": role, "content": kept})
-    return made
+        blocks = [b for i, b in enumerate(_blocks(content)) if (index, i) not in dropped]
+        if role in ("user", "assistant") or (role == "system" and blocks):
+            repaired.append({"role": role, "content": blocks})
+    return repaired
 
 
-def _fewer_images(messages: Sequence[Json]) -> list[Json]:
-    """The newest images stay; in the place of the others stands a word."""
+def _limit_images(messages: Sequence[Json]) -> list[Json]:
+    """Keep the newest images that fit into a request; replace the others by a note."""
     room = MAX_IMAGES
-    made: list[Json] = []
+    limited: list[Json] = []
 
     def kept(blocks: Sequence[Any]) -> list[Any]:
         nonlocal room
@@ -71,79 +73,79 @@ def _fewer_images(messages: Sequence[Json]) -> list[Json]:
 
     for message in reversed(messages):
         content = message.get("content")
-        made.append({**message, "content": kept(content)} if isinstance(content, list) else message)
-    return made[::-1]
+        limited.append({**message, "content": kept(content)} if isinstance(content, list) else message)
+    return limited[::-1]
 
 
-def _sound(messages: Sequence[Json]) -> list[Json]:
-    """In turn, starting with the user, each call with one result and each result with its call."""
-    made: list[Json] = []
-    used: set[str] = set()
-    for message in _in_turn(messages):
+def _pair_and_alternate(messages: Sequence[Json]) -> list[Json]:
+    """Let roles alternate, starting with the user, with one result for each call and one call for each result."""
+    repaired: list[Json] = []
+    used_ids: set[str] = set()
+    for message in _merge_roles(messages):
         role, content = message["role"], message["content"]
-        asked = _last_spoken(made)
+        previous = _last_turn(repaired)
         if role == "system":
-            made.append(message)
+            repaired.append(message)
             continue
         if role == "assistant":
-            content = [b for b in content if b.get("type") != "tool_use" or _is_new(str(b.get("id")), used)]
+            content = [b for b in content if b.get("type") != "tool_use" or _is_new(str(b.get("id")), used_ids)]
             while content and content[-1].get("type") in THINKING_TYPES:
                 content = content[:-1]
-        elif asked is not None:
-            content = _answering(content, made[asked]["content"])
+        elif previous is not None:
+            content = _order_results(content, repaired[previous]["content"])
         else:
             content = [b for b in content if b.get("type") != "tool_result"]
-        if content and (made or role == "user"):
-            made.append({"role": role, "content": content})
-    made = _in_turn(made)
-    if (last := _last_spoken(made)) is not None and (calls := _calls(made[last])):
-        made.append({"role": "user", "content": [_lost(call) for call in calls]})
-    return made
+        if content and (repaired or role == "user"):
+            repaired.append({"role": role, "content": content})
+    repaired = _merge_roles(repaired)
+    if (last := _last_turn(repaired)) is not None and (calls := _calls(repaired[last])):
+        repaired.append({"role": "user", "content": [_lost_result(call) for call in calls]})
+    return repaired
 
 
 def _is_new(call: str, used: set[str]) -> bool:
-    """Whether the id was not used before; from now on it is."""
+    """Whether the id was not used before; marks it as used."""
     is_new = call not in used
     used.add(call)
     return is_new
 
 
-def _in_turn(messages: Iterable[Json]) -> list[Json]:
-    """Messages of one role in a row as one, system turns between them behind it."""
-    made: list[Json] = []
+def _merge_roles(messages: Iterable[Json]) -> list[Json]:
+    """Merge consecutive messages of one role; system messages between them follow the merged one."""
+    merged: list[Json] = []
     for message in messages:
-        at = _last_spoken(made)
+        last = _last_turn(merged)
         if message["role"] == "system":
-            if at is not None:  # the user has the first word
-                made.append(message)
-        elif at is not None and made[at]["role"] == message["role"]:
-            made[at] = {**made[at], "content": [*made[at]["content"], *message["content"]]}
+            if last is not None:  # the first message must be the user's
+                merged.append(message)
+        elif last is not None and merged[last]["role"] == message["role"]:
+            merged[last] = {**merged[last], "content": [*merged[last]["content"], *message["content"]]}
         elif message["content"]:
-            made.append(message)
-    return made
+            merged.append(message)
+    return merged
 
 
-def _last_spoken(messages: Sequence[Json]) -> int | None:
-    """Where the last message is that is no system turn."""
+def _last_turn(messages: Sequence[Json]) -> int | None:
+    """The index of the last message that is not a system message."""
     return next((i for i in range(len(messages) - 1, -1, -1) if messages[i]["role"] != "system"), None)
 
 
-def _answering(content: Sequence[Json], asked: Sequence[Json]) -> list[Json]:
-    """The results first, one for each call and in their order."""
+def _order_results(content: Sequence[Json], reply: Sequence[Json]) -> list[Json]:
+    """Put the results first, one for each call, in the order of the calls."""
     results: dict[str, Json] = {}
     for block in content:
         if block.get("type") == "tool_result":
             results.setdefault(str(block.get("tool_use_id")), block)
-    calls = [str(b["id"]) for b in asked if b.get("type") == "tool_use"]
-    rest = [b for b in content if b.get("type") != "tool_result"]
-    return [*(results.get(call) or _lost(call) for call in calls), *rest]
+    calls = [str(b["id"]) for b in reply if b.get("type") == "tool_use"]
+    others = [b for b in content if b.get("type") != "tool_result"]
+    return [*(results.get(call) or _lost_result(call) for call in calls), *others]
 
 
 def _calls(message: Json) -> list[str]:
     return [str(b["id"]) for b in message["content"] if b.get("type") == "tool_use"]
 
 
-def _lost(call: str) -> Json:
+def _lost_result(call: str) -> Json:
     return {"type": "tool_result", "tool_use_id": call, "content": LOST, "is_error": True}
 
 

@@ -1,4 +1,4 @@
-"""Calls: from what the model asked for to what it is told. Every call gets exactly one result, whatever happens."""
+"""Run the tool calls of a reply: check, ask for permission, run hooks, call. Each call gets exactly one result."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 from msgspec import Struct, field
 
 from clew.chat import events
-from clew.chat.agents.background_tasks import watch
+from clew.chat.agents.background_tasks import watch_task
 from clew.chat.deps import Deps
-from clew.chat.hooks.hook_events import reminder, tell_hooks
+from clew.chat.hooks.hook_events import run_hooks, system_reminder
 from clew.chat.hooks.runner import HookOutcome
 from clew.chat.permission.decision import Decision
 from clew.chat.store.live_conversation import LiveConversation, PendingCall, text_of
@@ -27,71 +27,75 @@ from clew.conversation.agent_sessions import SUBAGENT_TOOLS
 from clew.wire.json_codec import Json
 
 DECLINED = "The user declined this call. It was not run, and nothing was changed by it."
-UNGRANTED = "This call needs the user's permission, nobody is there to give it, and it was not run: {name}."
-CUT_OFF = "The reply ended in the middle of this call, so it was not run. Say it again, shorter or in smaller parts."
-STOPPED = "The user broke off before this call was run."
+NOT_PERMITTED = (
+    "This call needs the user's permission, which nobody can give in this session, so it was not run: {name}."
+)
+CUT_CALL = "The reply ended in the middle of this call, so it was not run. Say it again, shorter or in smaller parts."
+INTERRUPTED_CALL = "The user interrupted before this call was run."
 _REJECTED = "User rejected tool use"
 
 
-class Runner(Struct):
-    """Runs the calls of one conversation."""
+class CallRunner(Struct):
+    """Runs the tool calls of one conversation."""
 
-    dialogue: LiveConversation
-    means: Deps
+    conversation: LiveConversation
+    deps: Deps
     stopped: asyncio.Event
     send: Errand | None = None
     agent: str = ""
-    aside: asyncio.Event | None = None  # set when what runs is to go on in the background
+    aside: asyncio.Event | None = None  # set when the running calls should continue in the background
     denials: list[Json] = field(default_factory=list)
-    ends_turn: str = ""  # why a hook wants the turn to end
+    end_reason: str = ""  # why a hook ended the turn
 
     async def run(self, calls: Sequence[PendingCall]) -> dict[str, CallResult]:
-        """The results by call, written down as they come. A call that nothing came of is told so, also on cancelling."""
+        """Run the calls and return their results by call id. Each is written as it arrives; a call that did not run
+        gets an error as its result, also on cancellation.
+        """
         results: dict[str, CallResult] = {}
         try:
             for batch in self._batches(calls):
-                if self.stopped.is_set() or self.ends_turn:
+                if self.stopped.is_set() or self.end_reason:
                     break
                 await self._run_batch(batch, results)
         finally:
             for call in calls:
                 if call.id not in results:
-                    reason = f"Not run: {self.ends_turn}" if self.ends_turn else STOPPED
-                    self._done(call, CallResult(reason, _REJECTED, is_error=True), results)
-            self.dialogue.answer(calls, results)
+                    reason = f"Not run: {self.end_reason}" if self.end_reason else INTERRUPTED_CALL
+                    self._record_result(call, CallResult(reason, _REJECTED, is_error=True), results)
+            self.conversation.answer(calls, results)
         return results
 
     def refuse(self, calls: Sequence[PendingCall], text: str) -> None:
-        """The same answer to all, without running any."""
+        """Give all calls the same error result without running any."""
         results: dict[str, CallResult] = {}
         for call in calls:
-            self._done(call, CallResult(text, is_error=True), results)
-        self.dialogue.answer(calls, results)
+            self._record_result(call, CallResult(text, is_error=True), results)
+        self.conversation.answer(calls, results)
 
     def _batches(self, calls: Sequence[PendingCall]) -> list[list[PendingCall]]:
-        """Calls in a row that change nothing, and agents, run side by side; any other alone, in its turn."""
-        made: list[list[PendingCall]] = []
-        was_shared = False
+        """Group consecutive read-only calls and subagents, which run in parallel; any other call runs alone."""
+        batches: list[list[PendingCall]] = []
+        was_parallel = False
         for call in calls:
-            is_shared = self._is_shared(call)
-            if is_shared and was_shared:
-                made[-1].append(call)
+            is_parallel = self._is_parallel(call)
+            if is_parallel and was_parallel:
+                batches[-1].append(call)
             else:
-                made.append([call])
-            was_shared = is_shared
-        return made
+                batches.append([call])
+            was_parallel = is_parallel
+        return batches
 
-    def _is_shared(self, call: PendingCall) -> bool:
-        tool = self.means.tools.get(call.name)
+    def _is_parallel(self, call: PendingCall) -> bool:
+        tool = self.deps.tools.get(call.name)
         return tool is not None and (call.name in SUBAGENT_TOOLS or tool.is_read_only(call.input))
 
     async def _run_batch(self, batch: Sequence[PendingCall], results: dict[str, CallResult]) -> None:
-        room = asyncio.Semaphore(self.means.limits.at_once)
+        slots = asyncio.Semaphore(self.deps.limits.parallel_calls)
 
         async def one(call: PendingCall) -> None:
-            async with room:
+            async with slots:
                 if not self.stopped.is_set():
-                    self._done(call, await self._run(call), results)
+                    self._record_result(call, await self._run(call), results)
 
         tasks = [asyncio.create_task(one(call)) for call in batch]
         stopping = asyncio.create_task(self.stopped.wait())
@@ -100,7 +104,7 @@ class Runner(Struct):
             racing: set[asyncio.Future[Any]] = {waiting, stopping}
             await asyncio.wait(racing, return_when=asyncio.FIRST_COMPLETED)
             if not waiting.done():
-                await asyncio.wait({waiting}, timeout=self.means.limits.grace)
+                await asyncio.wait({waiting}, timeout=self.deps.limits.grace)
             if waiting.done():
                 await waiting
         finally:
@@ -108,124 +112,128 @@ class Runner(Struct):
                 task.cancel()
             await asyncio.gather(*tasks, waiting, stopping, return_exceptions=True)
             if self.aside is not None:
-                self.aside.clear()  # it was meant for what ran
+                self.aside.clear()  # it applied to the calls of this batch
 
-    def _done(self, call: PendingCall, found: CallResult, results: dict[str, CallResult]) -> None:
-        results[call.id] = found
-        uuid = self.dialogue.result(call, found)
-        self.means.tell(events.Answered(agent=self.agent, uuid=uuid, call_id=call.id, name=call.name, result=found))
+    def _record_result(self, call: PendingCall, result: CallResult, results: dict[str, CallResult]) -> None:
+        results[call.id] = result
+        uuid = self.conversation.result(call, result)
+        self.deps.emit(events.CallFinished(agent=self.agent, uuid=uuid, call_id=call.id, name=call.name, result=result))
 
     # -- one call
 
     async def _run(self, call: PendingCall) -> CallResult:
-        tool = self.means.tools.get(call.name)
+        tool = self.deps.tools.get(call.name)
         try:
-            given = _checked(call, tool)
+            call_input = _check_input(call, tool)
         except ToolFailed as failed:
             return failure(failed)
         assert tool is not None
-        decision, context = await self._permitted(call, given)
+        decision, context = await self._decide(call, call_input)
         if decision.kind != "allow":
-            self.denials.append({"tool_name": call.name, "tool_use_id": call.id, "tool_input": given})
+            self.denials.append({"tool_name": call.name, "tool_use_id": call.id, "tool_input": call_input})
             return failure(ToolFailed(decision.message or DECLINED, is_misuse=False))
         if decision.input is not None:
-            given = decision.input
-        self.means.tell(events.Called(agent=self.agent, call_id=call.id, name=call.name, input=given))
-        result = await self._call(tool, call, given)
-        return await self._hooked(call, given, result, context)
+            call_input = decision.input
+        self.deps.emit(events.CallStarted(agent=self.agent, call_id=call.id, name=call.name, input=call_input))
+        result = await self._call(tool, call, call_input)
+        return await self._run_result_hooks(call, call_input, result, context)
 
-    async def _call(self, tool: Tool, call: PendingCall, given: Json) -> CallResult:
+    async def _call(self, tool: Tool, call: PendingCall, call_input: Json) -> CallResult:
         try:
-            eye = self.dialogue.root.watch
-            async with eye.around(tool, given, call.line, self.means.tell) if eye else nullcontext():
-                return await tool.call(given, self._scene(call))
+            watch = self.conversation.root.watch
+            async with watch.around(tool, call_input, call.line, self.deps.emit) if watch else nullcontext():
+                return await tool.call(call_input, self._context(call))
         except ToolFailed as failed:
             return failure(failed)
         except OSError as error:
             return failure(ToolFailed(f"{type(error).__name__}: {error}", is_misuse=False))
 
-    def _scene(self, call: PendingCall) -> ToolContext:
+    def _context(self, call: PendingCall) -> ToolContext:
         async def progress(data: Json) -> None:
-            self.dialogue.journal.progress(data, call.id)
-            self.means.tell(events.Progressed(agent=self.agent, call_id=call.id, data=data))
+            self.conversation.journal.progress(data, call.id)
+            self.deps.emit(events.CallProgressed(agent=self.agent, call_id=call.id, data=data))
 
         return ToolContext(
             call_id=call.id,
-            session_id=self.dialogue.session_id,
-            folder=self.dialogue.folder,
-            state=self.dialogue.state,
+            session_id=self.conversation.session_id,
+            folder=self.conversation.folder,
+            state=self.conversation.state,
             stopped=self.stopped,
             progress=progress,
-            before_change=lambda path: self.dialogue.before_change(path, call.line),
-            ask=(lambda questions: self._ask(call, questions)) if self.means.can_ask else None,
+            before_change=lambda path: self.conversation.before_change(path, call.line),
+            ask=(lambda questions: self._ask(call, questions)) if self.deps.can_prompt_user else None,
             send=self.send,
             extract=self._extract,
             aside=self.aside,
-            left=lambda task: self._leave(task, call),
+            left=lambda task: self._watch_task(task, call),
             planning=self._plan,
         )
 
-    def _leave(self, task: Background, call: PendingCall) -> None:
-        watch(task, call.id, self.dialogue, self.means, self.agent)
+    def _watch_task(self, task: Background, call: PendingCall) -> None:
+        watch_task(task, call.id, self.conversation, self.deps, self.agent)
 
-    async def _plan(self, begins: bool) -> None:
-        """Planning is a mode; what it was before comes back behind it."""
-        dialogue = self.dialogue
-        if begins and dialogue.mode != "plan":
-            dialogue.mode_before, dialogue.mode = dialogue.mode, "plan"
-        elif not begins and dialogue.mode == "plan":
-            dialogue.mode = dialogue.mode_before
+    async def _plan(self, enters: bool) -> None:
+        """Enter or leave plan mode; leaving restores the mode before it."""
+        conversation = self.conversation
+        if enters and conversation.mode != "plan":
+            conversation.mode_before, conversation.mode = conversation.mode, "plan"
+        elif not enters and conversation.mode == "plan":
+            conversation.mode = conversation.mode_before
 
     async def _ask(self, call: PendingCall, questions: Sequence[Json]) -> Mapping[str, Any]:
         answer: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
-        self.means.tell(events.QuestionAsked(agent=self.agent, call_id=call.id, questions=questions, answer=answer))
+        self.deps.emit(events.QuestionRequested(agent=self.agent, call_id=call.id, questions=questions, answer=answer))
         return await answer
 
     async def _extract(self, text: str, prompt: str) -> str:
-        return await extract(self.means, self.dialogue.model, text, prompt)
+        return await extract(self.deps, self.conversation.model, text, prompt)
 
-    # -- may it be run
+    # -- permissions
 
-    async def _permitted(self, call: PendingCall, given: Json) -> tuple[Decision, tuple[str, ...]]:
-        """The decision, and what hooks tell the model. A hook may deny what rules allow, never allow what they deny."""
-        outcome = await self.hook("PreToolUse", call, {"tool_name": call.name, "tool_input": given})
+    async def _decide(self, call: PendingCall, call_input: Json) -> tuple[Decision, tuple[str, ...]]:
+        """Return the decision, and texts of hooks for the model. A hook can deny what rules allow, but not allow
+        what they deny.
+        """
+        outcome = await self.run_hooks("PreToolUse", call, {"tool_name": call.name, "tool_input": call_input})
         if outcome.block or outcome.decision == "deny":
             return Decision("deny", message=outcome.reason or f"A PreToolUse hook refused {call.name}."), ()
         changed = outcome.updated_input
-        given = changed if changed is not None else given
-        decision = self.means.permits.decide(call.name, given, self.dialogue.state.cwd, self.dialogue.mode)
+        call_input = changed if changed is not None else call_input
+        decision = self.deps.permissions.decide(
+            call.name, call_input, self.conversation.state.cwd, self.conversation.mode
+        )
         if decision.kind == "ask" and outcome.decision == "allow" and not decision.rule:
             decision = replace(decision, kind="allow", reason="a hook allows it")
         elif decision.kind == "allow" and outcome.decision == "ask":
             decision = replace(decision, kind="ask", reason=outcome.reason or "a hook asks for it")
         if decision.kind == "ask":
-            decision = await self._asked(call, given, decision)
+            decision = await self._request_permission(call, call_input, decision)
         if decision.kind == "allow" and decision.input is None and changed is not None:
             decision = replace(decision, input=changed)
         return decision, outcome.context
 
-    async def _asked(self, call: PendingCall, given: Json, decision: Decision) -> Decision:
-        outcome = await self.hook("PermissionRequest", call, {"tool_name": call.name, "tool_input": given})
+    async def _request_permission(self, call: PendingCall, call_input: Json, decision: Decision) -> Decision:
+        outcome = await self.run_hooks("PermissionRequest", call, {"tool_name": call.name, "tool_input": call_input})
         if outcome.decision == "allow" and not decision.rule:
             return Decision("allow", input=outcome.updated_input or decision.input)
         if outcome.decision == "deny" or outcome.block:
             return Decision("deny", message=outcome.reason or DECLINED)
-        if not self.means.can_ask:
-            return Decision("deny", message=decision.message or UNGRANTED.format(name=call.name))
-        told: Json = {"message": f"{call.name} needs your permission", "notification_type": "permission_prompt"}
-        await self.hook("Notification", None, told)
+        if not self.deps.can_prompt_user:
+            return Decision("deny", message=decision.message or NOT_PERMITTED.format(name=call.name))
+        notification: Json = {"message": f"{call.name} needs your permission", "notification_type": "permission_prompt"}
+        await self.run_hooks("Notification", None, notification)
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
-        self.means.tell(
-            events.PermissionAsked(
+        self.deps.emit(
+            events.PermissionRequested(
                 agent=self.agent,
                 call_id=call.id,
                 name=call.name,
-                input=self._complete(call.name, given),
+                input=self._complete(call.name, call_input),
                 decision=decision,
                 answer=answer,
-                folder=str(self.dialogue.state.cwd),
-                mode=self.dialogue.mode,
-                asker=self._asker(),
+                folder=str(self.conversation.state.cwd),
+                mode=self.conversation.mode,
+                asker=self._requesting_agent(),
             )
         )
         stopping = asyncio.create_task(self.stopped.wait())
@@ -236,55 +244,65 @@ class Runner(Struct):
             stopping.cancel()
         if not answer.done():
             answer.cancel()
-            return Decision("deny", message=STOPPED)
-        found = answer.result()
-        return replace(found, input=decision.input) if found.kind == "allow" and found.input is None else found
+            return Decision("deny", message=INTERRUPTED_CALL)
+        user_decision = answer.result()
+        return (
+            replace(user_decision, input=decision.input)
+            if user_decision.kind == "allow" and user_decision.input is None
+            else user_decision
+        )
 
-    def _complete(self, name: str, given: Json) -> Json:
-        """The input with what the tool would read by itself, so that the user approves what is there."""
-        if name == "ExitPlanMode" and not given.get("plan") and (plan := written(self.dialogue.state)):
-            return {**given, "plan": plan}
-        return given
+    def _complete(self, name: str, call_input: Json) -> Json:
+        """Add to the input what the tool would read itself, so that the user approves what is there."""
+        if name == "ExitPlanMode" and not call_input.get("plan") and (plan := written(self.conversation.state)):
+            return {**call_input, "plan": plan}
+        return call_input
 
-    def _asker(self) -> events.AskingAgent | None:
-        dialogue = self.dialogue
-        if dialogue.parent is None:
+    def _requesting_agent(self) -> events.RequestingAgent | None:
+        conversation = self.conversation
+        if conversation.parent is None:
             return None
-        return events.AskingAgent(dialogue.journal.envelope.agent_id, dialogue.kind, dialogue.description)
+        return events.RequestingAgent(
+            conversation.journal.envelope.agent_id, conversation.kind, conversation.description
+        )
 
     # -- hooks
 
-    async def hook(self, name: str, call: PendingCall | None, payload: Json) -> HookOutcome:
-        """Run the hooks of an event; one of them may want the turn to end."""
+    async def run_hooks(self, name: str, call: PendingCall | None, payload: Json) -> HookOutcome:
+        """Run the hooks of an event; a hook may end the turn."""
         call_id = call.id if call else ""
-        outcome = await tell_hooks(name, payload, self.dialogue, self.means, agent=self.agent, call_id=call_id)
+        outcome = await run_hooks(name, payload, self.conversation, self.deps, agent=self.agent, call_id=call_id)
         if outcome.stop:
-            self.ends_turn = outcome.reason or f"a {name} hook ended the turn"
+            self.end_reason = outcome.reason or f"a {name} hook ended the turn"
         return outcome
 
-    async def _hooked(self, call: PendingCall, given: Json, found: CallResult, context: tuple[str, ...]) -> CallResult:
-        """The result with what hooks add to it behind the call."""
-        name = "PostToolUseFailure" if found.is_error else "PostToolUse"
-        told = found.detail if found.detail is not None else text_of(found.content)
-        outcome = await self.hook(name, call, {"tool_name": call.name, "tool_input": given, "tool_response": told})
+    async def _run_result_hooks(
+        self, call: PendingCall, call_input: Json, result: CallResult, context: tuple[str, ...]
+    ) -> CallResult:
+        """Run the hooks after a call and add their texts to the result."""
+        name = "PostToolUseFailure" if result.is_error else "PostToolUse"
+        response = result.detail if result.detail is not None else text_of(result.content)
+        outcome = await self.run_hooks(
+            name, call, {"tool_name": call.name, "tool_input": call_input, "tool_response": response}
+        )
         reason = (outcome.reason,) if outcome.block and outcome.reason else ()
-        added = [reminder(f"A hook says: {text}") for text in (*context, *outcome.context, *reason)]
-        path = given.get("file_path")
+        added = [system_reminder(f"A hook says: {text}") for text in (*context, *outcome.context, *reason)]
+        path = call_input.get("file_path")
         if (
             call.name == "Read"
-            and not found.is_error
+            and not result.is_error
             and isinstance(path, str)
-            and (near := self.means.nearby(Path(path)))
+            and (memory := self.deps.nested_memory(Path(path)))
         ):
-            added.append(reminder(near))
-        return replace(found, notes=(*found.notes, *added)) if added else found
+            added.append(system_reminder(memory))
+        return replace(result, notes=(*result.notes, *added)) if added else result
 
 
-def _checked(call: PendingCall, tool: Tool | None) -> Json:
+def _check_input(call: PendingCall, tool: Tool | None) -> Json:
     if tool is None:
         raise unknown(call.name)
     if call.is_cut:
-        raise ToolFailed(CUT_OFF)
+        raise ToolFailed(CUT_CALL)
     if call.unparsed:
         raise ToolFailed(f"InputValidationError: the input of {call.name} is not JSON: {call.unparsed[:200]}")
     return check(tool, call.input)

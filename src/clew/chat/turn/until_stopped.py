@@ -1,4 +1,4 @@
-"""Racing: something that is waited for until the person breaks off."""
+"""Await something until an event is set."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def unless(stopped: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
-    """What comes of the work; None if `stopped` was set first, and then the work is cancelled and over."""
+async def until_stopped(stopped: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+    """Return the result of `work`. If `stopped` is set first, cancel the work, wait for it to end and return None."""
     working = asyncio.create_task(work)
     stopping = asyncio.create_task(stopped.wait())
     try:

@@ -165,7 +165,7 @@ def _console(options: Namespace) -> int:
 
     def make() -> Wishes:
         wished = wishes(options)
-        return replace(wished, options=replace(wished.options, entrypoint="cli", can_ask=True))
+        return replace(wished, options=replace(wished.options, entrypoint="cli", can_prompt_user=True))
 
     from clew.cli.guarded_streams import release
     from clew.console.console_app import ConsoleOptions, run
@@ -201,7 +201,9 @@ async def _run(options: Namespace, prompt: str) -> int:
                 loop.add_signal_handler(number, opened.engine.interrupt)
         finished = await opened.say(prompt)
         finished = await opened.engine.settle() or finished
-        return _shown(finished, opened.engine.dialogue.session_id, opened.engine.dialogue.journal.new_id(), options)
+        return _shown(
+            finished, opened.engine.conversation.session_id, opened.engine.conversation.journal.new_id(), options
+        )
 
 
 def _shown(finished: TurnFinished, session_id: str, uuid: str, options: Namespace) -> int:
@@ -229,11 +231,11 @@ def _told(told: Event, quiet: bool) -> None:
 
     if quiet:
         return
-    if isinstance(told, events.Noted):
+    if isinstance(told, events.Notice):
         print_message(told.text)
-    elif isinstance(told, events.Retried):
+    elif isinstance(told, events.RequestRetried):
         print_message(f"{told.message} Again in {told.delay:.0f} s ({told.number} of {told.of}).")
-    elif isinstance(told, events.CompactionDone):
+    elif isinstance(told, events.ConversationCompacted):
         print_message(f"The conversation was compacted, from {told.before:,} tokens to {told.after:,}.")
 
 
@@ -241,7 +243,7 @@ def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
     """What the options wish for, in a folder or in the one that we are in. Raises ApiError if there is no key."""
     from clew.api.endpoint import endpoint
     from clew.chat.assemble_session import SessionOptions
-    from clew.chat.config.settings import FILED
+    from clew.chat.config.settings import FILE_SCOPES
     from clew.chat.deps import ConversationLimits
     from clew.chat.permission.decision import parse_mode
     from clew.chat.permission.folder_trust import Trust
@@ -277,7 +279,7 @@ def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
         entrypoint="sdk-cli",
         is_kept=not options.no_session_persistence,
         durability=options.durability,
-        is_watched=not options.no_shadow,
+        watches_commands=not options.no_shadow,
     )
     sources = options.setting_sources
     return Wishes(
@@ -287,7 +289,7 @@ def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
         disallowed=_rules(options.disallowedTools),
         tools=None if options.tools in (None, ["default"]) else _rules(options.tools),
         settings=options.settings,
-        sources=FILED if sources is None else tuple(name.strip() for name in sources.split(",") if name.strip()),
+        sources=FILE_SCOPES if sources is None else tuple(name.strip() for name in sources.split(",") if name.strip()),
         is_trusted=trust == "trusted",
         servers=tuple(options.mcp_config),
         only_these_servers=options.strict_mcp_config,

@@ -56,11 +56,11 @@ async def serve(options: Namespace, wishes: Wishes, prompt: str | None = None) -
     """Until stdin ends, or until one prompt is answered. The exit code."""
     from uuid import uuid4
 
-    from clew.chat.sdk.sdk_frames import Framing
-    from clew.chat.sdk.serve_sdk import serve
+    from clew.chat.sdk.sdk_frames import FrameBuilder
+    from clew.chat.sdk.serve_sdk import serve_sdk
     from clew.system.environment import entrypoint, wants_session_state
 
-    framing = Framing(
+    framing = FrameBuilder(
         new_id=lambda: str(uuid4()),
         shows_partial=options.include_partial_messages,
         shows_prompts=options.replay_user_messages,
@@ -68,7 +68,7 @@ async def serve(options: Namespace, wishes: Wishes, prompt: str | None = None) -
     )
     chosen = replace(
         wishes.options,
-        can_ask=options.permission_prompt_tool == "stdio",
+        can_prompt_user=options.permission_prompt_tool == "stdio",
         entrypoint=entrypoint() or wishes.options.entrypoint,
     )
     if options.system_prompt_file:
@@ -76,7 +76,7 @@ async def serve(options: Namespace, wishes: Wishes, prompt: str | None = None) -
     lines = _lines() if prompt is None else _one(prompt)
     say = (lambda text: None) if options.quiet else print_message
     wished = replace(wishes, options=chosen)
-    return await serve(
+    return await serve_sdk(
         wished,
         lines,
         _write,
@@ -84,7 +84,7 @@ async def serve(options: Namespace, wishes: Wishes, prompt: str | None = None) -
         tells_state=wants_session_state(),
         may_bypass=options.allow_dangerously_skip_permissions,
         mirrors=options.session_mirror,
-        remark=say,
+        warn=say,
     )
 
 

@@ -104,7 +104,7 @@ async def _run(source: Session, at: int, content: Content, model: str, options: 
 
     async with session(replace(wished, options=beginning), tell) as opened:
         finished = await opened.engine.submit(UserPrompt(content))
-        return RaceRun(model, folder, opened.engine.dialogue.journal.path, finished)
+        return RaceRun(model, folder, opened.engine.conversation.journal.path, finished)
 
 
 def _folder(source: Session, is_copied: bool) -> Path:
@@ -149,7 +149,7 @@ def _wishes(options: Namespace, folder: Path) -> Wishes:
 def _told(model: str, told: Event, quiet: bool) -> None:
     from clew.chat import events
 
-    if isinstance(told, events.Noted) and not quiet:
+    if isinstance(told, events.Notice) and not quiet:
         print_message(f"{model}: {told.text}")
 
 

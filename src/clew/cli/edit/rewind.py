@@ -113,12 +113,12 @@ def _plan(options: Namespace, found: Session) -> RewindPlan:
 @contextmanager
 def _alone(found: Session) -> Iterator[None]:
     """Hold the session, so that no chat changes it meanwhile. Raises Busy."""
-    from clew.chat.store.session_lock import held
+    from clew.chat.store.session_lock import lock_session
 
     with ExitStack() as stack:
         try:
             if found.path is not None:
-                stack.enter_context(held(found.path))
+                stack.enter_context(lock_session(found.path))
         except PermissionError:
             pass  # no chat can write to it either
         except Busy as busy:
