@@ -103,9 +103,9 @@ class Sdk:
         self,
         drive: Callable[[Sdk], Awaitable[None]],
         *,
-        can_ask: bool = True,
+        can_prompt_user: bool = True,
         tools: Any = TOOLS,
-        permits: Any = None,
+        permissions: Any = None,
         **more: Any,
     ) -> int:
         """Talk to a session until hanging up; the exit code."""
@@ -117,8 +117,8 @@ class Sdk:
                     def changed(means: Deps) -> Deps:
                         known = {**means.tools, **{tool.name: tool for tool in brought.tools}}
                         hooks = Hooks(Settings(), self.world.project, brought.hooks)
-                        made = replace(means, tools=known, emit=tell, permissions=permits or AskFirst(), hooks=hooks)
-                        return replace(made, can_prompt_user=can_ask)
+                        made = replace(means, tools=known, emit=tell, permissions=permissions or AskFirst(), hooks=hooks)
+                        return replace(made, can_prompt_user=can_prompt_user)
 
                     rules = Permissions(Settings(), self.world.project, self.world.root)
                     return Plain(self.world.engine(client, tuple(tools), change=changed, entrypoint="sdk-py"), rules)
@@ -189,7 +189,7 @@ def test_without_anybody_to_ask_it_is_not_done(tmp_path: Path) -> None:
             sdk.say(HELLO, prompt("go"))
             await sdk.result()
 
-        sdk.run(drive, can_ask=False)
+        sdk.run(drive, can_prompt_user=False)
         assert not (here.project / "a").exists()
         assert sdk.of("result")[0]["permission_denials"][0]["tool_name"] == "Save"
 
@@ -366,6 +366,6 @@ def test_no_hook_answers_what_a_rule_of_the_person_asks(tmp_path: Path) -> None:
             sdk.say(ask("initialize", hooks=hooks), prompt("go"))
             await sdk.result()
 
-        sdk.run(drive, permits=RuledAsk())
+        sdk.run(drive, permissions=RuledAsk())
         assert asked == ["hook_callback", "can_use_tool"]
         assert not (here.project / "a").exists()

@@ -118,13 +118,13 @@ class Strict:
         return Decision("ask", "it is new")
 
 
-def strict(can_ask: bool) -> Any:
-    return lambda means: replace(means, permissions=Strict(), can_prompt_user=can_ask)
+def strict(can_prompt_user: bool) -> Any:
+    return lambda means: replace(means, permissions=Strict(), can_prompt_user=can_prompt_user)
 
 
 def test_denied_calls_are_told_and_counted(tmp_path: Path) -> None:
     with world(tmp_path, [use("Save", path="x", text="y"), use("Echo", text="a")], "Well.") as made:
-        done = made.run("go", change=strict(can_ask=False))
+        done = made.run("go", change=strict(can_prompt_user=False))
     told = [block["content"] for block in made.sent[-1]["messages"][-1]["content"]]
     assert told[0] == "Permission to use Save has been denied." and "nobody can give" in told[1]
     assert [denial["tool_name"] for denial in done.denials] == ["Save", "Echo"]
@@ -149,7 +149,7 @@ def test_the_person_is_asked(tmp_path: Path, answer: Decision, result: str) -> N
             made.of(events.PermissionRequested)[0].answer.set_result(answer)
             await turn
 
-        made.drive(drive, change=strict(can_ask=True))
+        made.drive(drive, change=strict(can_prompt_user=True))
     assert made.sent[-1]["messages"][-1]["content"][0]["content"] == result
 
 
@@ -163,7 +163,7 @@ def test_breaking_off_at_a_question_declines_it(tmp_path: Path) -> None:
             engine.interrupt()
             return await turn
 
-        done = made.drive(drive, change=strict(can_ask=True))
+        done = made.drive(drive, change=strict(can_prompt_user=True))
     assert done.is_interrupted and made.kinds()[-4:] == ["result", "interrupted", "turn_duration", "last-prompt"]
     sound(made.path())
 

@@ -89,7 +89,7 @@ def test_planning_inside_a_turn_switches_the_model_and_sends_each_its_own_thinki
     with world(tmp_path, *steps(plan, tmp_path.resolve() / "project")) as made:
         made.events = answering = Answering()
         answering.answer = allow
-        done = within(made, run, can_ask=True, mode="acceptEdits", model="opusplan", thinking=budget)
+        done = within(made, run, can_prompt_user=True, mode="acceptEdits", model="opusplan", thinking=budget)
         assert [row["status"] for row in made.server.rows] == [200] * 6
     assert done.text == "Done." and (made.project / "x.txt").read_text() == "x"
     assert models(made) == [SONNET, SONNET, OPUS, OPUS, SONNET, SONNET]

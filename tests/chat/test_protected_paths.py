@@ -303,7 +303,7 @@ def test_a_program_is_told_of_deletions_and_of_what_is_left(tmp_path: Path) -> N
         assert sorted(tree(project)) == [".gitignore", "only.txt"]
 
     with world(tmp_path, rules=rules) as made:
-        drive(made, work, session_id=SESSION, is_watched=True)
+        drive(made, work, session_id=SESSION, watches_commands=True)
 
 
 def test_a_folder_that_is_gone_is_refused_also_for_an_undo(made: World, run: Run, tmp_path: Path) -> None:
@@ -354,7 +354,7 @@ def test_files_that_are_not_to_be_deleted_stay_with_their_folders(made: World) -
         assert [change.name for change in done.changed] == ["old.txt"]
         assert not done.failed
 
-    drive(made, work, session_id=SESSION, is_watched=True)
+    drive(made, work, session_id=SESSION, watches_commands=True)
     assert sorted(tree(made.project)) == ["a.txt", "b/c.txt", "old.txt"]
     assert (made.project / "old.txt").read_text() == "old\n"
 

@@ -110,7 +110,7 @@ def run_session(made: World) -> None:
     async def work(engine: Engine) -> None:
         await engine.submit("go")
 
-    drive(made, work, session_id=SESSION, is_watched=True)
+    drive(made, work, session_id=SESSION, watches_commands=True)
 
 
 def by_command(case: Case, root: Path, before: State, after: State, capsys: pytest.CaptureFixture[str]) -> str:
@@ -140,7 +140,7 @@ def by_console(case: Case, made: World, root: Path, before: State, after: State)
         holder = cast(ChatSession, type("Holder", (), {"engine": engine})())
         await rewind(holder, cast(Any, face))
 
-    drive(made, work, resume=SESSION, is_watched=True)
+    drive(made, work, resume=SESSION, watches_commands=True)
     now = snapshot(root)
     shown = "\n".join(face.rows)
     assert "as it was" not in shown and "as they were" not in shown

@@ -100,7 +100,7 @@ def test_code_goes_back_to_each_prompt_and_forth_again(made: World) -> None:
             await engine.rewind(engine.plan_undo())
             assert tree(made.project) == states[3]
 
-    drive(made, work, session_id=SESSION, is_watched=True)
+    drive(made, work, session_id=SESSION, watches_commands=True)
     assert states[0]["old.txt"].mode == 0o755
     assert not (made.project / ".git").exists()
 
@@ -194,7 +194,7 @@ def test_what_somebody_else_changed_is_shown_first(made: World, edits: Edits) ->
         await engine.rewind(engine.plan_undo())
         assert tree(made.project) == before
 
-    drive(made, work, session_id=SESSION, is_watched=True)
+    drive(made, work, session_id=SESSION, watches_commands=True)
 
 
 def test_a_change_between_plan_and_doing_is_noticed(made: World) -> None:
@@ -240,7 +240,7 @@ def test_what_is_not_there_is_said(made: World) -> None:
 def test_killed_at_any_step_it_can_be_done_again(made: World, tmp_path: Path, way: str, edits: Edits) -> None:
     """Each change of a name on the disk is a step; before each one in turn the process is killed without a warning."""
     first = tree(made.project)
-    drive(made, talk, session_id=SESSION, is_watched=True)
+    drive(made, talk, session_id=SESSION, watches_commands=True)
     (made.project / "old.txt").write_text("mine\n")
     session, after = read(made.path()), tree(made.project)
     goal = first if edits == "overwrite" else {"old.txt": after["old.txt"]}
@@ -303,7 +303,7 @@ def killed_at(step: int, work: Callable[[], None]) -> bool:
 
 
 def test_a_hostile_session_reaches_nothing_outside_of_its_folder(made: World, tmp_path: Path) -> None:
-    drive(made, talk, session_id=SESSION, is_watched=True)
+    drive(made, talk, session_id=SESSION, watches_commands=True)
     (tmp_path / "outside").write_text("precious\n")
     (made.project / "way").symlink_to(tmp_path)
     (made.project / ".git").mkdir()
@@ -460,4 +460,4 @@ def test_programs_ask_first_what_would_change(made: World) -> None:
         with pytest.raises(Refused, match="No file checkpoint found"):
             await rewind_files(engine, "2")
 
-    drive(made, work, session_id=SESSION, is_watched=True)
+    drive(made, work, session_id=SESSION, watches_commands=True)

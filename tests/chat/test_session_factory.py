@@ -197,7 +197,7 @@ def test_the_model_asks_the_person(tmp_path: Path) -> None:
             each.answer.set_result(Decision("allow"))
 
     with world(tmp_path, [use("AskUserQuestion", questions=[question])], "Blue it is.") as made:
-        done = within(made, answering(made, answers), can_ask=True)
+        done = within(made, answering(made, answers), can_prompt_user=True)
     assert done.text == "Blue it is." and "Blue" in results(made)[0]
     sound(made.path())
 
@@ -218,7 +218,7 @@ def test_planning_is_a_mode_that_changes_nothing(tmp_path: Path) -> None:
             each.answer.set_result(Decision("allow"))
 
     with world(tmp_path, *steps(plan, tmp_path.resolve() / "project")) as made:
-        within(made, answering(made, answers), can_ask=True, mode="acceptEdits")
+        within(made, answering(made, answers), can_prompt_user=True, mode="acceptEdits")
     told = results(made)
     assert "ExitPlanMode" in asked and (made.project / "x.txt").read_text() == "x"
     assert len(told) == 4 and "plan" in told[1].lower()

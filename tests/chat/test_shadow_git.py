@@ -91,7 +91,7 @@ def ran(folder: Path, command: str, drill: Any, **more: Any) -> World:
             await engine.submit("go")
             await drill(engine, made.project)
 
-        drive(made, work, session_id=SESSION, is_watched=True, **more)
+        drive(made, work, session_id=SESSION, watches_commands=True, **more)
     return made
 
 
@@ -144,7 +144,7 @@ def test_commands_and_edits_of_several_turns_are_taken_back_turn_by_turn(tmp_pat
             assert tree(project) == states[number - 1]
 
     with world(tmp_path, rules=steps) as made:
-        drive(made, work, session_id=SESSION, is_watched=True)
+        drive(made, work, session_id=SESSION, watches_commands=True)
 
 
 def test_what_a_person_did_behind_a_command_is_shown(tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ def test_it_can_be_left_out(tmp_path: Path, state: Path) -> None:
             await engine.submit("go")
             assert not engine.plan_rewind("1").changes
 
-        drive(made, work, session_id=SESSION, is_watched=False)
+        drive(made, work, session_id=SESSION, watches_commands=False)
     assert not state.exists()
 
 
@@ -348,7 +348,7 @@ def test_a_command_in_the_background_is_taken_back_and_nobody_is_sure(tmp_path: 
         assert [(change.name, change.kind, change.is_edited) for change in plan.changes] == [("late", "delete", True)]
 
     with world(tmp_path, rules=rules) as made:
-        drive(made, work, session_id=SESSION, is_watched=True)
+        drive(made, work, session_id=SESSION, watches_commands=True)
 
 
 def test_a_command_that_still_runs_is_named(tmp_path: Path) -> None:
@@ -363,7 +363,7 @@ def test_a_command_that_still_runs_is_named(tmp_path: Path) -> None:
         (tmp_path / "go").touch()
 
     with world(tmp_path, rules=rules) as made:
-        drive(made, work, session_id=SESSION, is_watched=True)
+        drive(made, work, session_id=SESSION, watches_commands=True)
 
 
 def test_a_copy_of_a_session_knows_it_too_and_so_does_whoever_opens_it_later(tmp_path: Path) -> None:
@@ -420,7 +420,7 @@ def test_a_command_that_was_broken_off_is_taken_back(tmp_path: Path) -> None:
         await engine.rewind(plan)
 
     with world(tmp_path, rules=rules) as made:
-        drive(made, work, session_id=SESSION, is_watched=True)
+        drive(made, work, session_id=SESSION, watches_commands=True)
     assert tree(project) == before
 
 
@@ -441,7 +441,7 @@ def test_commands_of_agents_are_taken_back(tmp_path: Path) -> None:
         await engine.rewind(plan)
 
     with world(tmp_path, rules=rules) as made:
-        drive(made, work, kinds=KINDS, session_id=SESSION, is_watched=True)
+        drive(made, work, kinds=KINDS, session_id=SESSION, watches_commands=True)
     assert tree(project) == before
 
 

@@ -73,7 +73,7 @@ def test_a_compaction_is_written_with_the_answer_and_not_before(tmp_path: Path) 
         made.events = Watching()
         ask(made, "NEXT", resume=path.stem)
     until = [name for name, is_same in seen if is_same]
-    assert "CompactionDone" in until and "Prompted" in until
+    assert "ConversationCompacted" in until and "PromptRecorded" in until
     assert not dict(seen)["TurnFinished"] and b"NEXT" in path.read_bytes()
 
 

@@ -29,7 +29,7 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def session(made: World) -> Iterator[World]:
-    drive(made, talk, session_id=SESSION, is_watched=True)
+    drive(made, talk, session_id=SESSION, watches_commands=True)
     yield made
 
 

@@ -206,7 +206,7 @@ def held_by_clew(box: Box, binary: bytes) -> Stage:
     (box.home / ".claude").mkdir()
     (box.home / "claude").symlink_to(".claude")
     with world(box.home, rules=rules) as made:
-        drive(made, talk, session_id=SESSION, is_watched=True)
+        drive(made, talk, session_id=SESSION, watches_commands=True)
     return Stage(box, SESSION, before)
 
 
