@@ -117,7 +117,9 @@ class Sdk:
                     def changed(means: Deps) -> Deps:
                         known = {**means.tools, **{tool.name: tool for tool in brought.tools}}
                         hooks = Hooks(Settings(), self.world.project, brought.hooks)
-                        made = replace(means, tools=known, emit=tell, permissions=permissions or AskFirst(), hooks=hooks)
+                        made = replace(
+                            means, tools=known, emit=tell, permissions=permissions or AskFirst(), hooks=hooks
+                        )
                         return replace(made, can_prompt_user=can_prompt_user)
 
                     rules = Permissions(Settings(), self.world.project, self.world.root)
