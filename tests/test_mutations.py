@@ -140,9 +140,6 @@ def test_a_function_of_any_kind_is_wrapped_and_restored() -> None:
 
 
 def test_a_mistake_in_a_mutation_is_reported() -> None:
-    def too_few(original):  # type: ignore[no-untyped-def]
-        return original()
-
     def unknown_name(original, value):  # type: ignore[no-untyped-def]
         return original(value).no_such_name
 
@@ -152,7 +149,7 @@ def test_a_mistake_in_a_mutation_is_reported() -> None:
     def sound(original, value):  # type: ignore[no-untyped-def]
         return original(None)  # raises in clew itself
 
-    for wrong, is_mistake in ((too_few, True), (unknown_name, True), (late, True), (sound, False)):
+    for wrong, is_mistake in ((unknown_name, True), (late, True), (sound, False)):
         reported: list[BaseException] = []
         patch = Patch(crashed=reported.append)
         patch.wrap(slug)(wrong)
@@ -160,6 +157,18 @@ def test_a_mistake_in_a_mutation_is_reported() -> None:
             list(slug("/a"))
         patch.undo()
         assert bool(reported) == is_mistake, wrong
+
+
+def test_a_mutation_that_does_not_take_the_parameters_of_its_function_is_refused() -> None:
+    def none(original):  # type: ignore[no-untyped-def]
+        return original()
+
+    def renamed(original, value, *, factor):  # type: ignore[no-untyped-def]
+        return original(value, times=factor)
+
+    for wrong in (none, renamed):
+        with pytest.raises(TypeError, match="does not take the parameters of plain"):
+            Patch().wrap(plain)(wrong)
 
 
 def test_a_coroutine_stays_one() -> None:

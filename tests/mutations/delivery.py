@@ -131,8 +131,8 @@ def restart_is_at_the_end(patch: Patch) -> None:
 @violates("R320", "a rewritten file is continued at its end in the archive")
 def archived_restart_is_at_the_end(patch: Patch) -> None:
     @patch.wrap(fingerprint.verify_prefix)
-    def wrong(original, file, now, before, old, key, limits, *, doubted):
-        found = original(file, now, before, old, key, limits, doubted=doubted)
+    def wrong(original, file, now, before, old, key, limits, *, must_verify):
+        found = original(file, now, before, old, key, limits, must_verify=must_verify)
         return (
             fingerprint.ReadVerdict(fingerprint.ReadPosition(now.size, old.lines, old.chain)) if found.reason else found
         )

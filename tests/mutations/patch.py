@@ -33,6 +33,7 @@ class Patch:
         function = _function(target)
 
         def decorate(wrong: Wrong) -> Wrong:
+            _check_parameters(function, wrong)
             self._swap(function, wrong)
             return wrong
 
@@ -124,6 +125,24 @@ def _function(target: object) -> FunctionType:
     if not isinstance(target, FunctionType):
         raise TypeError(f"{target!r} is not a Python function; wrap what calls it")
     return target
+
+
+def _check_parameters(function: FunctionType, wrong: Wrong) -> None:
+    """Raise TypeError if a call of the function, with all parameters or the required ones, does not fit `wrong`."""
+    every = list(inspect.signature(function).parameters.values())
+    required = [parameter for parameter in every if parameter.default is parameter.empty]
+    if not any(_accepts(wrong, parameters) for parameters in (every, required)):
+        raise TypeError(f"{wrong.__qualname__} does not take the parameters of {function.__qualname__}")
+
+
+def _accepts(wrong: Wrong, parameters: list[inspect.Parameter]) -> bool:
+    by_place = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    by_name = {each.name: None for each in parameters if each.kind is each.KEYWORD_ONLY}
+    try:
+        inspect.signature(wrong).bind(None, *by_place, **by_name)
+    except TypeError:
+        return False
+    return True
 
 
 def _trampoline(code: CodeType, name: str) -> CodeType:
