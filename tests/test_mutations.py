@@ -166,7 +166,10 @@ def test_a_mutation_that_does_not_take_the_parameters_of_its_function_is_refused
     def renamed(original, value, *, factor):  # type: ignore[no-untyped-def]
         return original(value, times=factor)
 
-    for wrong in (none, renamed):
+    def renamed_default(original, value, more=1, *, factor=1):  # type: ignore[no-untyped-def]
+        return original(value, more, times=factor)
+
+    for wrong in (none, renamed, renamed_default):
         with pytest.raises(TypeError, match="does not take the parameters of plain"):
             Patch().wrap(plain)(wrong)
 

@@ -150,10 +150,10 @@ def empty_files_are_opened(patch: Patch) -> None:
 @violates("R322", "the archive opens empty files")
 def archive_opens_empty_files(patch: Patch) -> None:
     @patch.wrap(ingest.FileIngester.ingest)
-    def wrong(original, self, found, known, *, doubted=False):
+    def wrong(original, self, found, known, *, must_verify=False):
         if not found.state.size:
             found = found._replace(state=found.state._replace(size=1))
-        return original(self, found, known, doubted=doubted)
+        return original(self, found, known, must_verify=must_verify)
 
 
 @violates("R323", "without an archive deleted files stay in the state")

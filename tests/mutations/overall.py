@@ -55,10 +55,10 @@ def replies_need_a_stop_reason(patch: Patch) -> None:
 @violates("R349", "reading a project writes an index into it")
 def reading_writes_an_index(patch: Patch) -> None:
     @patch.wrap(place.list_sessions)
-    def wrong(original, folder, beginning=""):
+    def wrong(original, folder, prefix=""):
         if not (path := Path(folder) / "sessions-index.json").exists():
             session_writer.create_exactly(path, (b"{}",))
-        return original(folder, beginning)
+        return original(folder, prefix)
 
 
 @violates("R349", "a session can be written over")

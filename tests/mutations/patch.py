@@ -128,10 +128,15 @@ def _function(target: object) -> FunctionType:
 
 
 def _check_parameters(function: FunctionType, wrong: Wrong) -> None:
-    """Raise TypeError if a call of the function, with all parameters or the required ones, does not fit `wrong`."""
+    """Raise TypeError if a call of the function, with all parameters or the required ones, does not fit `wrong`.
+
+    A parameter of `wrong` with a default has to have the name of one of the function.
+    """
     every = list(inspect.signature(function).parameters.values())
     required = [parameter for parameter in every if parameter.default is parameter.empty]
-    if not any(_accepts(wrong, parameters) for parameters in (every, required)):
+    optional = {each.name for each in inspect.signature(wrong).parameters.values() if each.default is not each.empty}
+    fits = any(_accepts(wrong, parameters) for parameters in (every, required))
+    if not fits or not optional <= {parameter.name for parameter in every}:
         raise TypeError(f"{wrong.__qualname__} does not take the parameters of {function.__qualname__}")
 
 

@@ -6,6 +6,7 @@ from clew.chat.config import session_name
 from clew.chat.store import journal_lines
 from clew.collect import collector, direct_collect, discovery
 from clew.conversation import turns
+from clew.index import changed_files
 from clew.index import long_outputs as indexed_output
 from clew.report import activity_totals
 from clew.wire import side_files, tree_walk
@@ -17,6 +18,13 @@ def long_outputs_are_not_searched(patch: Patch) -> None:
     @patch.wrap(indexed_output.LongOutputs.find)
     def wrong(original, self, call_id, text):
         return None
+
+
+@violates("R008", "a long output that appears after its session was indexed is not searched")
+def later_outputs_are_missed(patch: Patch) -> None:
+    @patch.wrap(changed_files.are_outputs_current)
+    def wrong(original, shards, folders):
+        return True
 
 
 @violates("R013", "todo lists, tasks and plans are not known")

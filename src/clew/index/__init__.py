@@ -6,6 +6,8 @@ Modules:
     byte_scan          Search transcripts for substrings and regular expressions by scanning their bytes.
     changed_files      Compare a shard with the transcripts on disk: which files are new or changed, which are
                        deleted.
+    changed_outputs    Find transcripts whose long outputs changed after they were indexed, so that they are read
+                       again.
     cross_passage      Find sessions that contain every word of a query, but not in one passage.
     entry_text         Read the text of an indexed piece again from its transcript, fast enough for a search.
     fts_match          Find the passages that match a query, grouped by file, with the data needed to rank them.

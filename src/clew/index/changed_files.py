@@ -41,3 +41,8 @@ def are_side_files_current(shards: list[apsw.Connection], files: list[Transcript
     """Return whether the rows of side files equal the files on disk."""
     rows = [row for shard in shards for row in shard.execute("SELECT path, size, mtime FROM file WHERE side<>''")]
     return sorted(rows) == sorted((file.path, file.size, file.mtime_ns) for file in files)
+
+
+def are_outputs_current(shards: list[apsw.Connection], folders: dict[str, int]) -> bool:
+    """Return whether every shard knows the long outputs on disk, {session folder: hash}."""
+    return all(dict(shard.execute("SELECT folder, hash FROM output")) == folders for shard in shards)

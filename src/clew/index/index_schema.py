@@ -17,7 +17,7 @@ from clew.index.tokenizer import TOKENIZER
 from clew.system.sqlite_file import BUSY_MS, DAMAGE, WriteTransaction, reset_database, run_pragmas
 
 MEMORY = ":memory:"
-VERSION = 11
+VERSION = 12
 SHARDS = 2
 LONG_OUTPUT = 1 << 20  # `part` of a piece from here on: a piece of a long-output file
 FIELDS = ("title", "prompt", "reply", "thinking", "input", "result", "todo", "plan")
@@ -36,6 +36,7 @@ CREATE TABLE file(
   round INTEGER NOT NULL DEFAULT 0, class INTEGER NOT NULL DEFAULT 0, spoken TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX file_session ON file(session, agent);
+CREATE TABLE output(folder TEXT PRIMARY KEY, hash INTEGER NOT NULL, files TEXT NOT NULL);
 CREATE TABLE tool(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE piece(
   id INTEGER PRIMARY KEY, file INTEGER NOT NULL, offset INTEGER NOT NULL, part INTEGER NOT NULL,

@@ -15,7 +15,7 @@ import time
 import apsw
 
 from clew.errors import BadQuery, ClewError, StoreError
-from clew.index.changed_files import are_side_files_current, compare_files
+from clew.index.changed_files import are_outputs_current, are_side_files_current, compare_files
 from clew.index.index_files import IndexFiles
 from clew.index.index_schema import MEMORY, SHARDS, index_folder, open_shard, reset, shard_number, temporary_folder
 from clew.index.query_syntax import Query, parse_query
@@ -126,9 +126,15 @@ class Index(IndexFiles):
 
     def _refresh(self, budget: float | None, progress: Callable[[int, int], None] | None) -> Refreshed:
         missed: list[str] = []
+        outputs: dict[str, int] = {}
         groups: list[list[TranscriptFile]] = [[] for _ in self.shards]
-        for file in list_transcripts(self.root, missed):
+        for file in list_transcripts(self.root, missed, outputs):
             groups[shard_number(file.session, file.path)].append(file)
+        if not missed and not are_outputs_current(self.shards, outputs):
+            from clew.index.changed_outputs import forget_changed_outputs
+
+            for shard, group in zip(self.shards, groups, strict=True):
+                forget_changed_outputs(shard, outputs, {file.path for file in group})
         states = [compare_files(shard, group, not missed) for shard, group in zip(self.shards, groups, strict=True)]
         done = Refreshed(is_complete=not missed)
         if any(changes.changed or changes.deleted for changes in states):

@@ -6,6 +6,7 @@ No file is opened, and imports are light: this runs before every search.
 from __future__ import annotations
 
 import os
+from binascii import crc32  # the same as zlib's, but loads faster
 from stat import S_ISREG
 
 TYPE_CHECKING = False
@@ -22,16 +23,27 @@ if TYPE_CHECKING:
         size: int
         mtime_ns: int
         inode: int
+
+    class OutputFile(NamedTuple):
+        """A long output in `tool-results`: its name and the state of the file."""
+
+        name: str
+        size: int
+        mtime_ns: int
 else:
     from collections import namedtuple
 
     TranscriptFile = namedtuple("TranscriptFile", "path folder session agent size mtime_ns inode")
+    OutputFile = namedtuple("OutputFile", "name size mtime_ns")
 
 
-def list_transcripts(root: str, missed: list[str] | None = None) -> list[TranscriptFile]:
+def list_transcripts(
+    root: str, missed: list[str] | None = None, outputs: dict[str, int] | None = None
+) -> list[TranscriptFile]:
     """List sessions and agents in all layouts; the name of a flat agent file does not contain its session.
 
-    Paths that exist but could not be inspected are appended to `missed`: then the list is incomplete.
+    Paths that exist but could not be inspected are appended to `missed`: then the list is incomplete. `outputs`
+    receives the folders of sessions with long outputs, each with `hash_outputs` of them.
     """
     missed = [] if missed is None else missed
     files: list[TranscriptFile] = []
@@ -41,8 +53,21 @@ def list_transcripts(root: str, missed: list[str] | None = None) -> list[Transcr
         if not _is_utf8(project.path):
             missed.append(project.path)
         elif _is_folder(project, missed):
-            _add_project(project.path, project.name, files, missed)
+            _add_project(project.path, project.name, files, missed, outputs)
     return files
+
+
+def list_outputs(folder: str) -> list[OutputFile]:
+    """List the long outputs in a session's folder by name; neither it nor `tool-results` may be a link."""
+    if os.path.islink(folder):
+        return []
+    files = _regular_files(os.path.join(folder, "tool-results"), "")
+    return [OutputFile(name, stat.st_size, stat.st_mtime_ns) for _, name, stat in files]
+
+
+def hash_outputs(files: list[OutputFile]) -> int:
+    """Return a number that differs if the names, sizes or times of long outputs differ."""
+    return crc32("".join([f"{name}/{size}/{time}/" for name, size, time in files]).encode())
 
 
 def list_side_files(root: str) -> list[TranscriptFile]:
@@ -88,7 +113,9 @@ def _real_folders(folder: str) -> list[str]:
     return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False) and _is_utf8(entry.name))
 
 
-def _add_project(path: str, folder: str, files: list[TranscriptFile], missed: list[str]) -> None:
+def _add_project(
+    path: str, folder: str, files: list[TranscriptFile], missed: list[str], outputs: dict[str, int] | None
+) -> None:
     for entry in _list_folder(path, missed):
         name = entry.name
         if name.endswith(".jsonl"):
@@ -98,6 +125,9 @@ def _add_project(path: str, folder: str, files: list[TranscriptFile], missed: li
                 _add_file(entry, (folder, session, agent), files, missed)
         elif is_uuid(name) and _is_folder(entry, missed):
             _add_agents(os.path.join(entry.path, "subagents"), folder, name, files, missed)
+            long_outputs = [] if outputs is None else list_outputs(entry.path)
+            if outputs is not None and long_outputs:
+                outputs[entry.path] = hash_outputs(long_outputs)
         elif name == "subagents" and _is_folder(entry, missed):
             _add_agents(entry.path, folder, "", files, missed)
 
