@@ -24,7 +24,7 @@ from clew.chat.store.journal import Journal
 from clew.chat.store.journal_lines import Envelope
 from clew.chat.store.live_conversation import LiveConversation
 from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolState
-from clew.chat.tools.tool_spec import TEXT, SpecTool, fields, needed, optional
+from clew.chat.tools.tool_spec import TEXT, SpecTool, object_schema, optional_field, required_field
 from clew.conversation.load import read, request
 from clew.conversation.session import Session
 from clew.wire.json_codec import Json, decode
@@ -52,12 +52,16 @@ async def _send(input: Json, scene: ToolContext) -> CallResult:
     return await scene.send(input, scene)
 
 
-ECHO = SpecTool("Echo", "Says it again.", fields(text=needed(TEXT, "what")), _echo, reads=True)
-SAVE = SpecTool("Save", "Saves.", fields(path=needed(TEXT, "where"), text=needed(TEXT, "what")), _save)
+ECHO = SpecTool("Echo", "Says it again.", object_schema(text=required_field(TEXT, "what")), _echo, reads=True)
+SAVE = SpecTool(
+    "Save", "Saves.", object_schema(path=required_field(TEXT, "where"), text=required_field(TEXT, "what")), _save
+)
 AGENT = SpecTool(
     "Task",
     "Sends an agent.",
-    fields(description=needed(TEXT, "a"), prompt=needed(TEXT, "b"), subagent_type=optional(TEXT, "c")),
+    object_schema(
+        description=required_field(TEXT, "a"), prompt=required_field(TEXT, "b"), subagent_type=optional_field(TEXT, "c")
+    ),
     _send,
 )
 TOOLS: tuple[Tool, ...] = (ECHO, SAVE, AGENT)
@@ -78,7 +82,7 @@ def waiting(release: asyncio.Event, begun: asyncio.Event, heeds: bool = True) ->
             task.cancel()
         return CallResult("waited")
 
-    return SpecTool("Wait", "Waits.", fields(), wait)
+    return SpecTool("Wait", "Waits.", object_schema(), wait)
 
 
 @dataclass

@@ -19,7 +19,7 @@ from clew.chat.permission.decision import Decision
 from clew.chat.tools.builtin.background import BASH_OUTPUT, TASK_OUTPUT, TASK_STOP
 from clew.chat.tools.builtin.bash import BASH
 from clew.chat.tools.tool import CallResult, ToolContext
-from clew.chat.tools.tool_spec import FLAG, TEXT, SpecTool, fields, needed, optional
+from clew.chat.tools.tool_spec import BOOLEAN, TEXT, SpecTool, object_schema, optional_field, required_field
 from clew.errors import NotFound
 from clew.facts.token_usage import usage
 from clew.wire.json_codec import Json, decode
@@ -33,8 +33,9 @@ from tests.chat.tools.tool_fixture import call, stage
 TASK = SpecTool(
     "Task",
     "Sends an agent.",
-    fields(
-        description=needed(TEXT, "a"), prompt=needed(TEXT, "b"), run_in_background=optional(FLAG, "c"),
+    object_schema(
+        description=required_field(TEXT, "a"), prompt=required_field(TEXT, "b"),
+        run_in_background=optional_field(BOOLEAN, "c"),
     ),
     AGENT.run,
 )  # fmt: skip
@@ -149,7 +150,7 @@ def test_while_the_engine_is_busy_it_comes_with_the_next_results(tmp_path: Path)
         async def run(engine: Engine, release: asyncio.Event) -> events.TurnFinished:
             return await engine.submit("go")
 
-        assert drive(made, run, SpecTool("Hold", "Holds.", fields(), hold)).text == "Outer."
+        assert drive(made, run, SpecTool("Hold", "Holds.", object_schema(), hold)).text == "Outer."
     last = made.sent[-1]["messages"][-1]["content"]
     assert [block["type"] for block in last] == ["tool_result", "text"]
     assert last[1]["text"] == notices(made)[0]
@@ -389,7 +390,7 @@ def test_what_the_model_asked_for_itself_is_not_told_to_who_resumes(tmp_path: Pa
             await engine.submit("go")
             assert not engine.has_task_reports
 
-        drive(made, run, SpecTool("Look", "Looks.", fields(), look))
+        drive(made, run, SpecTool("Look", "Looks.", object_schema(), look))
         if not notices(made):  # unless it ended before the model could ask
             assert resumed(made, made.path().read_bytes()) == ["NEXT"]
 

@@ -13,7 +13,7 @@ import pytest
 
 from clew.chat.tools.builtin.background import TASK_OUTPUT
 from clew.chat.tools.builtin.bash import BASH
-from clew.chat.tools.builtin.web_search import SearchFailed, WebHit, web_search
+from clew.chat.tools.builtin.web_search import SearchFailed, WebHit, create_web_search
 from clew.wire.json_codec import Json
 from tests.chat.test_journal import journal, lines
 from tests.chat.tools.tool_fixture import call, good, stage
@@ -45,7 +45,7 @@ def written(folder: Path, *, tool: Any, **input: Any) -> list[Json]:
 
 @pytest.mark.req("R250")
 def test_a_web_search_writes_its_query_and_the_number_of_results(tmp_path: Path) -> None:
-    found = written(tmp_path, tool=web_search(Engine()), query="spring tide", blocked_domains=["moon.example"])
+    found = written(tmp_path, tool=create_web_search(Engine()), query="spring tide", blocked_domains=["moon.example"])
     assert [line["data"] for line in found] == [
         {"type": "query_update", "query": "spring tide"},
         {"type": "search_results_received", "resultCount": 1, "query": "spring tide"},
@@ -57,7 +57,7 @@ def test_a_web_search_writes_its_query_and_the_number_of_results(tmp_path: Path)
 
 @pytest.mark.req("R250")
 def test_a_search_that_fails_reports_no_results(tmp_path: Path) -> None:
-    found = written(tmp_path, tool=web_search(Engine()), query="broken")
+    found = written(tmp_path, tool=create_web_search(Engine()), query="broken")
     assert [line["data"]["type"] for line in found] == ["query_update"]
 
 

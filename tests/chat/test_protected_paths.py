@@ -23,7 +23,7 @@ from clew.chat.rewind.carry_out import carry_out
 from clew.chat.rewind.project_inventory import ProjectInventory, Survey, Unkept
 from clew.chat.rewind.protected_paths import refuse_folder
 from clew.chat.rewind.rewind_conversation import rewind_files
-from clew.chat.rewind.rewind_plan import ground_of, places, plan
+from clew.chat.rewind.rewind_plan import plan, rewind_points, saved_folders
 from clew.chat.store import journal_lines, session_lock
 from clew.cli import main
 from clew.conversation.load import read
@@ -76,7 +76,7 @@ def forge(made: World, cwd: Path | str, files: dict[str, str | None], backup: st
     lines = [decode(line) for line in made.path().read_bytes().splitlines()]
     lines = [{**line, "cwd": str(cwd)} if "cwd" in line else line for line in lines]
     lines = [line for line in lines if line["type"] != "file-history-snapshot"]
-    prompt = places(read(made.path()))[0].uuid
+    prompt = rewind_points(read(made.path()))[0].uuid
     lines.append(journal_lines.snapshot("x", prompt, rows, "2026-01-01T00:00:00.000Z"))
     made.path().write_bytes(b"".join(encode(line) + b"\n" for line in lines))
 
@@ -234,7 +234,7 @@ def test_on_a_full_disk_nothing_is_half_done(made: World, monkeypatch: pytest.Mo
     refusals = 0
     for step in range(1, 60):
         count = 0
-        found = plan(session, "1", ground_of(session, made.root / "claude"))
+        found = plan(session, "1", saved_folders(session, made.root / "claude"))
         monkeypatch.setattr(os, "write", fails_at(step, write))
         monkeypatch.setattr(os, "replace", fails_at(step, replace))
         try:

@@ -17,11 +17,11 @@ from clew.chat import events
 from clew.chat.engine import Engine
 from clew.chat.hooks.runner import HookOutcome
 from clew.chat.replay.live_tools import LiveTools, permissions
-from clew.chat.replay.load_recording import cassette
+from clew.chat.replay.load_recording import load_recording
 from clew.chat.replay.replay_diff import FOREIGN, OURS, UNSENT, WORDS, Likeness, compare, stamped
 from clew.chat.replay.replay_run import Played, play
 from clew.chat.tools.builtin.bash import BASH
-from clew.chat.tools.toolbox import toolbox
+from clew.chat.tools.toolbox import create_tools
 from clew.conversation.load import read, sessions
 from clew.conversation.session import Session
 from clew.demo.demo_tree import write_demo
@@ -32,7 +32,7 @@ NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
 
 def replayed(session: Session) -> tuple[Likeness, Played]:
-    recorded = cassette(session)
+    recorded = load_recording(session)
     made = asyncio.run(play(recorded))
     return compare(session, recorded, made), made
 
@@ -261,7 +261,7 @@ def test_a_shell_that_moves_and_a_way_back(tmp_path: Path) -> None:
 def test_two_replays_write_the_same_bytes_and_other_seeds_others(tmp_path: Path) -> None:
     with world(tmp_path, [use("Echo", text="a")], "Done.") as made:
         made.run("go")
-    recorded = cassette(made.session())
+    recorded = load_recording(made.session())
     first, second, third = (asyncio.run(play(recorded, seed=seed)) for seed in (1, 1, 2))
     assert encode(first.lines) == encode(second.lines) != encode(third.lines)
 
@@ -276,8 +276,8 @@ def test_what_is_not_the_same_is_told(tmp_path: Path) -> None:
     assert found.differs
     assert not found.identical
     assert ("extra", "result", "the record has it not") in found.rest
-    played = asyncio.run(play(cassette(made.session())))
-    changed = compare(lost, cassette(lost), played)
+    played = asyncio.run(play(load_recording(made.session())))
+    changed = compare(lost, load_recording(lost), played)
     assert [pair.kind for pair in changed.of("extra")] == ["result"]
 
 
@@ -355,7 +355,7 @@ def test_a_damaged_session_is_played_as_far_as_it_goes(demo: list[bytes], seed: 
     session = Session(damaged(chance.choice(demo), chance))
     found, made = replayed(session)
     assert found.same <= found.total <= len(session.entries)
-    assert stamped(session, cassette(session), made)
+    assert stamped(session, load_recording(session), made)
 
 
 @pytest.fixture(scope="module")
@@ -429,7 +429,7 @@ def live_session(tmp_path: Path) -> tuple[Path, Session]:
     with world(tmp_path, *calls) as made:
         made.project.mkdir()
         (made.project / "a.txt").write_text("one\n")
-        made.run("go", tools=tuple(toolbox().values()))
+        made.run("go", tools=tuple(create_tools().values()))
         before = tmp_path / "before"
         before.mkdir()
         (before / "a.txt").write_text("one\n")
@@ -437,7 +437,7 @@ def live_session(tmp_path: Path) -> tuple[Path, Session]:
 
 
 def run_live(session: Session, folder: Path, home: Path) -> LiveTools:
-    recorded = cassette(session)
+    recorded = load_recording(session)
     live = LiveTools(recorded, folder, permissions(folder, home / "claude", home, ()))
     asyncio.run(play(recorded, live))
     return live

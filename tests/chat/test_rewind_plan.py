@@ -18,11 +18,11 @@ from clew.chat.assemble_session import Parts, opened
 from clew.chat.deps import AllowAll, NoHooks
 from clew.chat.engine import Engine
 from clew.chat.rewind.carry_out import carry_out, undo
-from clew.chat.rewind.path_state import Held, held
+from clew.chat.rewind.path_state import PathState, read_path_state
 from clew.chat.rewind.rewind_conversation import rewind_files
-from clew.chat.rewind.rewind_plan import Edits, ground_of, places, plan
+from clew.chat.rewind.rewind_plan import Edits, plan, rewind_points, saved_folders
 from clew.chat.store import journal_lines
-from clew.chat.tools.toolbox import toolbox
+from clew.chat.tools.toolbox import create_tools
 from clew.conversation.load import read
 from clew.errors import Busy, NotFound, Refused
 from clew.wire.json_codec import encode
@@ -68,7 +68,7 @@ def made(tmp_path: Path) -> Iterator[World]:
 def drive(made: World, work: Callable[[Engine], Awaitable[Any]], kinds: Any = None, **more: Any) -> Any:
     async def run() -> Any:
         async with made.client() as client:
-            parts = Parts(client, list(toolbox().values()), AllowAll(), NoHooks(), kinds or {})
+            parts = Parts(client, list(create_tools().values()), AllowAll(), NoHooks(), kinds or {})
             async with opened(options(made, model=MODEL, **more), parts, made.events.append) as engine:
                 return await work(engine)
 
@@ -80,12 +80,16 @@ async def talk(engine: Engine) -> None:
         await engine.submit(prompt)
 
 
-def tree(folder: Path) -> dict[str, Held]:
-    return {str(p.relative_to(folder)): held(p) for p in sorted(folder.rglob("*")) if not p.is_dir() or p.is_symlink()}
+def tree(folder: Path) -> dict[str, PathState]:
+    return {
+        str(p.relative_to(folder)): read_path_state(p)
+        for p in sorted(folder.rglob("*"))
+        if not p.is_dir() or p.is_symlink()
+    }
 
 
 def test_code_goes_back_to_each_prompt_and_forth_again(made: World) -> None:
-    states: list[dict[str, Held]] = []
+    states: list[dict[str, PathState]] = []
 
     async def work(engine: Engine) -> None:
         for prompt in ("first", "second", "third"):
@@ -212,7 +216,7 @@ def test_a_change_between_plan_and_doing_is_noticed(made: World) -> None:
 
 def test_places_are_the_prompts(made: World) -> None:
     drive(made, talk, session_id=SESSION)
-    found = places(read(made.path()))
+    found = rewind_points(read(made.path()))
     assert [(place.number, place.text, place.has_files) for place in found] == [
         (1, "first", True),
         (2, "second", True),
@@ -248,7 +252,7 @@ def test_killed_at_any_step_it_can_be_done_again(made: World, tmp_path: Path, wa
     shutil.copytree(made.project, kept, symlinks=True)
 
     def rewind() -> None:
-        carry_out(plan(session, "1", ground_of(session, made.root / "claude")), edits)
+        carry_out(plan(session, "1", saved_folders(session, made.root / "claude")), edits)
 
     def back() -> None:
         carry_out(undo(session.id, made.project))
@@ -311,12 +315,12 @@ def test_a_hostile_session_reaches_nothing_outside_of_its_folder(made: World, tm
     names = ["../outside", "way/outside", str(tmp_path / "outside"), ".git/config", "a.txt"]
     evil = {name: {"backupFileName": "../../evil", "version": 1, "backupTime": ""} for name in ["b.txt"]}
     gone = {name: {"backupFileName": None, "version": 1, "backupTime": ""} for name in names}
-    prompt = places(read(made.path()))[0].uuid
+    prompt = rewind_points(read(made.path()))[0].uuid
     line = journal_lines.snapshot("x", prompt, {**gone, **evil}, "2026-01-01T00:00:00.000Z")
     with made.path().open("ab") as file:
         file.write(encode(line) + b"\n")
     session = read(made.path())
-    found = plan(session, "1", ground_of(session, made.root / "claude"))
+    found = plan(session, "1", saved_folders(session, made.root / "claude"))
     assert sorted(name for name, _ in found.lost) == sorted(["b.txt", *names[:4]])
     carry_out(found, "overwrite")
     assert (tmp_path / "outside").read_text() == "precious\n"
@@ -419,7 +423,7 @@ def test_a_conversation_goes_back_behind_a_compaction(made: World) -> None:
         before = engine.plan_rewind("2").place.before
         await engine.compact(summary="All that was said.")
         await engine.submit("again")
-        assert [place.text for place in places(read(made.path()))] == ["first", "second", "third", "again"]
+        assert [place.text for place in rewind_points(read(made.path()))] == ["first", "second", "third", "again"]
         plan = engine.plan_rewind("2")
         assert plan.place.before == before
         await engine.rewind(plan, code=False)

@@ -18,11 +18,11 @@ from clew.chat.engine import Engine
 from clew.chat.events import Notice
 from clew.chat.rewind import project_inventory, shadow_git
 from clew.chat.rewind.carry_out import carry_out
-from clew.chat.rewind.path_state import Held, held
-from clew.chat.rewind.rewind_plan import ground_of, plan
-from clew.chat.rewind.shadow_git import Shadow, Unseen
+from clew.chat.rewind.path_state import PathState, read_path_state
+from clew.chat.rewind.rewind_plan import plan, saved_folders
+from clew.chat.rewind.shadow_git import CannotWatch, Shadow
 from clew.chat.rewind.watch_files import may_change
-from clew.chat.tools.toolbox import toolbox
+from clew.chat.tools.toolbox import create_tools
 from clew.conversation.load import read
 from tests.chat.chat_fixture import KINDS, SESSION, World, use, world
 from tests.chat.test_rewind_plan import drive, state, tree
@@ -291,7 +291,7 @@ def test_without_git_it_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_home_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    with pytest.raises(Unseen, match="not a project folder"):
+    with pytest.raises(CannotWatch, match="not a project folder"):
         Shadow(tmp_path, "s").look()
 
 
@@ -374,14 +374,14 @@ def test_a_copy_of_a_session_knows_it_too_and_so_does_whoever_opens_it_later(tmp
 
     made = ran(tmp_path, "ln -sfn sub link; rm -r sub", drill)
     session = read(made.path())
-    found = plan(session, "1", ground_of(session, made.root / "claude"))
+    found = plan(session, "1", saved_folders(session, made.root / "claude"))
     assert sorted(change.name for change in found.changes) == ["link", "sub/file", "sub/run"]
     carry_out(found)
     assert tree(tmp_path / "project") == before
 
 
 def test_only_commands_that_may_change_something_are_watched() -> None:
-    tool = toolbox()["Bash"]
+    tool = create_tools()["Bash"]
     harmless = ["ls -la", "git status", "cat a | head -3", "cd sub && grep -rn x .", "wc -l a"]
     others = [
         "rm a",
@@ -396,12 +396,12 @@ def test_only_commands_that_may_change_something_are_watched() -> None:
     ]
     assert [command for command in harmless if may_change(tool, {"command": command})] == []
     assert [command for command in others if not may_change(tool, {"command": command})] == []
-    assert not may_change(toolbox()["Write"], {"file_path": "a"})
+    assert not may_change(create_tools()["Write"], {"file_path": "a"})
 
 
 def test_states_are_told_apart() -> None:
-    assert Held("file", b"x").digest != Held("link", b"x").digest
-    assert held(Path("/nowhere/at/all")).kind == "none"
+    assert PathState("file", b"x").digest != PathState("link", b"x").digest
+    assert read_path_state(Path("/nowhere/at/all")).kind == "none"
 
 
 def test_a_command_that_was_broken_off_is_taken_back(tmp_path: Path) -> None:
@@ -458,6 +458,6 @@ def test_sessions_that_begin_at_once_share_a_store(tmp_path: Path, state: Path) 
         assert {tree.id for tree in seen} == {seen[0].id} != {tree.id for tree in now}
         found = Shadow(project, "another").since("abcd").files
         assert {name: (before.data, after) for name, (before, after) in found.items()} == {
-            "old.txt": (b"old\r\n$Id$\n", Held("file", b"new\n").digest)
+            "old.txt": (b"old\r\n$Id$\n", PathState("file", b"new\n").digest)
         }
         assert len((shadow_git.store_of(project) / "records.jsonl").read_bytes().splitlines()) == 4

@@ -11,7 +11,7 @@ import pytest
 
 from clew.api.mock.scripts import MockScript, ScriptRule
 from clew.api.mock.server import running
-from clew.chat.replay.scratch_folder import copy
+from clew.chat.replay.scratch_folder import copy_project
 from clew.conversation.load import read
 from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import talk, write
@@ -127,11 +127,11 @@ def test_a_copy_has_what_git_would_track(tmp_path: Path) -> None:
     for name, text in {".gitignore": "*.o\n", "a.c": "a", "a.o": "o", "deep/b.c": "b"}.items():
         (project / name).write_text(text)
     (project / "deep" / "link").symlink_to("../a.c")
-    made = copy(project, tmp_path / "all")
+    made = copy_project(project, tmp_path / "all")
     assert sorted(p.name for p in made.rglob("*")) == [".gitignore", "a.c", "a.o", "b.c", "deep", "link"]
     assert (made / "deep/link").is_symlink()
     subprocess.run(["git", "init", "-q"], cwd=project, check=True)
-    made = copy(project, tmp_path / "tracked")
+    made = copy_project(project, tmp_path / "tracked")
     assert sorted(p.name for p in made.rglob("*")) == [".gitignore", "a.c", "b.c", "deep", "link"]
 
 

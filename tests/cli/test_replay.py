@@ -19,7 +19,7 @@ import pyte
 import pytest
 
 from clew.api.mock.scripts import parse_script
-from clew.chat.tools.toolbox import toolbox
+from clew.chat.tools.toolbox import create_tools
 from clew.cli.key_reader import key_names
 from clew.cli.run_command import run
 from clew.wire.json_codec import decode
@@ -89,7 +89,7 @@ def test_live_calls_run_in_a_copy(own: tuple[Path, str], tmp_path: Path, capsys:
         "Done.",
     ]
     with world(tmp_path, *calls) as made:
-        made.run("go", tools=tuple(toolbox().values()), session="7b5d0c1e-93a1-4c5e-8a4e-0d6f1d8f2a12")
+        made.run("go", tools=tuple(create_tools().values()), session="7b5d0c1e-93a1-4c5e-8a4e-0d6f1d8f2a12")
     (project / "a.txt").write_text("three\n")
     ident = "7b5d0c1e-93a1-4c5e-8a4e-0d6f1d8f2a12"
     assert run(["replay", ident, "--live", "--claude-dir", str(own[0])]) == 1

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.chat.rewind.rewind_plan import places
+from clew.chat.rewind.rewind_plan import rewind_points
 from clew.cli import main
 from clew.conversation.load import read
 from tests.chat.chat_fixture import SESSION, World
@@ -89,7 +89,7 @@ def test_before_the_first_turn_there_is_no_conversation(run: Run, session: World
 
 
 def test_a_prompt_by_its_uuid(run: Run, session: World) -> None:
-    uuid = places(read(session.path()))[1].uuid
+    uuid = rewind_points(read(session.path()))[1].uuid
     assert run("rewind", "--to", uuid, "--code", "--dry-run")[1].startswith("Turn 2: second")
     assert run("rewind", "--to", uuid[:8], "--code", "--dry-run")[1].startswith("Turn 2: second")
 
@@ -190,7 +190,7 @@ def clew_time(text: str | None) -> float:
 
 
 def test_as_the_real_program_has_it(session: World, capsys: pytest.CaptureFixture[str]) -> None:
-    uuid = places(read(session.path()))[1].uuid
+    uuid = rewind_points(read(session.path()))[1].uuid
     assert main(["chat", "--resume", SESSION, "--rewind-files", uuid]) == 0
     assert capsys.readouterr().out == f"Files rewound to state at message {uuid}\n"
     assert (session.project / "a.txt").read_text() == "one\n"

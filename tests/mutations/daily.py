@@ -49,7 +49,7 @@ def tools_are_left_out(patch: Patch) -> None:
 
 @violates("R357", "the tools that write files leave them as they are")
 def nothing_is_written(patch: Patch) -> None:
-    @patch.wrap(atomic_files._replaced)
+    @patch.wrap(atomic_files._replace_file)
     def wrong(original, target, data):
         return original(target, target.read_bytes()) if target.exists() else 0
 

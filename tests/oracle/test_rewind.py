@@ -18,8 +18,8 @@ from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage
 
 from clew.api.mock.scripts import AnyStep, ScriptRule
 from clew.chat.engine import Engine
-from clew.chat.rewind.path_state import Held
-from clew.chat.rewind.rewind_plan import places
+from clew.chat.rewind.path_state import PathState
+from clew.chat.rewind.rewind_plan import rewind_points
 from clew.cli import main
 from clew.conversation.load import read
 from tests.chat.chat_fixture import SESSION, use, world
@@ -45,7 +45,7 @@ COMMAND = "rm deleted.txt; mv renamed.txt name.txt; echo over > binary.txt"
 SECONDS = 120
 
 Cells = dict[tuple[str, str], bool]
-State = dict[str, Held]
+State = dict[str, PathState]
 
 
 @pytest.fixture(autouse=True)
@@ -215,7 +215,7 @@ def test_the_program_takes_back_what_clew_did(claude: Claude, version: str) -> N
     with claude(version) as box:
         made = held_by_clew(box, BYTES[version])
         cells: Cells = {}
-        prompt = places(made.session)[1].uuid
+        prompt = rewind_points(made.session)[1].uuid
         last = next(e for e in reversed(made.session.turns[0].entries) if e.type == "assistant").uuid
 
         async def back(client: ClaudeSDKClient) -> None:

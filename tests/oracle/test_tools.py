@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from clew.chat.tools.builtin.background import close
-from clew.chat.tools.input_schema import check, failure, unknown
+from clew.chat.tools.builtin.background import stop_all
+from clew.chat.tools.input_schema import failure_result, unknown_tool_error, validate_input
 from clew.chat.tools.tool import ToolContext, ToolFailed, ToolState
-from clew.chat.tools.toolbox import toolbox
+from clew.chat.tools.toolbox import create_tools
 from tests.oracle.conftest import Claude
 from tests.oracle.mock_api import Json, Reply, text, tool_use
 
@@ -154,17 +154,17 @@ def theirs(claude: Claude) -> list[Told]:
 async def ours(folder: Path) -> list[Told]:
     project = folder / "project"
     furnish(project)
-    state, tools, told = ToolState(project, project, (project,)), toolbox(), []
+    state, tools, told = ToolState(project, project, (project,)), create_tools(), []
     for number, (_, name, input) in enumerate(CALLS):
         scene = ToolContext(f"toolu_{number}", "sid", folder / "session", state, asyncio.Event())
         try:
             if name not in tools:
-                raise unknown(name)
-            result = await tools[name].call(check(tools[name], put_in(input, project)), scene)
+                raise unknown_tool_error(name)
+            result = await tools[name].call(validate_input(tools[name], put_in(input, project)), scene)
         except ToolFailed as failed:
-            result = failure(failed)
+            result = failure_result(failed)
         told.append(plain((result.content, result.is_error, result.detail), project))
-    await close(state)
+    await stop_all(state)
     return told
 
 

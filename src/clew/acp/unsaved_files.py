@@ -9,7 +9,7 @@ from pathlib import Path
 from acp import Client, RequestError
 from acp.schema import FileSystemCapabilities
 
-from clew.chat.tools.atomic_files import content
+from clew.chat.tools.atomic_files import read_content
 from clew.chat.tools.builtin import read_file
 from clew.chat.tools.text_encoding import decode
 from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolFailed
@@ -36,7 +36,7 @@ class Buffers:
         if path.suffix.lower() in _NO_TEXT:
             return None
         try:
-            on_disk = decode(content(path, LARGEST).data)
+            on_disk = decode(read_content(path, LARGEST).data)
         except FileNotFoundError:
             plain = ""
         except (OSError, ToolFailed):
@@ -90,6 +90,6 @@ class Buffered:
             await self.buffers.save(path, text)
         if text is None or self.name != "Read":
             return await self.tool.call(input, scene)
-        result, known = read_file.unsaved(path, text.encode(), input)
+        result, known = read_file.unsaved_result(path, text.encode(), input)
         scene.state.seen[Path(os.path.realpath(path))] = known
         return result

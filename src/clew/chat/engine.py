@@ -218,15 +218,15 @@ class Engine:
         `position` is the uuid of the prompt's line or the number of its turn (-1 for the last);
         `clew.chat.rewind.rewind_plan` lists them. Raises NotFound, and Refused if this session saves no states.
         """
-        from clew.chat.rewind.rewind_conversation import planned
+        from clew.chat.rewind.rewind_conversation import plan_rewind
 
-        return planned(self.conversation, position)
+        return plan_rewind(self.conversation, position)
 
     def plan_undo(self) -> RewindPlan:
         """What undoing the last rewind would change; pass it to `rewind`. Raises NotFound if there was none."""
-        from clew.chat.rewind.rewind_conversation import undoing
+        from clew.chat.rewind.rewind_conversation import plan_undo
 
-        return undoing(self.conversation)
+        return plan_undo(self.conversation)
 
     async def rewind(
         self,
@@ -245,11 +245,11 @@ class Engine:
         runs.
         """
         from clew.chat.rewind.carry_out import carry_out
-        from clew.chat.rewind.rewind_conversation import Going
+        from clew.chat.rewind.rewind_conversation import LiveRewind
 
         self._occupy()
         try:
-            going = Going(self.conversation) if conversation and plan.has_conversation else None
+            going = LiveRewind(self.conversation) if conversation and plan.has_conversation else None
             done = await asyncio.to_thread(carry_out, plan, edits, code=code, talk=going, keep=keep)
             for change in done.changed:
                 self.conversation.state.seen.pop(change.path, None)

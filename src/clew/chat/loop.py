@@ -26,7 +26,7 @@ from clew.chat.events import Ending
 from clew.chat.hooks.hook_events import system_reminder
 from clew.chat.store import journal_lines
 from clew.chat.store.live_conversation import LiveConversation, UserPrompt, blocks_of
-from clew.chat.tools.tool import Errand
+from clew.chat.tools.tool import RunAgent
 from clew.chat.turn.compaction import Compactor
 from clew.chat.turn.loop_guard import LoopGuard
 from clew.chat.turn.stream_reply import ReceivedReply, ReplyStreamer
@@ -55,7 +55,7 @@ class Loop:
     stopped: asyncio.Event
     compactor: Compactor
     streamer: ReplyStreamer
-    send: Errand | None = None
+    send: RunAgent | None = None
     agent: str = ""
     aside: asyncio.Event | None = None
     wait_for_subagents: Callable[[asyncio.Event], Awaitable[bool]] | None = (

@@ -31,7 +31,7 @@ from clew.chat.tools.command_environment import command_environment
 from clew.chat.tools.process import run_shell
 from clew.chat.tools.shell_profile import ShellProfile
 from clew.chat.tools.tool import Tool
-from clew.chat.tools.toolbox import toolbox
+from clew.chat.tools.toolbox import create_tools
 from clew.system import environment
 from clew.wire.json_codec import Json
 from clew.wire.layout import slug
@@ -191,7 +191,7 @@ def _tools(
     wishes: Wishes, workshop: SkillExpander, servers: Sequence[McpServer], permissions: Permissions
 ) -> list[Tool]:
     """The tools to offer: without those that a rule denies as a whole."""
-    own = toolbox(skills=workshop, search=_search(wishes)).values()
+    own = create_tools(skills=workshop, search=_search(wishes)).values()
     made: list[Tool] = [*own, *(t for s in servers for t in s.tools), *wishes.further]
     wanted = wishes.tools
     return [

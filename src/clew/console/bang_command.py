@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 
 from clew.chat.store.live_conversation import LiveConversation
-from clew.chat.tools.command_output import end
-from clew.chat.tools.shell_command import begin
+from clew.chat.tools.command_output import read_end
+from clew.chat.tools.shell_command import start_command
 from clew.chat.tools.tool import ToolFailed
 from clew.console.transcript import Transcript
 from clew.system.plural import plural
@@ -28,7 +28,7 @@ async def run(
     call = transcript.call(_CALL, "Shell", {"command": command})
     call.began = transcript.clock()
     try:
-        running = await begin(command, dialogue.state.cwd)
+        running = await start_command(command, dialogue.state.cwd)
     except ToolFailed as failed:
         transcript.put(Row("error", str(failed)))
         return
@@ -40,7 +40,7 @@ async def run(
     try:
         while not waiting.done() and not stopping.done():
             await asyncio.wait({waiting, stopping}, timeout=LOOK, return_when=asyncio.FIRST_COMPLETED)
-            call.output = end(running.path, LIVE)
+            call.output = read_end(running.path, LIVE)
             with open(running.path, "rb") as file:
                 file.seek(at)
                 data = file.read()
@@ -52,7 +52,7 @@ async def run(
     finally:
         waiting.cancel()
         stopping.cancel()
-        output = end(running.path, KEPT)
+        output = read_end(running.path, KEPT)
         code = running.exit_code
         running.discard()
         transcript.running.pop(_CALL, None)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.chat.events import PermissionRequested
-from clew.chat.tools.structured_patch import hunks
+from clew.chat.tools.structured_patch import diff_hunks
 from clew.console.menu import QuestionLine
 from clew.facts.tool_catalog import objects, tool_name
 from clew.system.environment import user_home
@@ -154,7 +154,7 @@ def _new(text: str) -> list[QuestionLine]:
 def _diff(before: str, after: str) -> list[QuestionLine]:
     """The hunks with line numbers. What a comparison by lines does not see (the last newline) is said."""
     made: list[QuestionLine] = []
-    for hunk in hunks(before, after):
+    for hunk in diff_hunks(before, after):
         old, new = hunk["oldStart"], hunk["newStart"]
         made += [QuestionLine("", "   ⋮")] if made else []
         for line in hunk["lines"]:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from clew.chat.rewind.carry_out import Rewound
 from clew.chat.rewind.rewind_conversation import settle
-from clew.chat.rewind.rewind_plan import Edits, PathChange, RewindPlan, RewindPoint, places
+from clew.chat.rewind.rewind_plan import Edits, PathChange, RewindPlan, RewindPoint, rewind_points
 from clew.chat.session_factory import ChatSession
 from clew.console.menu import Menu, Option
 from clew.console.ui import Face
@@ -29,7 +29,7 @@ _DONE = {"delete": "Deleted", "create": "Restored", "restore": "Restored"}
 async def rewind(session: ChatSession, face: Face) -> str | None:
     """Ask where to go back to and do it. The text of that prompt; None if the conversation stays as it is."""
     path = session.engine.conversation.journal.path
-    found = await asyncio.to_thread(lambda: places(read(path))) if path.exists() else ()
+    found = await asyncio.to_thread(lambda: rewind_points(read(path))) if path.exists() else ()
     if not found:
         face.put(Row("about", "There is no prompt to go back to yet."))
         return None

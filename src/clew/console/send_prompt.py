@@ -8,7 +8,7 @@ from pathlib import Path
 from clew.chat.assemble_session import SessionOptions
 from clew.chat.session_factory import ChatSession
 from clew.chat.store.live_conversation import UserPrompt, blocks_of
-from clew.chat.tools.image_files import picture
+from clew.chat.tools.image_files import image_result
 from clew.chat.tools.tool import ToolFailed
 from clew.console.pasted_text import recorded
 from clew.console.ui import Typed
@@ -25,7 +25,7 @@ async def prompt_of(typed: Typed, session: ChatSession) -> UserPrompt:
 
 def _picture(path: Path) -> list[Json]:
     try:
-        content = picture(path, path.read_bytes()).content
+        content = image_result(path, path.read_bytes()).content
     except (OSError, ToolFailed) as error:
         return [{"type": "text", "text": f"({path} could not be read: {error})"}]
     return blocks_of(content)

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from clew.chat.tools.builtin.background import BASH_OUTPUT, KILL_SHELL, TASK_OUTPUT, TASK_STOP, close
+from clew.chat.tools.builtin.background import BASH_OUTPUT, KILL_SHELL, TASK_OUTPUT, TASK_STOP, stop_all
 from clew.chat.tools.builtin.bash import BASH
 from clew.chat.tools.builtin.edit_file import EDIT
-from clew.chat.tools.exit_codes import is_stopped_when_late, meaning, viewed
+from clew.chat.tools.exit_codes import explain_exit_code, is_stopped_when_late, viewed_file
 from clew.chat.tools.tool import CallResult, ToolContext
 from clew.facts.tool_catalog import result_kind
 from clew.wire.json_codec import Json
@@ -53,7 +53,7 @@ async def closing(scene: ToolContext) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        await close(scene.state)
+        await stop_all(scene.state)
 
 
 def settle(scene: ToolContext, what: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -116,19 +116,19 @@ def test_other_failures_are_failures(scene: ToolContext, command: str) -> None:
 
 
 def test_words_of_commands() -> None:
-    assert meaning("ls | grep 'a|b;c'", 1) == "No matches found"
-    assert meaning("ls | grep x", 2) == ""
-    assert meaning("grep x > out.txt", 1) == "No matches found"
+    assert explain_exit_code("ls | grep 'a|b;c'", 1) == "No matches found"
+    assert explain_exit_code("ls | grep x", 2) == ""
+    assert explain_exit_code("grep x > out.txt", 1) == "No matches found"
     assert is_stopped_when_late("git fetch")
     assert is_stopped_when_late("sleep 5")
     assert is_stopped_when_late("echo 'open")
     assert not is_stopped_when_late("make test")
-    assert viewed("cat a.txt") == "a.txt"
-    assert viewed("head -n 5 'a b.txt'") == "a b.txt"
-    assert viewed("tail -20 a.txt") == "a.txt"
-    assert viewed("sed -n 1,5p a.txt") == "a.txt"
+    assert viewed_file("cat a.txt") == "a.txt"
+    assert viewed_file("head -n 5 'a b.txt'") == "a b.txt"
+    assert viewed_file("tail -20 a.txt") == "a.txt"
+    assert viewed_file("sed -n 1,5p a.txt") == "a.txt"
     for command in ("cat a b", "cat a | head", "cat $A", "cat *", "cat -n a", "head", "echo a", "", "cat a; rm a"):
-        assert viewed(command) == ""
+        assert viewed_file(command) == ""
 
 
 def test_nothing_is_read_from_the_terminal_and_nothing_of_the_shell_leaks(scene: ToolContext) -> None:
@@ -290,7 +290,7 @@ def test_the_end_of_a_conversation_ends_its_commands(scene: ToolContext, gate: P
         assert good(result).endswith(f" Output is being written to: {output}")
         assert output.stat().st_mode & 0o777 == 0o600
         shell = int(await passed(gate))
-        await close(scene.state)
+        await stop_all(scene.state)
         assert not is_alive(shell)
         assert not output.exists()
         assert scene.state.background == {}

@@ -17,7 +17,7 @@ from clew.chat.tools.atomic_files import digest
 from clew.chat.tools.builtin.edit_file import EDIT, MULTI_EDIT
 from clew.chat.tools.builtin.read_file import READ
 from clew.chat.tools.builtin.write_file import WRITE
-from clew.chat.tools.structured_patch import hunks
+from clew.chat.tools.structured_patch import diff_hunks
 from clew.chat.tools.tool import Tool, ToolContext
 from clew.facts.tool_catalog import result_kind
 from tests.chat.tools.tool_fixture import good, misuse, run, stage, trouble
@@ -328,7 +328,7 @@ ROWS = st.lists(st.sampled_from("abcde"), max_size=30).map(lambda rows: "".join(
 def test_hunks_turn_the_one_into_the_other(before: str, after: str) -> None:
     lines = before.split("\n")[:-1]
     shift = 0
-    for hunk in hunks(before, after):
+    for hunk in diff_hunks(before, after):
         old = [line[1:] for line in hunk["lines"] if line[0] in " -"]
         new = [line[1:] for line in hunk["lines"] if line[0] in " +"]
         assert (len(old), len(new)) == (hunk["oldLines"], hunk["newLines"])
@@ -346,7 +346,7 @@ def test_hunks_are_what_patch_applies(tmp_path: Path) -> None:
     rows = before.splitlines(keepends=True)
     rows[5], rows[1500:1503], rows[2990] = "changed\n", [], "line\x0cwith\x0cfeeds\nand more\n"
     after = "".join(rows)
-    found = hunks(before, after)
+    found = diff_hunks(before, after)
     assert len(found) == 3
     head = "--- a\n+++ a\n"
     body = "".join(
@@ -360,9 +360,9 @@ def test_hunks_are_what_patch_applies(tmp_path: Path) -> None:
 
 
 def test_a_lost_last_newline_is_a_change() -> None:
-    assert hunks("a\n", "a")[0]["lines"] == ["-a", "+a"]
-    assert hunks("a", "a") == []
-    assert hunks("", "a\n")[0] == {"oldStart": 1, "oldLines": 0, "newStart": 1, "newLines": 1, "lines": ["+a"]}
+    assert diff_hunks("a\n", "a")[0]["lines"] == ["-a", "+a"]
+    assert diff_hunks("a", "a") == []
+    assert diff_hunks("", "a\n")[0] == {"oldStart": 1, "oldLines": 0, "newStart": 1, "newLines": 1, "lines": ["+a"]}
 
 
 def test_the_nearest_place_is_found_in_a_file_of_like_lines(scene: ToolContext) -> None:

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pypdf import PdfReader, PdfWriter
 
-from clew.chat.tools.atomic_files import LARGEST, digest
+from clew.chat.tools.atomic_files import MAX_EDIT_BYTES, digest
 from clew.chat.tools.builtin.read_file import READ
 from clew.chat.tools.tool import ToolContext
 from tests.chat.tools.tool_fixture import good, misuse, run, stage, trouble
@@ -159,7 +159,7 @@ def test_long_lines_are_whole_and_there_is_no_limit_of_lines(scene: ToolContext)
 def test_a_part_of_a_huge_file_is_found_without_holding_it(scene: ToolContext) -> None:
     lines = [f"line {i} \u20ac" + "." * 80 for i in range(1, 200_001)]
     path = put(scene, "a", "\r\n".join(lines))
-    assert path.stat().st_size > LARGEST
+    assert path.stat().st_size > MAX_EDIT_BYTES
     for offset, limit in ((1, 2), (70_000, 3), (199_999, 9), (200_000, 1)):
         result = run(READ, scene, file_path="a", offset=offset, limit=limit)
         assert result.detail["file"]["content"] == "\n".join(lines[offset - 1 :][:limit])
@@ -226,7 +226,7 @@ def test_pictures_are_shown_as_such(scene: ToolContext, name: str, data: bytes, 
 
 def test_pictures_that_cannot_be_shown(scene: ToolContext) -> None:
     put(scene, "a.png", "<svg/>")
-    assert "whatever its name says" in misuse(run(READ, scene, file_path="a.png"))
+    assert "despite its name" in misuse(run(READ, scene, file_path="a.png"))
     put(scene, "wide.png", png(8001, 1))
     assert "too large a picture" in misuse(run(READ, scene, file_path="wide.png"))
     put(scene, "large.png", png(1, 1) + b"\0" * (4 << 20))

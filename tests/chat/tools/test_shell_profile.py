@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clew.chat.permission.known_commands import NAMES
-from clew.chat.tools.builtin.background import close
+from clew.chat.tools.builtin.background import stop_all
 from clew.chat.tools.builtin.bash import BASH
 from clew.chat.tools.shell_profile import ShellProfile
 from clew.chat.tools.tool import CallResult, ToolContext
@@ -43,7 +43,7 @@ def run(
         try:
             return [await call(BASH, with_profile, command=command) for command in commands]
         finally:
-            await close(with_profile.state)
+            await stop_all(with_profile.state)
 
     home = scene.folder.parent / "home"
     home.mkdir()

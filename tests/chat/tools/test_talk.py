@@ -17,11 +17,11 @@ from clew.chat.tools.builtin.agent import AGENT, TASK
 from clew.chat.tools.builtin.ask_user import ASK_USER_QUESTION
 from clew.chat.tools.builtin.plan_mode import ENTER_PLAN_MODE, EXIT_PLAN_MODE
 from clew.chat.tools.builtin.todo_write import TODO_WRITE
-from clew.chat.tools.builtin.use_skill import SkillBody, skill
-from clew.chat.tools.builtin.web_search import SearchFailed, WebHit, web_search
+from clew.chat.tools.builtin.use_skill import SkillBody, create_skill_tool
+from clew.chat.tools.builtin.web_search import SearchFailed, WebHit, create_web_search
 from clew.chat.tools.search_command import SearchCommand
 from clew.chat.tools.tool import CallResult, Tool, ToolContext
-from clew.chat.tools.toolbox import ALIASES, offered, toolbox
+from clew.chat.tools.toolbox import ALIASES, create_tools, select_offered
 from clew.facts.tool_catalog import TOOLS, result_kind
 from clew.wire.json_codec import Json
 from tests.chat.tools.tool_fixture import good, misuse, run, stage, trouble
@@ -137,12 +137,12 @@ class OneSkill:
 
 
 def test_skills(scene: ToolContext) -> None:
-    result = run(skill(OneSkill()), scene, skill="hello", args="Ada")
+    result = run(create_skill_tool(OneSkill()), scene, skill="hello", args="Ada")
     assert result.content == "Launching skill: hello"
     assert result.detail == {"success": True, "commandName": "hello"}
     assert result.notes == ("Base directory for this skill: /skills/hello\n\nSay hello to Ada.",)
-    assert misuse(run(skill(OneSkill()), scene, skill="other")) == "Unknown skill: other. There are: hello."
-    assert misuse(run(skill(None), scene, skill="other")) == "Unknown skill: other. There are none."
+    assert misuse(run(create_skill_tool(OneSkill()), scene, skill="other")) == "Unknown skill: other. There are: hello."
+    assert misuse(run(create_skill_tool(None), scene, skill="other")) == "Unknown skill: other. There are none."
 
 
 class Engine:
@@ -153,7 +153,7 @@ class Engine:
 
 
 def test_searching_the_web(scene: ToolContext) -> None:
-    tool = web_search(Engine())
+    tool = create_web_search(Engine())
     result = run(tool, scene, query="numbers")
     links = [{"title": "One", "url": "https://one.example/a"}, {"title": "Two", "url": "https://www.two.example/b"}]
     assert good(result).startswith('Web search results for query: "numbers"\n\nLinks: [{"title": "One"')
@@ -167,11 +167,11 @@ def test_searching_the_web(scene: ToolContext) -> None:
     assert but.detail["results"][0]["content"] == []
     assert "not both" in misuse(run(tool, scene, query="ab", allowed_domains=["a"], blocked_domains=["b"]))
     assert trouble(run(tool, scene, query="trouble")) == "The web search failed: the quota is used up"
-    assert trouble(run(web_search(None), scene, query="ab")).startswith("No web search is set up here.")
+    assert trouble(run(create_web_search(None), scene, query="ab")).startswith("No web search is set up here.")
 
 
 def searcher(tmp_path: Path, command: str, seconds: float = 20.0) -> Tool:
-    return web_search(SearchCommand(command, tmp_path, dict(os.environ), seconds))
+    return create_web_search(SearchCommand(command, tmp_path, dict(os.environ), seconds))
 
 
 def test_a_command_of_the_user_searches_the_web(scene: ToolContext, tmp_path: Path) -> None:
@@ -213,13 +213,13 @@ def test_a_search_command_that_does_not_end_is_stopped(scene: ToolContext, tmp_p
 
 
 def test_the_toolbox_holds_every_tool() -> None:
-    tools = toolbox()
+    tools = create_tools()
     assert set(tools) == {
         *("Task", "Agent", "Bash", "BashOutput", "TaskOutput", "KillShell", "TaskStop", "Glob", "Grep", "Read", "Edit"),
         *("MultiEdit", "Write", "NotebookEdit", "WebFetch", "WebSearch", "TodoWrite", "AskUserQuestion"),
         *("EnterPlanMode", "ExitPlanMode", "Skill"),
     }
-    assert {tool.name for tool in offered(tools.values())} == set(tools) - set(ALIASES)
+    assert {tool.name for tool in select_offered(tools.values())} == set(tools) - set(ALIASES)
     for name, tool in tools.items():
         assert tool.name == name
         assert 20 < len(tool.description) < 400
@@ -230,7 +230,7 @@ def test_the_toolbox_holds_every_tool() -> None:
 
 
 def test_what_only_looks_may_run_side_by_side() -> None:
-    tools = toolbox()
+    tools = create_tools()
     changing = {"Bash", "Edit", "MultiEdit", "Write", "NotebookEdit", "KillShell", "TaskStop", "Task", "Agent"}
     for name in changing | {"TodoWrite", "ExitPlanMode"}:
         assert not tools[name].is_read_only({}), name

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.api.mock.http_server import receive, response_head
-from clew.chat.tools.builtin.web_fetch import Fetcher, web_fetch
-from clew.chat.tools.html_to_markdown import markdown
+from clew.chat.tools.builtin.web_fetch import Fetcher, create_web_fetch
+from clew.chat.tools.html_to_markdown import convert_html
 from clew.chat.tools.safe_fetch import Network, is_public
 from clew.chat.tools.tool import CallResult, ToolContext
 from clew.chat.tools.tool_spec import SpecTool
@@ -101,7 +101,9 @@ def fetched(scene: ToolContext, path: str, tool: SpecTool | None = None, site: S
     async def story() -> CallResult:
         async with served(site or Site()) as base:
             url = base + path if path.startswith("/") else path
-            return await call(tool or web_fetch(HERE), replace(scene, stopped=asyncio.Event()), url=url, prompt="When?")
+            return await call(
+                tool or create_web_fetch(HERE), replace(scene, stopped=asyncio.Event()), url=url, prompt="When?"
+            )
 
     return asyncio.run(story())
 
@@ -208,11 +210,11 @@ def test_every_hop_is_looked_up_once_and_connected_to_as_it_was_checked(scene: T
         return ["127.0.0.1"] if len(looked) == 1 else ["192.0.2.1"]
 
     site = Site()
-    tool = web_fetch(replace(HERE, look_up=changing))
+    tool = create_web_fetch(replace(HERE, look_up=changing))
     assert good(fetched(scene, "/", tool, site))
     assert looked == ["site.test"]
     looked.clear()
-    public = web_fetch(Network(look_up=changing))
+    public = create_web_fetch(Network(look_up=changing))
     assert "private network" in misuse(fetched(scene, "https://site.test/", public))
 
 
@@ -220,7 +222,7 @@ def test_pages_are_remembered_for_a_quarter_of_an_hour(scene: ToolContext) -> No
     now = 0.0
     site = Site()
     fetcher = Fetcher(HERE, clock=lambda: now, most=2)
-    tool = replace(web_fetch(), run=fetcher.call)
+    tool = replace(create_web_fetch(), run=fetcher.call)
 
     async def story() -> None:
         nonlocal now
@@ -240,7 +242,7 @@ def test_a_fetch_that_is_broken_off_ends(scene: ToolContext) -> None:
         site = Site()
         here = replace(scene, stopped=asyncio.Event())
         async with served(site) as base:
-            running = asyncio.ensure_future(call(web_fetch(HERE), here, url=f"{base}/slow", prompt="When?"))
+            running = asyncio.ensure_future(call(create_web_fetch(HERE), here, url=f"{base}/slow", prompt="When?"))
             while not site.asked:
                 await asyncio.sleep(0)
             here.stopped.set()
@@ -266,7 +268,7 @@ def test_certificates_are_held_against_the_name_that_was_asked_for(scene: ToolCo
         network = replace(HERE, certificates=tmp_path / "cert.pem")
         async with served(site, secure) as base:
             here = replace(scene, stopped=asyncio.Event())
-            return await call(web_fetch(network), here, url=f"{base}/", prompt="When?")
+            return await call(create_web_fetch(network), here, url=f"{base}/", prompt="When?")
 
     assert good(asyncio.run(story("site.test"))) == "# Tides\n\nHigh at **noon**."
     assert "could not be fetched" in trouble(asyncio.run(story("other.test")))
@@ -276,8 +278,10 @@ def test_plain_addresses_become_secure_ones(scene: ToolContext) -> None:
     async def nowhere(host: str, port: int) -> Sequence[str]:
         raise OSError(f"port {port}")
 
-    assert "port 443" in trouble(fetched(scene, "http://public.test/", web_fetch(Network(look_up=nowhere))))
-    assert "port 8080" in trouble(fetched(scene, "http://public.test:8080/", web_fetch(Network(look_up=nowhere))))
+    assert "port 443" in trouble(fetched(scene, "http://public.test/", create_web_fetch(Network(look_up=nowhere))))
+    assert "port 8080" in trouble(
+        fetched(scene, "http://public.test:8080/", create_web_fetch(Network(look_up=nowhere)))
+    )
 
 
 @pytest.mark.parametrize(
@@ -319,7 +323,7 @@ HTML = """<!doctype html><html><head><title>The title</title><style>p{}</style><
 
 def test_html_as_markdown() -> None:
     assert (
-        markdown(HTML, "https://site.test/dir/")
+        convert_html(HTML, "https://site.test/dir/")
         == """\
 # The title
 
@@ -355,7 +359,7 @@ Use `f()`.
 
 
 def test_html_without_its_end_tags() -> None:
-    assert markdown("<p>one<p>two<ul><li>a<li>b</ul><table><tr><td>1<td>2<tr><td>3</table>end") == (
+    assert convert_html("<p>one<p>two<ul><li>a<li>b</ul><table><tr><td>1<td>2<tr><td>3</table>end") == (
         "one\n\ntwo\n\n- a\n- b\n\n| 1 | 2 |\n| --- | --- |\n| 3 |\n\nend"
     )
 
@@ -370,4 +374,4 @@ SOUP = st.lists(
 
 @given(SOUP.map("".join))
 def test_no_soup_is_too_thick(html: str) -> None:
-    assert isinstance(markdown(html), str)
+    assert isinstance(convert_html(html), str)

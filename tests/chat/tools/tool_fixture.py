@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from clew.chat.tools.input_schema import check, failure
+from clew.chat.tools.input_schema import failure_result, validate_input
 from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolFailed, ToolState
 
 
@@ -27,9 +27,9 @@ async def call(tool: Tool, scene: ToolContext, **input: Any) -> CallResult:
 
 async def call_with(tool: Tool, scene: ToolContext, input: Mapping[str, Any]) -> CallResult:
     try:
-        return await tool.call(check(tool, dict(input)), scene)
+        return await tool.call(validate_input(tool, dict(input)), scene)
     except ToolFailed as failed:
-        return failure(failed)
+        return failure_result(failed)
 
 
 def run(tool: Tool, scene: ToolContext, **input: Any) -> CallResult:

@@ -56,5 +56,5 @@ async def _report_end(task: Background, call_id: str, conversation: LiveConversa
 
 async def stop_tasks(conversation: LiveConversation) -> None:
     """Stop all background tasks of a session and wait until their end is recorded, so that a resume reports it."""
-    await background.close(conversation.state)
+    await background.stop_all(conversation.state)
     await asyncio.gather(*conversation.watchers)

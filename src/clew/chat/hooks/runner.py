@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from clew.chat.config.settings import Settings, SettingsSource, as_object
 from clew.chat.hooks.hook_output import HookAnswer, HookOutcome, HookRun, interpret, merge
-from clew.chat.tools.process import Ended, run_shell
+from clew.chat.tools.process import CompletedCommand, run_shell
 from clew.errors import BadQuery
 from clew.system.environment import child_environment
 from clew.system.regex_deadline import pattern
@@ -105,22 +105,22 @@ class Hooks:
         ran = HookRun(hook.name, ended.code, ended.stdout, ended.stderr, time.monotonic() - started)
         return interpret(payload["hook_event_name"], target, ran, ended.is_late, hook.blocks_on_failure)
 
-    async def _start(self, command: str, timeout: float, payload: Json) -> Ended:
+    async def _start(self, command: str, timeout: float, payload: Json) -> CompletedCommand:
         cwd = Path(str(payload.get("cwd") or self.project))
         variables = child_environment(**{**self._variables, "CLAUDE_PROJECT_DIR": str(self.project)})
         stdin = json.dumps(payload, ensure_ascii=False, default=str).encode("utf-8", "replace")
         return await run_shell(command, cwd if cwd.is_dir() else self.project, variables, stdin, timeout)
 
 
-async def _call(callback: Callback, timeout: float, payload: Json) -> Ended:
+async def _call(callback: Callback, timeout: float, payload: Json) -> CompletedCommand:
     """Run a callback. Its failure is reported like that of a program."""
     try:
         answer = await asyncio.wait_for(callback(payload), timeout)
     except TimeoutError:
-        return Ended(-1, "", "", is_late=True)
+        return CompletedCommand(-1, "", "", is_late=True)
     except (ValueError, TypeError, LookupError, RuntimeError, OSError) as error:
-        return Ended(1, "", str(error) or type(error).__name__)
-    return Ended(0, json.dumps(answer, ensure_ascii=False) if answer else "", "")
+        return CompletedCommand(1, "", str(error) or type(error).__name__)
+    return CompletedCommand(0, json.dumps(answer, ensure_ascii=False) if answer else "", "")
 
 
 def _sources(settings: Settings) -> Iterator[SettingsSource]:

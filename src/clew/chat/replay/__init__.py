@@ -1,15 +1,13 @@
 """Record conversations, play them back, and compare a second run with the first.
 
 Modules:
-    live_tools          Live tools: the calls of a record are made again, and what comes of each is laid beside what
-                        came of it then.
-    load_recording      Recorded sessions: from the lines of a file to a cassette, in the order in which they were
-                        written.
-    recording           Cassettes: a recorded session as what is needed to play it again.
-    recording_playback  Reels: cassettes while they are played.
-    recording_script    Cassettes as scripts: what was recorded, for a mock that any client may ask.
-    replay_diff         Likeness: what a replay wrote beside what was recorded, entry by entry.
-    replay_run          Replaying: the engine goes through a recorded session again, against the record instead of a
-                        model.
-    scratch_folder      Scratch folders: copies of a project in which a model may do what it likes.
+    live_tools          Run the calls of a recording again, and compare each result with the recorded one.
+    load_recording      Build a recording from the lines of a session, in the order in which they were written.
+    recording           Define a recording: a session in the form that is needed to play it again.
+    recording_playback  Play a recording: it answers the mock with replies, tools with results, and hooks with what
+                        comes next.
+    recording_script    Convert a recording to a script for a mock API that any client can use.
+    replay_diff         Compare the entries that a replay wrote with the recorded ones.
+    replay_run          Replay a recorded session: the engine runs again with the recording instead of a model.
+    scratch_folder      Copy a project to a scratch folder in which a model may do anything.
 """

@@ -1,7 +1,7 @@
-"""Live tools: the calls of a record are made again, and what comes of each is laid beside what came of it then.
+"""Run the calls of a recording again, and compare each result with the recorded one.
 
-The model hears what the tools say now. A call that would need the person's permission is not made: its recorded result
-counts, and it is told. So it is with tools that are not here, and with those that only a person can answer.
+The model gets the present results. A call that would need permission is not made: its recorded result is used, and
+that is reported. The same holds for missing tools, and for those that only a user can answer.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from clew.chat.config.settings import Settings
 from clew.chat.deps import PermissionPolicy
 from clew.chat.permission.decide import Permissions
 from clew.chat.replay.recording import Recording
-from clew.chat.replay.recording_playback import Deck, Frozen
+from clew.chat.replay.recording_playback import RecordedTool, RecordingPlayer
 from clew.chat.store.live_conversation import text_of
-from clew.chat.tools.input_schema import check, failure
+from clew.chat.tools.input_schema import failure_result, validate_input
 from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolFailed
-from clew.chat.tools.toolbox import toolbox
+from clew.chat.tools.toolbox import create_tools
 from clew.conversation.agent_sessions import SUBAGENT_TOOLS
 from clew.facts.unified_diff import unified
 from clew.wire.json_codec import Json
@@ -31,8 +31,8 @@ _AROUND = 3  # lines around a change
 State = Literal["same", "other", "not run"]
 
 
-class Again(Struct, frozen=True):
-    """One call, made again."""
+class RepeatedCall(Struct, frozen=True):
+    """One call that was run again."""
 
     call: str
     name: str
@@ -43,63 +43,63 @@ class Again(Struct, frozen=True):
 
     @property
     def diff(self) -> list[str]:
-        """What changed in what the model is told."""
+        """The difference between the recorded and the present result."""
         return unified(self.recorded.splitlines(), self.made.splitlines(), ("recorded", "now"), _AROUND)
 
 
 class LiveTools:
-    """All calls of a replay that are made again."""
+    """All calls of a replay that are run again."""
 
     def __init__(self, cassette: Recording, folder: Path, permits: PermissionPolicy) -> None:
         self.folder = folder
-        self.runs: list[Again] = []
+        self.runs: list[RepeatedCall] = []
         self._cassette = cassette
         self._permits = permits
         self._there = cassette.cwd.rstrip("/")
 
-    def tools(self, deck: Deck) -> Sequence[Tool]:
-        """The tools for a replay."""
+    def tools(self, deck: RecordingPlayer) -> Sequence[Tool]:
+        """Return the tools for a replay."""
         names = dict.fromkeys(["Read", *(name for each in self._cassette.all() for name in each.names.values())])
-        known = toolbox()
+        known = create_tools()
         return [
-            _Once(known[name], deck, self)
+            _RepeatedTool(known[name], deck, self)
             if name in known and name not in (*SUBAGENT_TOOLS, *_OF_THE_PERSON)
-            else _Frozen(name, deck, self)
+            else _UnrepeatableTool(name, deck, self)
             for name in names
         ]
 
     def here(self, value: Any) -> Any:
-        """A value with the paths of this folder in the place of the recorded ones."""
-        return _swapped(value, self._there, str(self.folder)) if self._there else value
+        """Return a value with the paths of this folder instead of the recorded ones."""
+        return _replace_paths(value, self._there, str(self.folder)) if self._there else value
 
     def there(self, value: Any) -> Any:
-        """The other way round."""
-        return _swapped(value, str(self.folder), self._there) if self._there else value
+        """Return a value with the recorded paths instead of those of this folder."""
+        return _replace_paths(value, str(self.folder), self._there) if self._there else value
 
     def allows(self, name: str, given: Json, scene: ToolContext) -> str:
-        """Why a call is not made; empty if it is."""
+        """Return why a call is not made; empty if it is."""
         decision = self._permits.decide(name, given, scene.state.cwd, "acceptEdits")
         return "" if decision.kind == "allow" else decision.reason or "it needs permission"
 
 
-class _Frozen(Frozen):
-    """A tool that cannot be asked again."""
+class _UnrepeatableTool(RecordedTool):
+    """A tool that cannot be run again."""
 
-    def __init__(self, name: str, deck: Deck, live: LiveTools) -> None:
+    def __init__(self, name: str, deck: RecordingPlayer, live: LiveTools) -> None:
         super().__init__(name, deck)
         self._live = live
 
     async def call(self, input: Json, scene: ToolContext) -> CallResult:
         if self.name not in SUBAGENT_TOOLS:
             why = "only a person answers it" if self.name in _OF_THE_PERSON else "there is no such tool here"
-            self._live.runs.append(Again(scene.call_id, self.name, "not run", why))
+            self._live.runs.append(RepeatedCall(scene.call_id, self.name, "not run", why))
         return await super().call(input, scene)
 
 
-class _Once:
-    """A tool that is run once more."""
+class _RepeatedTool:
+    """A tool that is run again."""
 
-    def __init__(self, tool: Tool, deck: Deck, live: LiveTools) -> None:
+    def __init__(self, tool: Tool, deck: RecordingPlayer, live: LiveTools) -> None:
         self.name = tool.name
         self.description = tool.description
         self.schema: Json = {"type": "object"}
@@ -114,40 +114,40 @@ class _Once:
         recorded = self._deck.settle(scene)
         given = self._live.here(input)
         try:
-            given = check(self._tool, given)
+            given = validate_input(self._tool, given)
             if why := self._live.allows(self.name, given, scene):
-                self._live.runs.append(Again(scene.call_id, self.name, "not run", why))
+                self._live.runs.append(RepeatedCall(scene.call_id, self.name, "not run", why))
                 return recorded
             found = await self._tool.call(given, scene)
         except ToolFailed as failed:
-            found = failure(failed)
+            found = failure_result(failed)
         except OSError as error:
-            found = failure(ToolFailed(f"{type(error).__name__}: {error}", is_misuse=False))
+            found = failure_result(ToolFailed(f"{type(error).__name__}: {error}", is_misuse=False))
         content, detail = self._live.there(found.content), self._live.there(found.detail)
         made = CallResult(content, detail, found.is_error, found.notes)
-        self._live.runs.append(_beside(scene.call_id, self.name, recorded, made))
+        self._live.runs.append(_compare_results(scene.call_id, self.name, recorded, made))
         return made
 
 
 def permissions(folder: Path, claude: Path, home: Path, allowed: Sequence[str]) -> Permissions:
-    """What may be done in a folder where nobody is asked: what changes nothing outside of it, and what is allowed."""
+    """Return permissions for a folder without prompts: what changes nothing outside of it, and what is allowed."""
     settings = Settings.load(folder, claude, (), cli={"permissions": {"allow": list(allowed)}})
     return Permissions(settings, folder, home, claude_home=claude)
 
 
-def _beside(call: str, name: str, recorded: CallResult, made: CallResult) -> Again:
+def _compare_results(call: str, name: str, recorded: CallResult, made: CallResult) -> RepeatedCall:
     before, after = text_of(recorded.content), text_of(made.content)
     if before == after and recorded.is_error == made.is_error:
-        return Again(call, name, "same")
+        return RepeatedCall(call, name, "same")
     why = "" if recorded.is_error == made.is_error else "it fails now" if made.is_error else "it failed then"
-    return Again(call, name, "other", why, before, after)
+    return RepeatedCall(call, name, "other", why, before, after)
 
 
-def _swapped(value: Any, old: str, new: str) -> Any:
+def _replace_paths(value: Any, old: str, new: str) -> Any:
     if isinstance(value, str):
         return value.replace(old, new)
     if isinstance(value, dict):
-        return {key: _swapped(each, old, new) for key, each in value.items()}
+        return {key: _replace_paths(each, old, new) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_swapped(each, old, new) for each in value]
+        return [_replace_paths(each, old, new) for each in value]
     return value

@@ -1,4 +1,4 @@
-"""Recorded sessions: from the lines of a file to a cassette, in the order in which they were written."""
+"""Build a recording from the lines of a session, in the order in which they were written."""
 
 from __future__ import annotations
 
@@ -38,28 +38,30 @@ BEGINNING = -1  # before every act
 _OVER = ("end_turn", "stop_sequence", "refusal")
 
 
-def cassette(session: Session, root: Session | None = None) -> Recording:
-    """The cassette of a session, with those of its agents."""
+def load_recording(session: Session, root: Session | None = None) -> Recording:
+    """Return the recording of a session, with those of its agents."""
     root = root or session
     entries = [e for e in session.entries if e.is_sidechain == session.is_agent or e.type not in ("user", "assistant")]
     reader = _RecordingReader(session, entries)
     for index, entry in enumerate(entries):
         reader.take(entry, entries[index + 1 : index + 4])
-    made = reader.made
+    recording = reader.made
     for call in session.calls:
         for agent in root.agents_for(call)[:1]:
-            if call.name in SUBAGENT_TOOLS and agent.session is not session and call.id in made.names:
-                made.agents[call.id] = cassette(agent.session, root)
-                made.agents[call.id].agent_id = agent.id
-    _drop_agent_signs(made)
+            if call.name in SUBAGENT_TOOLS and agent.session is not session and call.id in recording.names:
+                recording.agents[call.id] = load_recording(agent.session, root)
+                recording.agents[call.id].agent_id = agent.id
+    _drop_agent_signs(recording)
     for number, line, backups in reader.loose:
-        if not any(_save(agent, line, backups) for agent in made.all()):
-            made.left_out[number] = "the call that it belongs to is not known"
-    return made
+        if not any(_place_backups(agent, line, backups) for agent in recording.all()):
+            recording.left_out[number] = "the call that it belongs to is not known"
+    return recording
 
 
-def _save(agent: Recording, line: str, backups: Json) -> bool:
-    """Put the backups that a call of an agent made before its result; False if the call is not the agent's."""
+def _place_backups(agent: Recording, line: str, backups: Json) -> bool:
+    """Insert the backups that a call of an agent made before its result; return False if the call is not the
+    agent's.
+    """
     call = agent.lines.get(line)
     for act in agent.acts:
         if isinstance(act, Say) and call is not None:
@@ -89,7 +91,7 @@ def _is_agent(sign: Sign) -> bool:
 
 
 class _RecordingReader:
-    """Goes through the lines once."""
+    """Reads the lines once, in order."""
 
     def __init__(self, session: Session, entries: Sequence[Entry]) -> None:
         self.made = _head(session, entries)
@@ -176,7 +178,7 @@ class _RecordingReader:
         self.made.acts.append(said)
 
     def _back(self, entry: Entry) -> int | None:
-        """The act that a prompt goes back to."""
+        """Return the act that a prompt goes back to."""
         owner = self.made.owners.get(entry.parent, self._latest) if entry.parent else BEGINNING
         return owner if owner != self._latest else None
 
@@ -185,7 +187,7 @@ class _RecordingReader:
         call = entry.source_tool_use
         if call and call in self.made.outcomes:
             self.made.outcomes[call].notes.append(content)
-        elif act is not None and not self._is_over and not _heard(act):
+        elif act is not None and not self._is_over and not _is_answered(act):
             act.notes.append(content)
         elif self._heard is not None and act is not None and act.items[-1:] == [self._heard]:
             self._heard.notes = (*self._heard.notes, content)
@@ -202,7 +204,7 @@ class _RecordingReader:
         place = next((i for i in range(len(act.items) - 1, -1, -1) if isinstance(act.items[i], Take)), None)
         last = act.items[place] if place is not None else None
         if isinstance(last, Take) and place is not None and not last.calls:
-            act.items[place] = _hanging(last)
+            act.items[place] = _interrupted_step(last)
         else:
             act.items.append(Stop())
 
@@ -256,7 +258,7 @@ class _RecordingReader:
         self._is_over = is_last and not self.made.is_own
 
     def _mark_cut(self, line: int) -> None:
-        """An error behind a reply that called nothing: it was cut short, and some versions do not say so."""
+        """Mark a reply without calls as cut off if an error follows it; some versions do not record that."""
         items = self._act.items if self._act else []
         last = items[-1] if items else None
         if isinstance(last, Take) and not last.calls and not last.step.fault and not self.made.is_own:
@@ -351,12 +353,12 @@ def _head(session: Session, entries: Sequence[Entry]) -> Recording:
     )
 
 
-def _heard(act: Say) -> bool:
-    """Whether the model has answered to the prompt, or was asked."""
+def _is_answered(act: Say) -> bool:
+    """Return True if the model has answered the prompt, or was requested to."""
     return any(isinstance(item, Take | tape.Fail | RecordedQueued | Stop) for item in act.items)
 
 
-def _hanging(take: Take) -> Take:
-    """A reply that the user interrupts."""
+def _interrupted_step(take: Take) -> Take:
+    """Return a reply that the user interrupts."""
     fault = tape.HANG_IN_BLOCK if take.is_aborted else tape.HANG
     return replace(take, step=replace(take.step, fault=fault), calls=())

@@ -1,8 +1,8 @@
-"""Cassettes: a recorded session as what is needed to play it again.
+"""Define a recording: a session in the form that is needed to play it again.
 
-A cassette holds the prompts in their order, and for each what followed: the replies as a mock gives them, the results of
-the calls as their tools gave them, what was said meanwhile, where the person broke off, where a summary took over. Lines
-that no engine plays again are counted with the reason, never dropped in silence.
+A recording contains the prompts in order, and what followed each: replies as a mock sends them, results of calls as
+the tools returned them, queued prompts, interruptions and compactions. Lines that no engine plays again are counted
+with the reason.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CUT = Fault(stream="cut", after=-2)
 
 
 class Take(Struct, frozen=True):
-    """A reply, the calls in it that are run, and where its lines say they were written."""
+    """A reply, its calls that are run, and where its lines say they were written."""
 
     step: ScriptStep
     calls: tuple[str, ...] = ()
@@ -40,40 +40,40 @@ class Take(Struct, frozen=True):
 
 
 class Fail(Struct, frozen=True):
-    """A try that failed."""
+    """A failed attempt."""
 
     fault: Fault
 
 
 class RecordedCompaction(Struct, frozen=True):
-    """A compaction, with its summary as the reply that made it."""
+    """A compaction, with its summary as the reply that produced it."""
 
     step: ScriptStep
     trigger: str
 
 
 class Sign(Struct, frozen=True):
-    """A call says how it is getting on."""
+    """A progress report of a call."""
 
     call: str
     data: Json
 
 
 class Save(Struct, frozen=True):
-    """A call is about to change files: the backups as they are from then on."""
+    """A call is about to change files: the backups from then on."""
 
     call: str
     backups: Json
 
 
 class RecordedResult(Struct, frozen=True):
-    """A call has its result."""
+    """The result of a call."""
 
     call: str
 
 
 class RecordedQueued(Struct):
-    """Something said while the model was busy."""
+    """A prompt that was queued while the model was busy."""
 
     content: Content
     notes: tuple[Content, ...] = ()
@@ -81,20 +81,20 @@ class RecordedQueued(Struct):
 
 
 class Hold(Struct, frozen=True):
-    """The model wanted to stop, and was told to go on."""
+    """A stop hook made the model continue."""
 
     reason: str
 
 
 class Stop(Struct, frozen=True):
-    """The person breaks off."""
+    """The user interrupts."""
 
 
 Item = Take | Fail | RecordedCompaction | Sign | Save | RecordedResult | RecordedQueued | Hold | Stop
 
 
 class Say(Struct):
-    """A prompt, and all that came of it."""
+    """A prompt and everything that followed it."""
 
     content: Content
     line: int
@@ -110,7 +110,7 @@ class Say(Struct):
 
 
 class Compact(Struct):
-    """A compaction that the person wanted; `is_typed` if the file has the command too."""
+    """A compaction requested by the user; `is_typed` if the file contains the command too."""
 
     wish: str = ""
     is_typed: bool = False
@@ -118,7 +118,7 @@ class Compact(Struct):
 
 
 class RecordedCommand(Struct):
-    """A command of the program itself, and what it printed."""
+    """A slash command of the program, and its output."""
 
     name: str
     arguments: str
@@ -136,14 +136,14 @@ Act = Say | Compact | RecordedCommand | Rename
 
 
 class RecordedOutcome(Struct):
-    """What came of a call: its result, and the texts that stand behind it."""
+    """The result of a call, and the texts after it."""
 
     result: CallResult
     notes: list[Content] = field(default_factory=list)
 
 
 class Recording(Struct):
-    """One conversation: a session, or an agent of it."""
+    """One conversation: a session, or one of its agents."""
 
     session_id: str
     cwd: str = ""
@@ -165,19 +165,19 @@ class Recording(Struct):
     left_out: dict[int, str] = field(default_factory=dict)  # why a line is not played, by its number
 
     def all(self) -> Iterator[Recording]:
-        """This one, and those of the agents below it."""
+        """Yield this recording and those of the agents below it."""
         yield self
         for agent in self.agents.values():
             yield from agent.all()
 
 
 def stop_reason(reply: Reply, calls: Sequence[str]) -> str:
-    """Why a reply stopped; some versions never wrote it down."""
+    """Return why a reply stopped; some versions do not record it."""
     return reply.stop_reason or ("tool_use" if calls else "end_turn")
 
 
 def blocks_of(reply: Reply) -> list[Json]:
-    """The blocks of a reply as they were recorded, with every field."""
+    """Return the recorded blocks of a reply, with every field."""
     found: list[Json] = []
     seen: set[str] = set()
     for entry in reply.entries:
@@ -193,11 +193,11 @@ def blocks_of(reply: Reply) -> list[Json]:
             if not ident or ident not in seen:
                 found.append(block)
             seen.add(ident)
-    return [_sound(block) for block in found]
+    return [_with_required_fields(block) for block in found]
 
 
 def take_of(reply: Reply, is_own: bool) -> Take:
-    """A reply as the mock plays it."""
+    """Return a reply in the form that the mock plays."""
     blocks = blocks_of(reply)
     if is_own and [block.get("text") for block in blocks] == [NO_CONTENT]:
         blocks = []  # the engine's word for a reply that says nothing
@@ -226,7 +226,7 @@ def take_of(reply: Reply, is_own: bool) -> Take:
 
 
 def outcome_of(entry: Entry, call: str) -> RecordedOutcome:
-    """The result of a call, as the model and the program were told."""
+    """Return the recorded result of a call."""
     data = entry.data
     content = message_of(entry).get("content")
     blocks = content if isinstance(content, list) else ()
@@ -238,7 +238,7 @@ def outcome_of(entry: Entry, call: str) -> RecordedOutcome:
 
 
 def failure_of(entry: Entry) -> Fail:
-    """An error of the API that ended a turn."""
+    """Return an API error that ended a turn."""
     data = entry.data
     text = entry.text.removeprefix("API Error: ")
     return Fail(
@@ -252,7 +252,7 @@ def failure_of(entry: Entry) -> Fail:
 
 
 def retry_of(entry: Entry) -> Fail:
-    """A failed try, behind which the API was asked again."""
+    """Return a failed attempt that was retried."""
     error = entry.data.get("error")
     told: Mapping[str, Any] = error if isinstance(error, dict) else {}
     return Fail(
@@ -265,7 +265,7 @@ def retry_of(entry: Entry) -> Fail:
 
 
 def summary_step(text: str, boundary: Json, opening: str, is_own: bool) -> ScriptStep:
-    """A summary as the reply that made it: without what the engine puts around it."""
+    """Return a summary as the reply that produced it: without the text that the engine adds."""
     if is_own:
         text = text.removeprefix(f"{opening}\n\n").partition("\n\nThe user's last message, word for word:\n")[0]
     meta = boundary.get("compactMetadata")
@@ -284,7 +284,7 @@ def message_of(entry: Entry) -> Json:
 
 
 def content_of(entry: Entry) -> Content:
-    """What a user entry says, as it was recorded."""
+    """Return the recorded content of a user entry."""
     content = message_of(entry).get("content")
     if isinstance(content, list) and all(isinstance(b, dict) for b in content):
         return content
@@ -295,8 +295,8 @@ def _status(value: Any, otherwise: int) -> int:
     return value if isinstance(value, int) and 400 <= value < 600 else otherwise
 
 
-def _sound(block: Json) -> Json:
-    """A block with the fields that every reader of a reply relies on."""
+def _with_required_fields(block: Json) -> Json:
+    """Return a block with the fields that every reader of a reply needs."""
     kind = block.get("type")
     if kind == "text":
         return block if isinstance(block.get("text"), str) else {**block, "text": ""}

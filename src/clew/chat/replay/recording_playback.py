@@ -1,7 +1,7 @@
-"""Reels: cassettes while they are played. The mock asks them for replies, frozen tools for results, hooks for what is next.
+"""Play a recording: it answers the mock with replies, tools with results, and hooks with what comes next.
 
-Which reel is meant follows from where the question is asked: an agent's loop runs in the context of the call that sent it
-off, and that context names its reel.
+The played conversation follows from the context of the request: the loop of an agent runs in the context of the call
+that started it, and that context names its recording.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ LOST = "The record has no result of this call."
 _OF_CALLS = (Sign, Save, RecordedResult)
 
 
-class Over(Exception):
-    """The record has no further reply."""
+class EndOfRecording(Exception):
+    """The recording has no further reply."""
 
 
 class PlayedRecording:
-    """One conversation being played."""
+    """One conversation during playback."""
 
     def __init__(self, cassette: Recording) -> None:
         self.cassette = cassette
@@ -62,14 +62,14 @@ class PlayedRecording:
 
     @property
     def is_played(self) -> bool:
-        """Whether all replies were given."""
+        """Return True if all replies were sent."""
         return not self.running and not any(
             isinstance(item, Take | RecordedCompaction | Fail | Stop) for item in self.items
         )
 
 
-class Deck:
-    """Plays a cassette to one engine."""
+class RecordingPlayer:
+    """Plays a recording to one engine."""
 
     def __init__(self, cassette: Recording) -> None:
         self.reel = PlayedRecording(cassette)
@@ -86,7 +86,7 @@ class Deck:
     # -- replies
 
     def choose(self, body: Mapping[str, Any], script: MockScript) -> ChosenStep:
-        """The reply that the record has for a request. Raises Over if there is none."""
+        """Return the recorded reply for a request. Raises EndOfRecording if there is none."""
         return ChosenStep("record", 0, self._step(bool(body.get("tools"))), "")
 
     def _step(self, is_turn: bool) -> ScriptStep:
@@ -104,10 +104,10 @@ class Deck:
                     return step
                 case Stop():
                     return ScriptStep(content=[], fault=HANG)
-        raise Over
+        raise EndOfRecording
 
     def next(self) -> Item | None:
-        """What comes next; what was queued before it is said now, and what belongs to no call that runs is passed over."""
+        """Return the next item; prompts queued before it are sent, and items of calls that do not run are skipped."""
         reel = self.now
         while reel.items and isinstance(reel.items[0], RecordedQueued | Hold | Sign | Save | RecordedResult):
             self._pass(reel.items.popleft())
@@ -118,7 +118,7 @@ class Deck:
             self.queue(UserPrompt(item.content, tuple(item.notes)))
 
     def held(self) -> str:
-        """Why the model may not stop yet; empty if it may."""
+        """Return why the model may not stop yet; empty if it may."""
         items = self.now.items
         while items and not isinstance(items[0], Hold | Take | RecordedCompaction | Fail | Stop):
             self._pass(items.popleft())
@@ -131,7 +131,7 @@ class Deck:
     # -- results
 
     async def perform(self, given: Json, scene: ToolContext) -> CallResult:
-        """The recorded result of a call, when its time has come. The agent that it sent off is played before."""
+        """Return the recorded result of a call when it is due, after playing the agent that it started."""
         reel, call = self.now, scene.call_id
         agent = reel.cassette.agents.get(call)
         if agent is not None and scene.send is not None:
@@ -140,7 +140,7 @@ class Deck:
         return self._recorded(call) if is_there else CallResult(LOST, is_error=True)
 
     def settle(self, scene: ToolContext) -> CallResult:
-        """The recorded result of a call that is made again, and with it all that the record has of the call."""
+        """Consume the recorded result of a call that is run again, and everything recorded about the call."""
         reel, call = self.now, scene.call_id
         own = [item for item in reel.items if isinstance(item, _OF_CALLS) and item.call == call]
         reel.items = deque(item for item in reel.items if item not in own)
@@ -156,7 +156,7 @@ class Deck:
         return CallResult(found.content, found.detail, found.is_error, tuple(outcome.notes))
 
     def _leave(self, call: str, scene: ToolContext) -> None:
-        """A call is over. Behind the last one the person may have broken off."""
+        """Finish a call. After the last one the user may have interrupted."""
         reel = self.now
         reel.running.discard(call)
         if not reel.running and reel.items and isinstance(reel.items[0], Stop):
@@ -170,13 +170,13 @@ class Deck:
         token = self._now.set(reel)
         try:
             await scene.send({"prompt": "", **given, "run_in_background": False}, scene)  # here it is waited for
-        except (ToolFailed, Over):
+        except (ToolFailed, EndOfRecording):
             pass  # what the agent came to is in the record
         finally:
             self._now.reset(token)
 
     async def await_turn(self, call: str, scene: ToolContext) -> bool:
-        """Wait until the record has the result of a call, telling what stands before it. False if there is none."""
+        """Wait until the result of a call is due, and report the items before it. Return False if there is none."""
         reel = self.now
         is_there = False
         async with reel.turn:
@@ -206,12 +206,12 @@ class Deck:
             scene.before_change(Path(next(reversed(item.backups), "")))
 
 
-class Frozen:
-    """A tool that gives back what was recorded."""
+class RecordedTool:
+    """A tool that returns recorded results."""
 
     description = "Gives back what was recorded."
 
-    def __init__(self, name: str, deck: Deck) -> None:
+    def __init__(self, name: str, deck: RecordingPlayer) -> None:
         self.name = name
         self.schema: Json = {"type": "object"}
         self._deck = deck
@@ -224,9 +224,9 @@ class Frozen:
 
 
 class RecordedHooks:
-    """Hooks that say what they said then: go on, or end here."""
+    """Hooks that repeat their recorded decisions: continue, or stop here."""
 
-    def __init__(self, deck: Deck) -> None:
+    def __init__(self, deck: RecordingPlayer) -> None:
         self._deck = deck
 
     async def run(self, event: str, payload: Json) -> HookOutcome:
@@ -238,10 +238,10 @@ class RecordedHooks:
         return HookOutcome()
 
 
-class Compacting(Compactor, kw_only=True):
-    """Compacts where the record does."""
+class RecordedCompactor(Compactor, kw_only=True):
+    """Compacts at the recorded positions."""
 
-    deck: Deck
+    deck: RecordingPlayer
 
     async def make_room(self, more: int = 0) -> None:
         found = self.deck.next()
@@ -253,9 +253,9 @@ class Compacting(Compactor, kw_only=True):
 
 
 class RecordedBackups(Backups):
-    """Backups that were made then: nothing is read or saved."""
+    """Recorded backups: nothing is read or saved."""
 
-    def __init__(self, deck: Deck) -> None:
+    def __init__(self, deck: RecordingPlayer) -> None:
         super().__init__(Path(), Path())
         self._deck = deck
         self._prompt, self._when = "", ""

@@ -1,7 +1,7 @@
-"""Cassettes as scripts: what was recorded, for a mock that any client may ask.
+"""Convert a recording to a script for a mock API that any client can use.
 
-A rule for each prompt, of the session and of its agents, with the replies that followed it. Where a prompt was said twice
-the first answer counts: a mock remembers nothing.
+There is one rule for each prompt of the session and its agents, with the replies that followed. If a prompt occurs
+twice, the first answer is used, because a mock has no memory.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from clew.chat.replay.recording import Recording, Say, Take
 from clew.chat.store.live_conversation import text_of
 
 
-def script(cassette: Recording) -> MockScript:
-    """The script; longer prompts come first, since a rule fits wherever its prompt is a part of what is said."""
+def build_script(cassette: Recording) -> MockScript:
+    """Return the script; longer prompts come first, because a rule matches any text that contains its prompt."""
     rules: dict[str, ScriptRule] = {}
     for each in cassette.all():
         for act in each.acts:

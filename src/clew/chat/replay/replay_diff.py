@@ -1,7 +1,7 @@
-"""Likeness: what a replay wrote beside what was recorded, entry by entry.
+"""Compare the entries that a replay wrote with the recorded ones.
 
-Ids, times and durations are never the same, and do not count. Lines that clew wrote have to agree in all else, key by key.
-Lines of another program are compared by what they say: programs write the same thing with different fields around it.
+Ids, times and durations always differ and are ignored. Lines that clew wrote must agree in all other keys. Lines of
+another program are compared by meaning, because programs write the same content with different fields.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WORDS = "each program has words of its own for it"
 
 
 class Pair(Struct, frozen=True):
-    """An entry of the record, of the replay, or of both."""
+    """An entry of the recording, of the replay, or of both."""
 
     state: State
     kind: str
@@ -49,7 +49,7 @@ class Pair(Struct, frozen=True):
 
 
 class Likeness(Struct, frozen=True):
-    """How like a replay is to its record."""
+    """How similar a replay is to its recording."""
 
     pairs: tuple[Pair, ...]
     identical: bool  # every byte, with the ids and times of the record put in
@@ -64,22 +64,22 @@ class Likeness(Struct, frozen=True):
 
     @property
     def total(self) -> int:
-        """The entries of the conversation that was recorded."""
+        """The number of recorded entries of the conversation."""
         return sum(pair.state == "same" or (pair.state != "extra" and pair.why != FOREIGN) for pair in self.pairs)
 
     @property
     def rest(self) -> Counter[tuple[str, str, str]]:
-        """What is not the same: the state, the kind and why."""
+        """The entries that differ: state, kind and reason."""
         return Counter((p.state, p.kind, p.why) for p in self.pairs if p.state != "same")
 
     @property
     def differs(self) -> bool:
-        """Whether anything is not the same that no dialect explains."""
+        """Return True if there is a difference that no dialect explains."""
         return any(p.state != "same" and p.why not in (FOREIGN, OURS, WORDS) for p in self.pairs)
 
 
 def compare(session: Session, cassette: Recording, played: Played) -> Likeness:
-    """Lay a replay beside its record."""
+    """Compare a replay with its recording."""
     pairs: list[Pair] = []
     moved, identical = 0, True
     for side in _sides(session, cassette, played):
@@ -90,12 +90,14 @@ def compare(session: Session, cassette: Recording, played: Played) -> Likeness:
 
 
 def stamped(session: Session, cassette: Recording, played: Played) -> dict[str, list[Json]]:
-    """The lines of a replay with the ids and times of the record: of the session (""), and of each agent by its id."""
+    """Return the lines of a replay with the ids and times of the recording: of the session (""), and of each agent
+    by id.
+    """
     return {side.source.agent_id if side.agent else "": list(side.told()) for side in _sides(session, cassette, played)}
 
 
 def _sides(session: Session, cassette: Recording, played: Played) -> list[_Side]:
-    """The session and its agents. The ids of one are named in the others."""
+    """Return the session and its agents. The ids of one occur in the others."""
     ids: dict[str, str] = {}
     return [
         _Side(call, entries, lines, source, ids, played.agent_ids)
@@ -132,13 +134,13 @@ class _Side:
         ids: dict[str, str],
         agents: Mapping[str, str],
     ) -> None:
-        """`ids` gives the recorded id for each that was made; it is filled here."""
+        """`ids` maps each new id to the recorded one; it is filled here."""
         self.agent = agent
         self.source = source
         self._entries = entries
         self._records = [entry.data for entry in entries]
         self._lines = lines
-        self._places = _matched([self._key(r) for r in self._records], [self._key(line) for line in lines])
+        self._places = _match_lines([self._key(r) for r in self._records], [self._key(line) for line in lines])
         self._ids = ids
         for place, match in enumerate(self._places):
             if match is not None and (made := lines[match].get("uuid")):
@@ -148,13 +150,13 @@ class _Side:
 
     @property
     def moved(self) -> int:
-        """How many entries stand before one that was recorded earlier."""
+        """Return the number of entries before one that was recorded earlier."""
         found = [place for place in self._places if place is not None]
         return sum(later < earlier for earlier, later in pairwise(found))
 
     @property
     def is_identical(self) -> bool:
-        """Whether the file can be made of the replay to the byte, given the ids and times of the record."""
+        """Return True if the replay reproduces the file byte for byte, given the recorded ids and times."""
         if self._places != list(range(len(self._lines))):
             return False
         made = b"".join(
@@ -192,7 +194,7 @@ class _Side:
         return kind if kind == "error" and not self.source.is_own else _key(line, kind)
 
     def _differing(self, record: Json, line: Json) -> Iterator[str]:
-        """The fields in which two lines differ."""
+        """Return the fields in which two lines differ."""
         if self.source.is_own:
             made = _stamped(line, record, self._ids)
             yield from (name for name in {**record, **made} if record.get(name) != made.get(name))
@@ -216,8 +218,8 @@ class _Side:
         return "the engine did not write it"
 
 
-def _matched(records: Sequence[str], lines: Sequence[str]) -> list[int | None]:
-    """For each record the line that says the same, each line once."""
+def _match_lines(records: Sequence[str], lines: Sequence[str]) -> list[int | None]:
+    """Return for each recorded line the equivalent replayed line, each used once."""
     places: dict[str, deque[int]] = defaultdict(deque)
     for place, key in enumerate(lines):
         places[key].append(place)
@@ -233,7 +235,7 @@ SPOKEN = (
 
 
 def kind_of(line: Mapping[str, Any]) -> str:
-    """What a line is, in one word."""
+    """Return the kind of a line, in one word."""
     kind = str(line.get("type") or "nothing")
     if kind == "assistant":
         return "error" if line.get("isApiErrorMessage") else "said"
@@ -257,7 +259,7 @@ def _entry(line: Mapping[str, Any]) -> Entry:
 
 
 def _key(line: Mapping[str, Any], kind: str) -> str:
-    """What makes a line of the record and one of the replay the same line."""
+    """Return what identifies the same line in recording and replay."""
     message = line.get("message")
     told = message if isinstance(message, dict) else {}
     block = _first(told.get("content"))
@@ -288,7 +290,7 @@ def _key(line: Mapping[str, Any], kind: str) -> str:
 
 
 def _essence(line: Json) -> Json:
-    """What a line says, in the terms of all programs."""
+    """Return the content of a line in terms common to all programs."""
     message = line.get("message")
     told = message if isinstance(message, dict) else {}
     content = _blocks(told.get("content"))
@@ -344,7 +346,7 @@ def _is_caveat(content: Any) -> bool:
 
 
 def _blocks(content: Any) -> Any:
-    """Content in one form: a text is a block."""
+    """Normalize content: a text becomes one block."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 

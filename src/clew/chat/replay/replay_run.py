@@ -1,8 +1,8 @@
-"""Replaying: the engine goes through a recorded session again, against the record instead of a model.
+"""Replay a recorded session: the engine runs again with the recording instead of a model.
 
-The engine is the one that works for people. Its model is a mock that answers with the recorded replies, its tools give
-back what was recorded or run again (`live`), and its clock and ids are drawn from a seed, so that two replays of a
-session write the same bytes. Nothing is written to the disk.
+The engine is the one of a normal chat. Its model is a mock with the recorded replies, its tools return recorded
+results or run again (`live`), and its clock and ids come from a seed, so that two replays of a session write the
+same bytes. Nothing is written to disk.
 """
 
 from __future__ import annotations
@@ -31,7 +31,14 @@ from clew.chat.engine import Engine
 from clew.chat.permission.decision import Mode
 from clew.chat.replay.live_tools import LiveTools
 from clew.chat.replay.recording import Compact, RecordedCommand, Recording, Rename, Say
-from clew.chat.replay.recording_playback import Compacting, Deck, Frozen, Over, RecordedBackups, RecordedHooks
+from clew.chat.replay.recording_playback import (
+    EndOfRecording,
+    RecordedBackups,
+    RecordedCompactor,
+    RecordedHooks,
+    RecordedTool,
+    RecordingPlayer,
+)
 from clew.chat.store.journal import Journal
 from clew.chat.store.journal_lines import Envelope
 from clew.chat.store.live_conversation import LiveConversation, UserPrompt
@@ -44,7 +51,7 @@ _WITHOUT_ERRORS = MockScript(strict=False)
 
 
 class Played(Struct):
-    """What a replay wrote: the lines of the session, and those of each agent by its call."""
+    """The output of a replay: the lines of the session, and those of each agent by call."""
 
     lines: list[Json] = field(default_factory=list)
     agents: dict[str, list[Json]] = field(default_factory=dict)
@@ -52,36 +59,38 @@ class Played(Struct):
     unplayed: int = 0  # acts whose replies the engine did not ask for to the end
 
 
-def frozen(cassette: Recording, deck: Deck) -> Sequence[Tool]:
-    """Tools that give back what was recorded."""
+def recorded_tools(cassette: Recording, deck: RecordingPlayer) -> Sequence[Tool]:
+    """Return tools with recorded results."""
     names = dict.fromkeys(["Read", *(name for each in cassette.all() for name in each.names.values())])
-    return [Frozen(name, deck) for name in names]
+    return [RecordedTool(name, deck) for name in names]
 
 
 async def play(cassette: Recording, live: LiveTools | None = None, *, seed: int = 0) -> Played:
-    """Go through a session, with tools that give back what was recorded, or live."""
+    """Replay a session, with recorded or live tools."""
     with TemporaryDirectory(prefix="clew-replay-") as scratch:
-        deck = Deck(cassette)
+        deck = RecordingPlayer(cassette)
         run = _Run(cassette, deck, Path(scratch), live, seed)
         transport = InProcessMock(Mock(_WITHOUT_ERRORS, deck.choose, checks=False), lambda: run.engine.interrupt())
         endpoint = Endpoint("http://127.0.0.1", key="replay", profile=PROFILES["anthropic"])
         retry = Retry(tries=max(each.tries for each in cassette.all()))
-        async with Client(endpoint, retry, transport=transport, sleep=_at_once, chance=lambda: 0.0) as client:
-            run.begin(client, live.tools(deck) if live else frozen(cassette, deck))
+        async with Client(endpoint, retry, transport=transport, sleep=_skip_wait, chance=lambda: 0.0) as client:
+            run.begin(client, live.tools(deck) if live else recorded_tools(cassette, deck))
             await run.all()
         return run.played
 
 
-async def _at_once(seconds: float) -> None:
-    """Nobody waits in a replay."""
+async def _skip_wait(seconds: float) -> None:
+    """Do not wait in a replay."""
 
 
 class _Run:
-    """One session being replayed."""
+    """One session during replay."""
 
     engine: Engine
 
-    def __init__(self, cassette: Recording, deck: Deck, scratch: Path, live: LiveTools | None, seed: int) -> None:
+    def __init__(
+        self, cassette: Recording, deck: RecordingPlayer, scratch: Path, live: LiveTools | None, seed: int
+    ) -> None:
         self._cassette = cassette
         self._deck = deck
         self._live = live
@@ -115,7 +124,7 @@ class _Run:
             dialogue,
             means,
             {name: AgentKind(name, "", "") for name in kinds},
-            compactor=lambda d, m, stopped: Compacting(d, m, stopped, deck=deck),
+            compactor=lambda d, m, stopped: RecordedCompactor(d, m, stopped, deck=deck),
         )
         deck.queue = self.engine.queue
         deck.move = self._move
@@ -152,15 +161,15 @@ class _Run:
         await self._quietly(engine.submit(UserPrompt(act.content, tuple(act.notes))))
 
     async def _quietly(self, work: Awaitable[object]) -> None:
-        """To the end of the record, which may come before the end of the turn."""
+        """Run to the end of the recording, which may come before the end of the turn."""
         try:
             await work
-        except Over:
+        except EndOfRecording:
             pass
         self.engine.conversation.queue.clear()
 
     def _move(self, cwd: str, branch: str) -> None:
-        """The lines say where they were written. Live tools go their own way."""
+        """Use the folder and branch of the recorded lines. Live tools keep their own."""
         self.engine.conversation.journal.move(cwd, branch)
         if self._live is None:
             self.engine.conversation.state.cwd = Path(cwd)

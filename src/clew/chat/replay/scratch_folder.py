@@ -1,4 +1,4 @@
-"""Scratch folders: copies of a project in which a model may do what it likes."""
+"""Copy a project to a scratch folder in which a model may do anything."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from clew.errors import Refused
 LARGEST = 1 << 30  # bytes of a project that are copied
 
 
-def copy(folder: Path, into: Path) -> Path:
-    """Copy a project: what git knows or would know of it, or all of it where there is no git. Raises Refused.
+def copy_project(folder: Path, into: Path) -> Path:
+    """Copy a project: the files that git tracks or would track, or all files without git. Raises Refused.
 
-    Symbolic links stay links, and what is neither a file nor a link is left out.
+    Symbolic links stay links; anything that is neither a file nor a link is left out.
     """
     found = [(path, path.lstat()) for path in _files(folder) if os.path.lexists(path)]
     whole = sum(about.st_size for _, about in found)

@@ -1,22 +1,20 @@
 """Rewind: restore files, the conversation, or both to the state before a prompt.
 
 Modules:
-    carry_out            Carry out a rewind, and undo one.
-    command_effects      Effects of commands on a project: what two looks at it differ in, and what the records of
-                         several commands add up to.
-    file_birth           The birth time of a file: when its inode was made.
-    path_state           What exists at a path: a file, a link, a folder, or nothing.
-    project_inventory    List what exists in a project beside the files that the shadow store keeps.
-    protected_paths      Places that a rewind never changes, whatever a transcript says: the home folder itself,
-                         system folders, start-up files.
-    rewind_conversation  Rewind an open conversation: the plan, and the dialogue as it was before a prompt.
+    carry_out            Carry out a rewind, or undo one; callers use `Engine.plan_rewind` and `Engine.rewind`.
+    command_effects      Compute what commands did to a project, from two snapshots or from the records of several
+                         commands.
+    file_birth           Read the birth time of a file.
+    path_state           Read what exists at a path: a file, a link, a folder, or nothing.
+    project_inventory    List what exists in a project besides the files in the shadow store.
+    protected_paths      Define paths that a rewind never changes: the home folder itself, system folders, start-up
+                         files.
+    rewind_conversation  Rewind an open conversation: make the plan, and continue from before a prompt.
     rewind_plan          Plan a rewind: the files, the conversation, or both as they were before a prompt.
-    rewind_report        What a rewind reports beside its changes: what is not restored, and what was not watched.
-    rewind_store         Store of rewinds: the state of each path before a rewind changed it.
-    saved_states         Saved states of files: the backups that a transcript names, and which path each of them
-                         belongs to.
-    shadow_git           Shadow store: what commands do to the files of a project, kept in a git store of clew, so
-                         that it can be undone.
-    watch_files          Watch calls that may change files without clew's tools: examine the project before and
-                         after, record the difference.
+    rewind_report        Report what a rewind does not restore, and what was not watched.
+    rewind_store         Store the state of each path before a rewind changes it, for the last rewinds of a session.
+    saved_states         Find the backups of files that a transcript names, and the path that each belongs to.
+    shadow_git           Record in a private git store what commands do to project files, so that a rewind can undo
+                         it.
+    watch_files          Watch calls that may change files without clew's tools, and record the difference.
 """

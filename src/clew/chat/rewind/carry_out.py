@@ -1,4 +1,4 @@
-"""Carry out a rewind, and undo one. Callers use `Engine.plan_rewind` and `Engine.rewind`."""
+"""Carry out a rewind, or undo one; callers use `Engine.plan_rewind` and `Engine.rewind`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from clew.chat.rewind.path_state import held
+from clew.chat.rewind.path_state import read_path_state
 from clew.chat.rewind.rewind_plan import Edits, PathChange, RewindPlan, RewindPoint, store_of
 from clew.chat.rewind.rewind_store import RewindRecord, RewindStep, begin, finish, records
-from clew.chat.tools.atomic_files import clear, make_folder, put_back, remove_file, remove_folder, set_mode
+from clew.chat.tools.atomic_files import make_folder, remove_draft, remove_file, remove_folder, restore_file, set_mode
 from clew.errors import NotFound, Refused
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -24,11 +24,11 @@ _UNDO = "undo-"  # and the number of a rewind: the place of the one that undoes 
 
 
 class RewindableConversation(Protocol):
-    """A conversation that can go back."""
+    """A conversation that can be rewound."""
 
     @property
     def leaf(self) -> str | None:
-        """The line that it continues from."""
+        """The line from which the conversation continues."""
         ...
 
     def go_back(self, before: str | None) -> None:
@@ -38,7 +38,7 @@ class RewindableConversation(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rewound:
-    """What a rewind did. The plan of `undo` undoes it."""
+    """The result of a rewind. The plan of `undo` reverts it."""
 
     changed: tuple[PathChange, ...]  # files and folders
     kept: tuple[PathChange, ...]  # left as they are: edited by others, or not to be deleted
@@ -74,12 +74,12 @@ def carry_out(
     doing = [change for change in wanted if change not in kept]
     doing += _folders(plan, kept) if code else []
     for change in doing:
-        if not held(change.path, plan.top).is_like(change.before):
+        if not read_path_state(change.path, plan.top).is_like(change.before):
             raise Refused([f"{change.name} changed while this was being planned"])
-    broken = _broken(plan)
+    broken = _interrupted_rewind(plan)
     if not doing and talk is None and broken is None:
         return Rewound((), kept, (), "")
-    record = _begun(plan, doing, broken, talk)
+    record = _begin_record(plan, doing, broken, talk)
     failed = _execute(doing, record)
     if talk is not None:
         talk.go_back(plan.place.before)
@@ -90,13 +90,13 @@ def carry_out(
 
 
 def _folders(plan: RewindPlan, kept: Sequence[PathChange]) -> list[PathChange]:
-    """The folders to change: one that holds a kept file is not removed."""
+    """Return the folders to change: a folder that contains a kept file is not removed."""
     busy = {above for change in kept for above in change.path.parents}
     return [change for change in plan.folders if change.kind != "delete" or change.path not in busy]
 
 
 def _execute(changes: Sequence[PathChange], record: RewindRecord) -> dict[Path, str]:
-    """Make the changes; the reasons of those that failed. A full disk undoes them all and raises Refused."""
+    """Make the changes; return the reasons of those that failed. A full disk reverts them all and raises Refused."""
     failed: dict[Path, str] = {}
     for change, work in _operations(changes):
         if change.path in failed:
@@ -111,7 +111,7 @@ def _execute(changes: Sequence[PathChange], record: RewindRecord) -> dict[Path, 
 
 
 def _operations(changes: Sequence[PathChange]) -> Iterator[tuple[PathChange, Callable[[], None]]]:
-    """The steps of all changes in an order in which each is possible: a file can be where a folder must be."""
+    """Order the steps so that each is possible: a file can be where a folder must be."""
     down = sorted(changes, key=lambda change: change.path)
     up = down[::-1]
     for c in down:
@@ -128,7 +128,7 @@ def _operations(changes: Sequence[PathChange]) -> Iterator[tuple[PathChange, Cal
             yield c, partial(make_folder, c.path)
     for c in down:
         if c.after.kind in _CONTENT:
-            yield c, partial(put_back, c.path, c.after.data, c.after.mode, is_link=c.after.kind == "link")
+            yield c, partial(restore_file, c.path, c.after.data, c.after.mode, is_link=c.after.kind == "link")
         elif c.before.kind == c.after.kind == "other":  # a file that cannot be read: only its mode is changed
             yield c, partial(set_mode, c.path, c.after.mode)
     for c in up:
@@ -137,9 +137,9 @@ def _operations(changes: Sequence[PathChange]) -> Iterator[tuple[PathChange, Cal
 
 
 def _roll_back(changes: Sequence[PathChange], record: RewindRecord) -> None:
-    """Undo what was done before the disk was full. Always raises Refused."""
+    """Revert the changes made before the disk was full. Always raises Refused."""
     stuck = {}
-    back = [replace(change, before=held(change.path), after=change.before) for change in changes]
+    back = [replace(change, before=read_path_state(change.path), after=change.before) for change in changes]
     for change, work in _operations([change for change in back if not change.before.is_like(change.after)]):
         try:
             work()
@@ -154,20 +154,20 @@ def _roll_back(changes: Sequence[PathChange], record: RewindRecord) -> None:
     )
 
 
-def _broken(plan: RewindPlan) -> RewindRecord | None:
-    """The last rewind, if it was to the same place and was killed half way. Its unfinished files are removed."""
+def _interrupted_rewind(plan: RewindPlan) -> RewindRecord | None:
+    """Return the last rewind if it had the same target and was killed half way. Its unfinished files are removed."""
     last = next(reversed(list(records(plan.store))), None)
     if last is None or last.is_done:
         return None
     for step in last.steps:
-        clear(step.path)
+        remove_draft(step.path)
     return last if last.place == plan.place.uuid else None
 
 
-def _begun(
+def _begin_record(
     plan: RewindPlan, doing: Sequence[PathChange], broken: RewindRecord | None, talk: RewindableConversation | None
 ) -> RewindRecord:
-    """Save what is about to be changed; for what a killed rewind changed, the state before that one."""
+    """Save the states that are about to change; for paths that a killed rewind changed, the state before that one."""
     leaf = talk.leaf if talk else None
     if broken is not None and broken.has_conversation:
         leaf = broken.leaf
@@ -178,7 +178,7 @@ def _begun(
         was = earlier.pop(change.path, None)
         is_same = was is not None and change.before.digest in (was.after, was.before.digest)
         steps.append(replace(step, before=was.before) if was and is_same else step)
-    steps += [step for step in earlier.values() if held(step.path, plan.top).digest == step.after]
+    steps += [step for step in earlier.values() if read_path_state(step.path, plan.top).digest == step.after]
     try:
         return begin(plan.store, plan.place.uuid, steps, has_conversation=talk is not None, leaf=leaf)
     except OSError as error:
@@ -189,7 +189,7 @@ def _begun(
 
 
 def undo(session_id: str, top: Path) -> RewindPlan:
-    """The plan that undoes the last rewind of a session; once carried out, it can be undone in turn."""
+    """Return the plan that undoes the last rewind of a session; it can be undone in turn."""
     store, top = store_of(session_id), Path(os.path.realpath(top))
     record = _last(list(records(store)))
     if record is None:
@@ -197,7 +197,7 @@ def undo(session_id: str, top: Path) -> RewindPlan:
     changes: list[PathChange] = []
     folders: list[PathChange] = []
     for step in record.steps:
-        now = held(step.path, top)
+        now = read_path_state(step.path, top)
         is_edited = now.kind in ("file", "link") and now.digest not in (step.after, step.before.digest)
         wanted = step.before
         if wanted.kind == "other" and now.kind == "file":  # one that could not be read: only its mode was changed

@@ -1,4 +1,4 @@
-"""Effects of commands on a project: what two looks at it differ in, and what the records of several commands add up to."""
+"""Compute what commands did to a project, from two snapshots or from the records of several commands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.chat.rewind.file_birth import birth_time
-from clew.chat.rewind.path_state import ABSENT, Held, held
+from clew.chat.rewind.path_state import ABSENT, PathState, read_path_state
 from clew.chat.rewind.project_inventory import (
     IGNORED,
     Facts,
@@ -29,7 +29,7 @@ Folder = tuple[int | None, int | None]  # the mode of a folder before and after;
 
 @dataclass(frozen=True, slots=True)
 class ProjectTree:
-    """The files of a project at a time: a tree of the store, the full modes of its files, and what the store lacks."""
+    """The files of a project at one time: a tree of the store, the full modes, and what the store lacks."""
 
     id: str
     modes: Mapping[str, int] = field(default_factory=dict)
@@ -38,24 +38,24 @@ class ProjectTree:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What is not kept although it is not ignored."""
+        """Return what is not stored although git does not ignore it."""
         known = self.inventory.unkept.items()
         return tuple(sorted(name for name, found in known if found.why != IGNORED and name not in (".git", ".git/")))
 
 
 @dataclass(frozen=True, slots=True)
 class PathEffect:
-    """What a command did to one path. `is_ignored`: git ignores it."""
+    """The effect of a command on one path. `is_ignored`: git ignores the path."""
 
     name: str
-    before: Held
-    after: Held
+    before: PathState
+    after: PathState
     is_ignored: bool = False
 
 
 @dataclass(slots=True)
 class Effect:
-    """What happened between two looks."""
+    """The changes between two snapshots."""
 
     done: list[PathEffect] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)  # appeared, but may have existed before
@@ -72,13 +72,13 @@ class Effect:
 
 
 def compare(before: ProjectTree, after: ProjectTree, listed: Iterable[PathEffect], project: Path) -> Effect:
-    """What happened between two looks. `listed` is what the two trees of the store differ in."""
+    """Return the changes between two snapshots. `listed` are the differences of the two trees in the store."""
     was, now = before.inventory, after.inventory
     found = Effect()
     for done in listed:
         if done.before.kind != "none":
             if done.name in now.unkept:  # it exists, but the store does not keep it any more
-                current = held(project / done.name)
+                current = read_path_state(project / done.name)
                 if current.kind == "other" and _is_same_content(was.files.get(done.name), project / done.name):
                     found.modes[done.name] = (done.before.mode, current.mode)
                     continue
@@ -101,15 +101,15 @@ def compare(before: ProjectTree, after: ProjectTree, listed: Iterable[PathEffect
 
 
 def _is_same_content(before: Facts | None, path: Path) -> bool:
-    """Whether a file that cannot be read is the same as before but for its mode."""
+    """Return True if an unreadable file is the same as before except for its mode."""
     now = facts_of(os.lstat(path))
     return before is not None and stat.S_ISREG(now[0]) and (before[1:3], before[-1]) == (now[1:3], now[-1])
 
 
 def _find_moved(before: ProjectTree, now: ProjectInventory, project: Path, found: Effect) -> None:
-    """Tell files that a command created from those that it moved here, which may be the only copy.
+    """Distinguish files that a command created from those it moved here, which may be the only copy.
 
-    A file of the project that was renamed is not among these: it is restored under its old name.
+    A renamed file of the project is not among them: it is restored under its old name.
     """
     contents = {done.before.digest for done in found.done if done.before.kind == "file"}
     known = {facts[-1] for facts in before.inventory.files.values()}
@@ -156,17 +156,17 @@ def _compare_unkept(was: ProjectInventory, now: ProjectInventory, project: Path,
             continue
         small = was.small.get(name)
         if small is not None:
-            current = held(project / name)
+            current = read_path_state(project / name)
             if not small.is_like(current):
                 found.done.append(PathEffect(name, small, current, is_ignored=True))
             continue
-        what = _what_happened(name, old, project)
+        what = _describe_change(name, old, project)
         if what:
             found.unkept.append((name, old.why, what))
 
 
-def _what_happened(name: str, old: Unkept, project: Path) -> str:
-    """What became of something that is not kept; empty if nothing did."""
+def _describe_change(name: str, old: Unkept, project: Path) -> str:
+    """Return how something that is not stored changed; empty if it did not."""
     path = os.path.join(project, name.rstrip("/"))
     try:
         facts = os.lstat(path)
@@ -196,9 +196,9 @@ def _compare_folders(was: ProjectInventory, now: ProjectInventory, found: Effect
 
 @dataclass(slots=True)
 class Effects:
-    """What the commands after some prompts did: before the first of them, and after the last."""
+    """The combined effects of the commands after some prompts: states before the first and after the last."""
 
-    files: dict[str, tuple[Held, str | None]] = field(default_factory=dict)  # and the digest after; None if unsure
+    files: dict[str, tuple[PathState, str | None]] = field(default_factory=dict)  # and the digest after; None if unsure
     modes: dict[str, tuple[int, int]] = field(default_factory=dict)
     folders: dict[str, Folder] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)  # names and commands
@@ -212,8 +212,8 @@ class Effects:
     calls: set[str] = field(default_factory=set)  # that were watched
     placed: set[str] = field(default_factory=set)  # files of file tools, whose new folders are known
 
-    def add(self, row: Mapping[str, Any], done: Iterable[PathEffect], kept: Mapping[str, Held]) -> None:
-        """Add the record of one command: what its trees differ in, and the ignored files that it changed."""
+    def add(self, row: Mapping[str, Any], done: Iterable[PathEffect], kept: Mapping[str, PathState]) -> None:
+        """Add the record of one command: the differences of its trees, and the ignored files that it changed."""
         command = str(row.get("command") or "a command")
         unknown = set(row.get("unknown", ()))
         self.older |= set(row.get("older", ()))
@@ -227,7 +227,7 @@ class Effects:
                 continue
             first = self.files[name][0] if name in self.files else before
             if name in self.modes and first.kind == "file":
-                first = Held(first.kind, first.data, self.modes.pop(name)[0])
+                first = PathState(first.kind, first.data, self.modes.pop(name)[0])
             self.files[name] = (first, afters.get(name, after) if row.get("sure") else None)
         for name in unknown - self.files.keys():
             self.unknown.setdefault(name, command)

@@ -1,4 +1,4 @@
-"""The birth time of a file: when its inode was made. A file that was moved keeps it; a copy does not."""
+"""Read the birth time of a file. A moved file keeps it; a copy does not."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _MASK_AT, _BTIME_AT = 0, 80  # stx_mask, and stx_btime (seconds and nanoseconds)
 
 
 def birth_time(path: str) -> float | None:
-    """When a file was made, in seconds; None where the system does not say."""
+    """Return when a file was created, in seconds; None if the system does not record it."""
     statx = _statx()
     if statx is None:
         try:
-            found = getattr(os.lstat(path), "st_birthtime", None)
+            born = getattr(os.lstat(path), "st_birthtime", None)
         except OSError:
             return None
-        return float(found) if found is not None else None
+        return float(born) if born is not None else None
     buffer = ctypes.create_string_buffer(_SIZE)
     if statx(_AT_FDCWD, os.fsencode(path), _AT_SYMLINK_NOFOLLOW, _STATX_BTIME, buffer):
         return None
@@ -37,7 +37,7 @@ def birth_time(path: str) -> float | None:
 
 @lru_cache(maxsize=1)
 def _statx() -> Any:
-    """The function of the C library; None where there is none."""
+    """Return the statx function of the C library; None if it is missing."""
     if sys.platform != "linux":
         return None
     return getattr(ctypes.CDLL(None, use_errno=True), "statx", None)

@@ -1,4 +1,4 @@
-"""What exists at a path: a file, a link, a folder, or nothing. Links are never followed."""
+"""Read what exists at a path: a file, a link, a folder, or nothing. Links are never followed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Kind = Literal["file", "link", "folder", "none", "other"]
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PathState:
     """What exists at a path. `data` is the content of a file, or the target of a link."""
 
     kind: Kind = "none"
@@ -30,65 +30,65 @@ class Held:
 
     @property
     def digest(self) -> str:
-        """Identifies the kind and content; modes do not count."""
+        """A hash of kind and content, without modes."""
         return f"{self.kind}:{sha256(self.data).hexdigest()}"
 
     @property
     def text(self) -> str | None:
-        """The text of a file, every line ended by a newline alone; None if it is none."""
+        """The text of a file with newlines only; None if it is not text."""
         if self.kind == "none":
             return ""
         found = decode(self.data) if self.kind == "file" else None
         return found.plain if found else None
 
-    def is_like(self, other: Held) -> bool:
-        """Whether both are the same, including the mode of a file or a folder."""
+    def is_like(self, other: PathState) -> bool:
+        """Return True if both are the same, including the mode of a file or folder."""
         is_same = (self.kind, self.data) == (other.kind, other.data)
         return is_same and (self.kind in ("link", "none") or self.mode == other.mode)
 
 
-ABSENT = Held()
+ABSENT = PathState()
 
 
-def held(path: Path, top: Path | None = None) -> Held:
-    """What exists at a path. A device, or a file that is too large or cannot be read, is `other`.
+def read_path_state(path: Path, top: Path | None = None) -> PathState:
+    """Return what exists at a path. A device, or a file that is too large or unreadable, is `other`.
 
-    A path that passes through a link below `top` counts as absent: it leads elsewhere.
+    A path that passes through a link below `top` counts as absent, because it leads elsewhere.
     """
-    if top is not None and path.is_relative_to(top) and any(map(is_link, _between(path, top))):
+    if top is not None and path.is_relative_to(top) and any(map(is_link, _folders_between(path, top))):
         return ABSENT
     mode = 0
     try:
         facts = os.lstat(path)
         mode = stat.S_IMODE(facts.st_mode)
         if stat.S_ISLNK(facts.st_mode):
-            return Held("link", os.fsencode(path.readlink()))
+            return PathState("link", os.fsencode(path.readlink()))
         if stat.S_ISDIR(facts.st_mode):
-            return Held("folder", b"", mode)
+            return PathState("folder", b"", mode)
         if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST:
-            return Held("other", b"", mode)
-        return Held("file", path.read_bytes(), mode)
+            return PathState("other", b"", mode)
+        return PathState("file", path.read_bytes(), mode)
     except (FileNotFoundError, NotADirectoryError):
         return ABSENT
     except (OSError, ValueError):  # it may not be read, or no file system takes such a name
-        return Held("other", b"", mode)
+        return PathState("other", b"", mode)
 
 
 def is_link(path: Path) -> bool:
-    """Whether a link exists at a path; a name that no file system takes has none."""
+    """Return True if a link exists at a path; False for an invalid name."""
     try:
         return path.is_symlink()
     except OSError:
         return False
 
 
-def _between(path: Path, top: Path) -> Iterator[Path]:
-    """The folders above a path, up to but without another one."""
+def _folders_between(path: Path, top: Path) -> Iterator[Path]:
+    """Return the folders above a path, up to but without `top`."""
     return itertools.takewhile(lambda above: above != top, path.parents)
 
 
-def difference(before: Held, after: Held, name: str) -> str:
-    """A unified diff from one to the other; a sentence where there are no lines to compare."""
+def unified_diff(before: PathState, after: PathState, name: str) -> str:
+    """Return a unified diff of two states, or a sentence if there are no lines to compare."""
     old, new = before.text, after.text
     if before.kind == after.kind == "folder" and before.mode != after.mode:
         return f"{name}: mode {before.mode:o} becomes {after.mode:o}\n"
@@ -102,7 +102,7 @@ def difference(before: Held, after: Held, name: str) -> str:
     return made or (f"{name}: {_describe(before)} becomes {_describe(after)}\n" if before.kind != after.kind else "")
 
 
-def _describe(state: Held) -> str:
+def _describe(state: PathState) -> str:
     match state.kind:
         case "none":
             return "nothing"

@@ -1,8 +1,8 @@
-"""List what exists in a project beside the files that the shadow store keeps.
+"""List what exists in a project besides the files in the shadow store.
 
-A rewind deletes a file only if the inventory taken before the command shows that it was absent. Ignored files, nested
-repositories, large and special files are not kept by the store; the inventory has their names and facts, so that a
-change is noticed and reported. Small ignored files such as `.env` are kept with their content.
+A rewind deletes a file only if the inventory before the command shows that it was absent. Ignored files, nested
+repositories, large and special files are not stored; the inventory has their names and metadata, so that a change is
+detected and reported. Small ignored files such as `.env` are stored with their content.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from clew.chat.permission.command_options import split_names
-from clew.chat.rewind.path_state import Held, held
+from clew.chat.rewind.path_state import PathState, read_path_state
 
 LARGEST = 8 << 20  # bytes of a file that the store keeps
 SMALL = 256 << 10  # bytes of an ignored file that is kept
@@ -52,21 +52,21 @@ class Unkept:
 
 @dataclass(frozen=True, slots=True)
 class ProjectInventory:
-    """The folders of a project with their modes, and what is not kept; names of unkept folders end in `/`."""
+    """The folders of a project with their modes, and what is not stored; names of such folders end in `/`."""
 
     folders: Mapping[str, int] = field(default_factory=dict)
     unkept: Mapping[str, Unkept] = field(default_factory=dict)
-    small: Mapping[str, Held] = field(default_factory=dict)  # content of small ignored files
+    small: Mapping[str, PathState] = field(default_factory=dict)  # content of small ignored files
     files: Mapping[str, Facts] = field(default_factory=dict)  # facts of the kept files
 
     def is_absent(self, name: str) -> bool:
-        """Whether nothing can have existed at this path: every folder above it was listed, and it was not there."""
+        """Return True if nothing can have existed at this path: every folder above it was listed without it."""
         if name in self.unkept or f"{name}/" in self.unkept:
             return False
         return self.root_of(name) is None
 
     def root_of(self, name: str) -> str | None:
-        """The unkept folder that a path lies in, with its final slash."""
+        """Return the folder that is not stored and contains the path, with a final slash."""
         at = name.find("/")
         while at >= 0:
             if name[: at + 1] in self.unkept:
@@ -75,7 +75,7 @@ class ProjectInventory:
         return None
 
     def existed(self, name: str) -> bool:
-        """Whether something is known to have existed at this path."""
+        """Return True if something is known to have existed at this path."""
         return name in self.files or name in self.unkept or name in self.folders
 
 
@@ -98,7 +98,7 @@ class Survey:
         self.modes: dict[str, int] = {}
         self._folders: dict[str, int] = {}
         self._unkept: dict[str, Unkept] = {}
-        self._small: dict[str, Held] = {}
+        self._small: dict[str, PathState] = {}
         self._files: dict[str, Facts] = {}
 
     def take(self) -> ProjectInventory:
@@ -161,18 +161,18 @@ class Survey:
         return bool(is_ours) or os.access(os.path.join(self._project, name), os.R_OK)
 
     def _keep(self, name: str, found: os.stat_result) -> None:
-        """Keep the content of a small ignored file; one that did not change is not read again."""
+        """Store the content of a small ignored file; an unchanged one is not read again."""
         if found.st_size > SMALL or len(self._small) >= SMALL_COUNT or self._small_bytes + found.st_size > SMALL_TOTAL:
             return
         before = self._known.small.get(name)
         if before is None or self._known.unkept.get(name) != self._unkept[name]:
-            before = held(Path(self._project, name))
+            before = read_path_state(Path(self._project, name))
         if before.kind in ("file", "link"):
             self._small[name] = before
             self._small_bytes += found.st_size
 
     def _other_folder(self, name: str, found: os.stat_result) -> None:
-        """A folder without kept files: empty, ignored, or a separate repository."""
+        """Record a folder without stored files: empty, ignored, or a separate repository."""
         path = os.path.join(self._project, name)
         below = list(_walk(path, SMALL_FOLDER + 1))
         is_nested = os.path.lexists(os.path.join(path, ".git"))
@@ -191,7 +191,7 @@ class Survey:
                 self._file(f"{name}/{inner}", facts, IGNORED)
 
     def _digest(self, name: str, why: str) -> Unkept:
-        """The facts of all that is in a folder; of a large one only the folder itself and its direct entries count."""
+        """Hash the metadata of everything in a folder; for a large one only the folder and its direct entries."""
         skip = skipped_in(name, why)
         found = digest_folder(os.path.join(self._project, name), why, min(ROOT_ENTRIES, self._left), skip)
         self._left = max(0, self._left - ROOT_ENTRIES) if not found[0].is_whole else self._left - found[1]
@@ -199,7 +199,7 @@ class Survey:
 
 
 def digest_folder(path: str, why: str, most: int = ROOT_ENTRIES, skip: str = "") -> tuple[Unkept, int]:
-    """The digest of a folder that is not kept, and how many entries were examined for it."""
+    """Return the digest of a folder that is not stored, and the number of examined entries."""
     rows: list[tuple[str, Facts]] = []
     is_whole = True
     for inner, facts in _walk(path, most + 1, skip):
@@ -214,7 +214,7 @@ def digest_folder(path: str, why: str, most: int = ROOT_ENTRIES, skip: str = "")
 
 
 def skipped_in(name: str, why: str) -> str:
-    """The part of a folder that does not count: objects of a repository, which only grow."""
+    """Return the part of a folder that is skipped: objects of a repository, which only grow."""
     if os.path.basename(name.rstrip("/")) == ".git":
         return "objects"
     return ".git/objects" if why == NESTED else ""
@@ -225,7 +225,7 @@ def digest_file(name: str, facts: Facts) -> str:
 
 
 def _digest(rows: Iterable[tuple[str, Facts]]) -> str:
-    """Files count with all facts, folders without their times: listing what is in them says more."""
+    """Hash files with all metadata, folders without times: their listing says more."""
     made = sha256()
     for name, facts in sorted(rows):
         counted = facts[:1] if stat.S_ISDIR(facts[0]) else facts
@@ -234,7 +234,7 @@ def _digest(rows: Iterable[tuple[str, Facts]]) -> str:
 
 
 def _walk(path: str, most: int, skip: str = "") -> Iterator[tuple[str, os.stat_result | None]]:
-    """All that is in a folder, breadth first and at most this many; None stands for what cannot be examined."""
+    """Yield the content of a folder breadth first, at most `most` entries; None stands for what cannot be examined."""
     waiting, count = [""], 0
     while waiting:
         following: list[str] = []
@@ -262,7 +262,7 @@ def _walk(path: str, most: int, skip: str = "") -> Iterator[tuple[str, os.stat_r
 
 
 def _entries(path: str) -> list[os.DirEntry[str]] | None:
-    """The entries of a folder by name; None if it cannot be listed."""
+    """Return the entries of a folder by name; None if it cannot be listed."""
     try:
         with os.scandir(path) as found:
             return sorted(found, key=lambda entry: entry.name)

@@ -1,4 +1,4 @@
-"""Places that a rewind never changes, whatever a transcript says: the home folder itself, system folders, start-up files."""
+"""Define paths that a rewind never changes: the home folder itself, system folders, start-up files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHARED = frozenset(
 
 
 def refuse_folder(folder: str | None) -> str:
-    """Why nothing in this folder may be changed by a rewind; empty if it may."""
+    """Return why a rewind may not change anything in this folder; empty if it may."""
     if not folder:
         return "this session does not name its folder"
     if not Path(folder).is_absolute():
@@ -45,7 +45,7 @@ def refuse_folder(folder: str | None) -> str:
 
 
 def is_protected_path(path: Path, real: Path | None = None) -> bool:
-    """Whether a path, as it is written or where it leads, is in a protected place."""
+    """Return True if a path, as written or resolved, is protected."""
     return is_protected(ResolvedPath(path, (real or Path(os.path.realpath(path)),)))
 
 

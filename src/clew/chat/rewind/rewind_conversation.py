@@ -1,4 +1,4 @@
-"""Rewind an open conversation: the plan, and the dialogue as it was before a prompt."""
+"""Rewind an open conversation: make the plan, and continue from before a prompt."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 UNSAVED = "No file checkpoint found for this message."
 
 
-def planned(dialogue: LiveConversation, asked: str) -> RewindPlan:
-    """What going back to a prompt would change."""
+def plan_rewind(dialogue: LiveConversation, asked: str) -> RewindPlan:
+    """Return the plan of a rewind to a prompt."""
     path = _file(dialogue)
     if not path.exists():
         raise NotFound(asked, kind="turn or prompt")
@@ -30,23 +30,23 @@ def planned(dialogue: LiveConversation, asked: str) -> RewindPlan:
     return plan(session, asked, _ground(dialogue))
 
 
-def undoing(dialogue: LiveConversation) -> RewindPlan:
-    """What undoing the last rewind would change."""
+def plan_undo(dialogue: LiveConversation) -> RewindPlan:
+    """Return the plan that undoes the last rewind."""
     _file(dialogue)
     return undo(dialogue.session_id, dialogue.state.project)
 
 
 async def settle(engine: Engine) -> None:
-    """Record what a command in the background has changed so far, so that a plan includes it."""
+    """Record what a background command has changed so far, so that a plan includes it."""
     if engine.conversation.watch is not None:
         await engine.conversation.watch.settle(engine.deps.emit)
 
 
 async def rewind_files(engine: Engine, message: str, *, is_dry: bool = False) -> Json:
-    """Answer a program that asks for a rewind of the files by the uuid of a prompt. Current states are saved first.
+    """Answer an SDK request to rewind the files to the uuid of a prompt. Current states are saved first.
 
-    With `is_dry` nothing changes: the answer lists what would. Files that the session created are deleted; one that may
-    have been moved here from elsewhere is kept (`filesKept`), and what is not restored is listed (`filesLost`).
+    With `is_dry` nothing changes: the answer lists what would. Files that the session created are deleted; one that
+    may have been moved here from elsewhere is kept (`filesKept`), and what is not restored is listed (`filesLost`).
     """
     await settle(engine)
     try:
@@ -82,8 +82,8 @@ async def rewind_files(engine: Engine, message: str, *, is_dry: bool = False) ->
     return answer
 
 
-class Going:
-    """A dialogue that goes back. `closing` are lines that the turn it continues from still needs before the next prompt."""
+class LiveRewind:
+    """Rewinds an open conversation. `closing` are lines that the previous turn needs before the next prompt."""
 
     def __init__(self, dialogue: LiveConversation) -> None:
         self._dialogue = dialogue
@@ -94,10 +94,10 @@ class Going:
         return self._dialogue.journal.leaf
 
     def go_back(self, before: str | None) -> None:
-        """Let the next prompt hang below this line.
+        """Attach the next prompt below this line.
 
-        Nothing is taken out of the file: a pin says where it goes on. Below nothing at all it can say only that the older
-        pins count no longer, so that a session which is closed before the next prompt goes on from where it had been.
+        Nothing is removed from the file: a `last-prompt` pin records where it continues. Without a line above, it
+        can only cancel the older pins, so a session closed before the next prompt continues from its previous leaf.
         """
         dialogue, journal, state = self._dialogue, self._dialogue.journal, self._dialogue.state
         journal.beside(journal_lines.pin(before, dialogue.session_id), is_safe=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from clew.chat.rewind.command_effects import Effects
-from clew.chat.rewind.path_state import ABSENT, Held, difference, held
+from clew.chat.rewind.path_state import ABSENT, PathState, read_path_state, unified_diff
 from clew.chat.rewind.protected_paths import is_protected_path, refuse_folder
 from clew.chat.rewind.rewind_report import lost_by_commands, notes
 from clew.chat.rewind.rewind_store import records
@@ -39,7 +39,7 @@ _SHORTEST = 8  # characters of a uuid that stand for it; fewer digits are a numb
 
 @dataclass(frozen=True, slots=True)
 class RewindPoint:
-    """A prompt that can be gone back to. `uuid` is its line, `before` the line that it hangs below."""
+    """A prompt that can be rewound to. `uuid` is its line, `before` the line above it."""
 
     uuid: str
     number: int  # of its turn, counted from 1 along the path
@@ -52,12 +52,12 @@ class RewindPoint:
 
 @dataclass(frozen=True, slots=True)
 class PathChange:
-    """One path: what exists there, what should exist there, and what the session left there."""
+    """One path: what exists there, what should exist, and what the session left there."""
 
     path: Path
     name: str  # as it is shown; that of a folder ends in a slash
-    before: Held
-    after: Held
+    before: PathState
+    after: PathState
     left: str | None = None  # the text that the session left, if it is known and differs from what exists
     is_edited: bool = False  # by someone else, after the session wrote it
     doubt: str = ""  # a reason not to delete it without asking
@@ -70,28 +70,28 @@ class PathChange:
 
     @property
     def summary(self) -> str:
-        """The change as it is listed: what happens, and to which path."""
+        """The change in one line: what happens, and to which path."""
         is_mode = self.before.kind == self.after.kind and self.before.data == self.after.data
         return f"{self.kind} {self.name}" + (f" (mode {self.after.mode:o})" if is_mode else "")
 
     @property
     def diff(self) -> str:
-        """What would be done to it, as a unified diff."""
-        return difference(self.before, self.after, self.name)
+        """The planned change as a unified diff."""
+        return unified_diff(self.before, self.after, self.name)
 
     @property
     def edits(self) -> str:
-        """What someone else did to it, as a unified diff; empty if no one did."""
+        """Changes by others as a unified diff; empty if there are none."""
         if not self.is_edited:
             return ""
         if self.left is None:
-            return difference(self.after, self.before, self.name)
-        return difference(Held("file", self.left.encode("utf-8", "replace")), self.before, self.name)
+            return unified_diff(self.after, self.before, self.name)
+        return unified_diff(PathState("file", self.left.encode("utf-8", "replace")), self.before, self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class RewindPlan:
-    """What a rewind would do. It changes nothing by itself."""
+    """The changes of a rewind. The plan itself changes nothing."""
 
     session_id: str
     place: RewindPoint
@@ -119,13 +119,13 @@ class RewindPlan:
 
     @property
     def shown(self) -> tuple[PathChange, ...]:
-        """All changes but folders that follow from a file in them."""
+        """All changes except folders that follow from a file in them."""
         busy = {above for c in self.changes if c.kind != "restore" for above in c.path.parents}
         return *self.changes, *(c for c in self.folders if c.kind == "restore" or c.path not in busy)
 
 
-class _Left:
-    """What the session left at each path; any other content is someone else's."""
+class _LastContent:
+    """What the session left at each path; any other content was written by others."""
 
     def __init__(self, session: Session, states: Mapping[str, FileState], ground: SavedStateFolders) -> None:
         top = Path(os.path.realpath(ground.cwd))
@@ -145,7 +145,7 @@ class _Left:
     def text(self, path: Path) -> str | None:
         return self._texts.get(path)
 
-    def is_ours(self, path: Path, now: Held) -> bool:
+    def is_ours(self, path: Path, now: PathState) -> bool:
         if now.digest in self._digests.get(path, ()):
             return True
         text = self._texts.get(path)
@@ -155,30 +155,30 @@ class _Left:
         return saved is not None and saved.digest == now.digest
 
 
-def ground_of(session: Session, claude: Path, roots: Sequence[Path] = ()) -> SavedStateFolders:
-    """The ground of a session that is not open in a chat, of clew or of Claude Code."""
+def saved_folders(session: Session, claude: Path, roots: Sequence[Path] = ()) -> SavedStateFolders:
+    """Return the folders of a session that is not open in a chat, of clew or of Claude Code."""
     cwd = Path(session.cwd or "/nowhere")
     shadow = Shadow(cwd, session.id) if real_path(cwd) else None
     return SavedStateFolders(claude / "file-history" / session.id, cwd, (cwd, *roots), store_of(session.id), shadow)
 
 
 def store_of(session_id: str) -> Path:
-    """The folder that keeps what existed before the rewinds of a session."""
+    """Return the folder that stores what existed before the rewinds of a session."""
     return Path(state_home()) / "rewind" / (session_id if is_bare_name(session_id) else "unnamed")
 
 
 # -- where to
 
 
-def places(session: Session) -> tuple[RewindPoint, ...]:
-    """The prompts of the path that a session goes on from, oldest first."""
+def rewind_points(session: Session) -> tuple[RewindPoint, ...]:
+    """Return the prompts on the active path of a session, oldest first."""
     known = file_states(session.entries)
-    return tuple(_place(session, turn, known) for turn in session.turns if turn.prompt.uuid)
+    return tuple(_point(session, turn, known) for turn in session.turns if turn.prompt.uuid)
 
 
-def place_of(session: Session, asked: str) -> RewindPoint:
-    """A prompt by the uuid of its line, by the beginning of it, or by the number of its turn; -1 is the last one."""
-    found = places(session)
+def find_point(session: Session, asked: str) -> RewindPoint:
+    """Find a prompt by the uuid of its line, by a prefix of it, or by its turn number; -1 is the last one."""
+    found = rewind_points(session)
     if asked.removeprefix("-").isdecimal() and len(asked) < _SHORTEST:
         number = int(asked) + len(found) + 1 if asked.startswith("-") else int(asked)
         here = [place for place in found if place.number == number]
@@ -189,7 +189,7 @@ def place_of(session: Session, asked: str) -> RewindPoint:
     known = file_states(session.entries)
     for prompt in session.prompts:  # on a branch that was left
         if prompt.uuid == asked:
-            return _place(session, session.turns_to(prompt)[-1], known)
+            return _point(session, session.turns_to(prompt)[-1], known)
     missing = NotFound(asked, kind="turn or prompt")
     missing.hint = (
         f"{session.id[:8]} has {plural(len(found), 'turn')}: {shell_quoting.session_command('show', session.id)}"
@@ -197,7 +197,7 @@ def place_of(session: Session, asked: str) -> RewindPoint:
     raise missing
 
 
-def _place(session: Session, turn: Turn, known: Mapping[str, FileState]) -> RewindPoint:
+def _point(session: Session, turn: Turn, known: Mapping[str, FileState]) -> RewindPoint:
     uuid = turn.prompt.uuid or ""
     above = session.links.parent(turn.prompt)
     is_said = above is not None and any(e.type in ("user", "assistant") for e in session.links.path_to(above))
@@ -216,8 +216,8 @@ def _place(session: Session, turn: Turn, known: Mapping[str, FileState]) -> Rewi
 
 
 def plan(session: Session, asked: str, ground: SavedStateFolders) -> RewindPlan:
-    """What going back to a prompt would change. Raises NotFound if there is no such prompt."""
-    place = place_of(session, asked)
+    """Return the changes of a rewind to a prompt. Raises NotFound if there is no such prompt."""
+    place = find_point(session, asked)
     turns = sum(1 for turn in session.turns if turn.number >= place.number)
     refused = refuse_folder(str(ground.cwd))
     top = real_path(ground.cwd) or Path("/")
@@ -238,12 +238,12 @@ def plan(session: Session, asked: str, ground: SavedStateFolders) -> RewindPlan:
     return RewindPlan(
         session.id,
         place,
-        tuple(_ordered(kept)),
+        tuple(_deletions_first(kept)),
         tuple(lost),
         turns,
         ground.store,
         top,
-        folders=tuple(_ordered(folders)),
+        folders=tuple(_deletions_first(folders)),
         notes=tuple(said),
     )
 
@@ -251,9 +251,9 @@ def plan(session: Session, asked: str, ground: SavedStateFolders) -> RewindPlan:
 def _changes(
     session: Session, place: RewindPoint, ground: SavedStateFolders, effects: Effects
 ) -> tuple[dict[Path, PathChange], list[tuple[str, str]]]:
-    """The changes of files, and what cannot be restored: by the backups of file tools, then by records of commands."""
+    """Return the changes of files, from backups of file tools and records of commands, and what cannot be restored."""
     states = file_states(session.entries)
-    left = _Left(session, states, ground)
+    left = _LastContent(session, states, ground)
     top = Path(os.path.realpath(ground.cwd))
     made: dict[Path, PathChange] = {}
     lost: list[tuple[str, str]] = []
@@ -273,7 +273,7 @@ def _changes(
         if top / name not in made:
             made[top / name] = _change(top / name, name, before, left, top)
     for name, (old, new) in effects.modes.items():
-        now = held(top / name, top)
+        now = read_path_state(top / name, top)
         if top / name not in made and now.kind in ("file", "other") and now.mode != old:
             if now.mode == new:
                 made[top / name] = PathChange(top / name, name, now, replace(now, mode=old))
@@ -293,13 +293,13 @@ def _changes(
 def _folders(
     effects: Effects, files: list[PathChange], top: Path
 ) -> tuple[list[PathChange], list[PathChange], list[tuple[str, str]]]:
-    """The changes of folders, the changes of files that are left, and what is not done."""
+    """Return the changes of folders, the remaining changes of files, and what is not done."""
     found: list[PathChange] = []
     lost: list[tuple[str, str]] = []
     by_path = {change.path: change for change in files}
     for name, (old, new) in sorted(effects.folders.items(), reverse=True):  # what is inside before what it is in
         path, shown = top / name, f"{name}/"
-        now = held(path, top)
+        now = read_path_state(path, top)
         if old is None:
             if now.kind == "folder" and path not in by_path:
                 if _is_emptied(path, (*by_path.values(), *found)):
@@ -307,7 +307,7 @@ def _folders(
                 else:
                     lost.append((shown, "it is not empty"))
             continue
-        wanted = Held("folder", b"", old)
+        wanted = PathState("folder", b"", old)
         if now.kind == "none":
             found.append(PathChange(path, shown, now, wanted))
         elif now.kind == "folder" and now.mode != old:
@@ -320,8 +320,8 @@ def _folders(
     return found, list(by_path.values()), lost
 
 
-def _ordered(found: Sequence[PathChange]) -> Iterator[PathChange]:
-    """Deletions first."""
+def _deletions_first(found: Sequence[PathChange]) -> Iterator[PathChange]:
+    """Sort the changes, deletions first."""
     yield from sorted((c for c in found if c.kind == "delete"), key=lambda c: c.path)
     yield from sorted((c for c in found if c.kind != "delete"), key=lambda c: c.path)
 
@@ -329,7 +329,7 @@ def _ordered(found: Sequence[PathChange]) -> Iterator[PathChange]:
 def _emptied_parents(
     files: Sequence[PathChange], folders: Sequence[PathChange], effects: Effects, top: Path
 ) -> Iterator[tuple[str, str]]:
-    """Folders that a deletion leaves empty, and of which it is not known whether they existed before."""
+    """Return folders that a deletion empties and that may not have existed before."""
     known = {top / name for name in (*effects.files, *effects.placed)}
     gone = {change.path for change in (*folders, *files) if change.before.kind == "folder"}
     unknown = [change for change in files if change.kind == "delete" and change.path not in known]
@@ -347,7 +347,7 @@ def _hard_links(files: Sequence[PathChange]) -> Iterator[str]:
 
 
 def _texts(session: Session) -> Iterator[tuple[Path, str]]:
-    """The text that the session left in each file, as far as the records of its calls tell."""
+    """Return the text that the session left in each file, according to its calls."""
     calls = [*session.calls, *(call for agent in session.agents for call in agent.session.calls)]
     calls.sort(key=lambda call: str(call.result_entry.timestamp if call.result_entry else ""))
     for name, change in changed_by(calls).items():
@@ -358,14 +358,14 @@ def _texts(session: Session) -> Iterator[tuple[Path, str]]:
 
 
 def _is_blocked(change: PathChange, changes: Sequence[PathChange]) -> bool:
-    """Whether what is in the place of a file cannot be replaced."""
+    """Return True if what exists in place of a file cannot be replaced."""
     if change.before.kind == "folder":
         return not _is_emptied(change.path, changes)
     return change.before.kind == "other" != change.after.kind
 
 
 def _is_emptied(folder: Path, changes: Sequence[PathChange], *, with_folders: bool = True) -> bool:
-    """Whether everything in a folder is deleted."""
+    """Return True if everything in a folder is deleted."""
     gone = {change.path for change in changes if change.kind == "delete"}
     if not folder.is_dir():
         return False
@@ -385,8 +385,8 @@ def _is_emptied(folder: Path, changes: Sequence[PathChange], *, with_folders: bo
     return True
 
 
-def _change(path: Path, name: str, after: Held, left: _Left, top: Path) -> PathChange:
-    now = held(path, top)
+def _change(path: Path, name: str, after: PathState, left: _LastContent, top: Path) -> PathChange:
+    now = read_path_state(path, top)
     is_free = now.kind in ("none", "folder", "other")
     if is_free or (now.kind, now.data) == (after.kind, after.data) or left.is_ours(path, now):
         return PathChange(path, name, now, after)
@@ -394,7 +394,7 @@ def _change(path: Path, name: str, after: Held, left: _Left, top: Path) -> PathC
 
 
 def _effects(session: Session, ground: SavedStateFolders, offset: int) -> Effects:
-    """What commands did after the prompts from a place of the file on."""
+    """Return what commands did after the prompts from a position in the file on."""
     if ground.shadow is None or not ground.shadow.exists:
         return Effects()
     return ground.shadow.since(prompt.uuid for prompt in session.prompts if prompt.uuid and prompt.offset >= offset)

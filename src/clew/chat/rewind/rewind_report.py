@@ -1,4 +1,4 @@
-"""What a rewind reports beside its changes: what is not restored, and what was not watched."""
+"""Report what a rewind does not restore, and what was not watched."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DECLINED = ("The user declined this call", "The user doesn't want to proceed", 
 
 
 def lost_by_commands(effects: Effects, top: Path) -> Iterator[tuple[str, str]]:
-    """What commands changed and a rewind leaves as it is, with the reason."""
+    """Return what commands changed and a rewind leaves unchanged, with the reason."""
     for name, command in sorted(effects.unknown.items()):
         if os.path.lexists(top / name):
             yield name, f"{effects.doubts.get(name, 'it may have existed before')} `{command}`; it is left as it is"
@@ -37,7 +37,7 @@ def lost_by_commands(effects: Effects, top: Path) -> Iterator[tuple[str, str]]:
 
 
 def notes(session: Session, effects: Effects, offset: int, time: datetime | None, top: Path) -> Iterator[str]:
-    """Sentences on what cannot be known about the commands since a prompt."""
+    """Return sentences about what is unknown about the commands since a prompt."""
     commands = list(_commands(session, offset, time))
     if effects.unchecked:
         names = _named(sorted(effects.unchecked))
@@ -58,14 +58,14 @@ def notes(session: Session, effects: Effects, offset: int, time: datetime | None
 
 
 def _commands(session: Session, offset: int, time: datetime | None) -> Iterator[Call]:
-    """The calls since a prompt that may have changed files without a file tool."""
-    found = [call for call in session.calls if call.entry.offset >= offset]
+    """Return the calls since a prompt that may have changed files without a file tool."""
+    calls = [call for call in session.calls if call.entry.offset >= offset]
     for agent in session.agents:
         for call in agent.session.calls:
             when = parse_timestamp(call.entry.timestamp)
             if time is None or when is None or when >= time:
-                found.append(call)
-    for number, call in enumerate(found):
+                calls.append(call)
+    for number, call in enumerate(calls):
         if call.result is not None and call.result.is_error and call.output.startswith(_DECLINED):
             continue
         is_bash = call.name == "Bash" and (number >= _PARSED or changes_files(str(call.input.get("command", ""))))

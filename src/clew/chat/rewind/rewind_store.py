@@ -1,7 +1,7 @@
-"""Store of rewinds: the state of each path before a rewind changed it. The last rewinds of a session are kept.
+"""Store the state of each path before a rewind changes it, for the last rewinds of a session.
 
-Each rewind has a folder: a file for each state, then `rewind.json`, which makes it valid, and `done` when all was changed.
-One without `done` was interrupted: what it saved is the state to return to.
+Each rewind has a folder: a file for each state, then `rewind.json`, which makes it valid, and `done` when all is
+changed. A rewind without `done` was interrupted: its saved states are the ones to return to.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clew.chat.rewind.path_state import ABSENT, Held, held
+from clew.chat.rewind.path_state import ABSENT, PathState, read_path_state
 from clew.wire.json_codec import decode, encode
 from clew.wire.session_writer import create_exactly
 
@@ -23,17 +23,17 @@ _DONE = "done"
 
 @dataclass(frozen=True, slots=True)
 class RewindStep:
-    """One path: its state before, and the digest of what the rewind put there."""
+    """One path: its state before, and the digest of what the rewind wrote there."""
 
     path: Path
     name: str
-    before: Held
+    before: PathState
     after: str
 
 
 @dataclass(frozen=True, slots=True)
 class RewindRecord:
-    """One rewind that was begun. `leaf` is where the conversation went on before it, if it was rewound too."""
+    """One rewind that was started. `leaf` is where the conversation continued before it, if that was rewound too."""
 
     folder: Path
     place: str
@@ -50,7 +50,7 @@ class RewindRecord:
 def begin(
     store: Path, place_of: str, steps: Sequence[RewindStep], *, has_conversation: bool = False, leaf: str | None = None
 ) -> RewindRecord:
-    """Save all that is about to be changed. When this returns it is safe on the disk."""
+    """Save everything that is about to change. It is durable when this returns."""
     numbers = [int(found.name) for found in _folders(store)]
     folder = store / str(max(numbers, default=0) + 1)
     try:
@@ -80,14 +80,14 @@ def _save(folder: Path, place_of: str, steps: Sequence[RewindStep], has_conversa
 
 
 def finish(record: RewindRecord) -> None:
-    """All was changed. Old rewinds make room."""
+    """Mark the rewind as complete, and remove old ones."""
     create_exactly(record.folder / _DONE, (b"",))
     for old in _folders(record.folder.parent)[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)
 
 
 def records(store: Path) -> Iterator[RewindRecord]:
-    """The rewinds of a session, oldest first. One that was killed before it changed anything is none."""
+    """Return the rewinds of a session, oldest first, without those killed before they changed anything."""
     for folder in _folders(store):
         try:
             table: Any = decode((folder / _TABLE).read_bytes())
@@ -100,8 +100,8 @@ def records(store: Path) -> Iterator[RewindRecord]:
 
 def _step(folder: Path, number: int, row: dict[str, Any]) -> RewindStep:
     is_saved = row["kind"] in ("file", "link")
-    data = held(folder / str(number)).data if is_saved else b""
-    before = Held(row["kind"], data, row["mode"]) if row["kind"] != "none" else ABSENT
+    data = read_path_state(folder / str(number)).data if is_saved else b""
+    before = PathState(row["kind"], data, row["mode"]) if row["kind"] != "none" else ABSENT
     return RewindStep(Path(row["path"]), row["name"], before, row["after"])
 
 

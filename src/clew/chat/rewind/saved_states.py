@@ -1,4 +1,4 @@
-"""Saved states of files: the backups that a transcript names, and which path each of them belongs to."""
+"""Find the backups of files that a transcript names, and the path that each belongs to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew.chat.rewind.path_state import ABSENT, Held, held, is_link
+from clew.chat.rewind.path_state import ABSENT, PathState, is_link, read_path_state
 from clew.chat.rewind.protected_paths import PROTECTED, is_protected_path
 from clew.chat.rewind.shadow_git import Shadow
 from clew.wire.entry_types import Backup
@@ -19,7 +19,7 @@ _AT_ONCE = 2.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class SavedStateFolders:
-    """Where a session's files are, and where their saved states are. Nothing outside of `roots` is changed."""
+    """Where the files of a session and their saved states are. Nothing outside `roots` is changed."""
 
     backups: Path  # `file-history/<session>`
     cwd: Path  # that relative names start from
@@ -29,7 +29,7 @@ class SavedStateFolders:
 
 
 def real_path(path: Path) -> Path | None:
-    """A path with its links resolved; None if no file can have such a name."""
+    """Return a path with links resolved; None if no file can have such a name."""
     try:
         return Path(os.path.realpath(path))
     except (OSError, ValueError):
@@ -37,7 +37,7 @@ def real_path(path: Path) -> Path | None:
 
 
 def target_of(name: str, backup: Backup, ground: SavedStateFolders) -> tuple[Path | None, str]:
-    """The path that a name stands for, with links resolved; or why it may not be changed."""
+    """Return the resolved path of a name, or why it must not be changed."""
     path = Path(os.path.normpath(ground.cwd / name))
     real = real_path(path)
     if real is None:
@@ -59,23 +59,24 @@ def _where(backup: Backup, ground: SavedStateFolders) -> str:
     return f"; its earlier content is in {ground.backups / str(backup.name)}" if known else ""
 
 
-def saved_state(backup: Backup, ground: SavedStateFolders) -> Held | None:
-    """The state that a backup stands for; None if its file is gone or its name leads elsewhere."""
+def saved_state(backup: Backup, ground: SavedStateFolders) -> PathState | None:
+    """Return the state of a backup; None if its file is missing or its name leads elsewhere."""
     if backup.content is not None:
-        return Held("file", backup.content.encode("utf-8", "surrogatepass"))
+        return PathState("file", backup.content.encode("utf-8", "surrogatepass"))
     if backup.name is None:
         return ABSENT
     if not is_bare_name(backup.name):
         return None
-    found = held(ground.backups / backup.name)
-    found = found if found.kind == "file" else _astray(backup, ground) or ABSENT
-    return Held("file", found.data, found.mode & 0o777) if found.kind == "file" else None
+    found = read_path_state(ground.backups / backup.name)
+    found = found if found.kind == "file" else _misplaced_backup(backup, ground) or ABSENT
+    return PathState("file", found.data, found.mode & 0o777) if found.kind == "file" else None
 
 
-def _astray(backup: Backup, ground: SavedStateFolders) -> Held | None:
-    """A backup in the folder of another session id, where 2.1.29 puts it when it resumes to print.
+def _misplaced_backup(backup: Backup, ground: SavedStateFolders) -> PathState | None:
+    """Find a backup in the folder of another session id, where version 2.1.29 writes it when it resumes with
+    --print.
 
-    Its time tells it from others of that name: the program writes the line and the file within a moment.
+    Its time distinguishes it from others of that name: Claude Code writes the line and the file within a moment.
     """
     when = parse_timestamp(backup.time)
     if when is None:
@@ -85,5 +86,5 @@ def _astray(backup: Backup, ground: SavedStateFolders) -> Held | None:
         for path in ground.backups.parent.glob(f"*/{glob.escape(str(backup.name))}")
         if abs(path.stat().st_mtime - when.timestamp()) <= _AT_ONCE
     ]
-    states = {state.digest: state for state in map(held, near) if state.kind == "file"}
+    states = {state.digest: state for state in map(read_path_state, near) if state.kind == "file"}
     return next(iter(states.values())) if len(states) == 1 else None

@@ -1,8 +1,9 @@
-"""Shadow store: what commands do to the files of a project, kept in a git store of clew, so that it can be undone.
+"""Record in a private git store what commands do to project files, so that a rewind can undo it.
 
-The store is in clew's state folder and never in the project; the project's own repository is neither read nor written.
-Only git's plumbing is used: hooks, filters, settings and attributes of the project have no effect, and links are kept as
-links. Large files and most ignored files are not kept (see `inventory`); a large tree is not examined at all.
+The store is in clew's state folder, never in the project; the repository of the project is neither read nor written.
+Only git plumbing is used: hooks, filters, settings and attributes of the project have no effect, and links are
+stored as links. Large files and most ignored files are not stored (see `project_inventory`); a very large tree is
+not examined at all.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 from clew.chat.config.repository import git_environment
 from clew.chat.rewind.command_effects import Effect, Effects, PathEffect, ProjectTree, compare
-from clew.chat.rewind.path_state import ABSENT, Held, held
+from clew.chat.rewind.path_state import ABSENT, PathState, read_path_state
 from clew.chat.rewind.project_inventory import Survey
 from clew.errors import ClewError
 from clew.system.environment import state_home, user_home
@@ -55,12 +56,12 @@ _CONFIG = """[core]
 """
 
 
-class Unseen(ClewError):
-    """The files cannot be watched; the sentence says why."""
+class CannotWatch(ClewError):
+    """The files cannot be watched; the text states why."""
 
 
 class Shadow:
-    """The shadow of one project. Its calls wait for git: make them in a thread."""
+    """The shadow store of one project. Its methods wait for git: call them in a thread."""
 
     def __init__(self, project: Path, session_id: str, git: str | None = None) -> None:
         self.project = Path(os.path.realpath(project))
@@ -72,11 +73,11 @@ class Shadow:
 
     @property
     def exists(self) -> bool:
-        """Whether a command was ever watched in this project."""
+        """Return True if a command was ever watched in this project."""
         return (self._store / _RECORDS).is_file()
 
     def look(self) -> ProjectTree:
-        """The files as they are now. Raises Unseen."""
+        """Return the present state of the files. Raises CannotWatch."""
         with self._alone:
             self._prepare()
             self._index.with_name(f"{self._index.name}.lock").unlink(missing_ok=True)  # of a git that was ended
@@ -94,9 +95,10 @@ class Shadow:
         is_sure: bool = True,
         is_running: bool = False,
     ) -> list[PathEffect]:
-        """Record what happened between two looks, for a rewind to a prompt; returns what can be undone.
+        """Record the changes between two snapshots for a rewind to a prompt; return what can be undone.
 
-        `is_sure` is False if others had time to change files too; `is_running`: the command goes on in the background.
+        `is_sure` is False if others had time to change files too; `is_running`: the command continues in the
+        background.
         """
         listed = list(self._differences(before.id, after.id, before.modes, after.modes))
         found = compare(before, after, listed, self.project)
@@ -116,11 +118,11 @@ class Shadow:
         self._note({"prompt": prompt, "call": call, "file": name, "folders": made}, sync=False)
 
     def since(self, prompts: Iterable[str]) -> Effects:
-        """What commands did after these prompts."""
+        """Return what commands did after these prompts."""
         wanted, found = set(prompts), Effects()
         rows = [row for row in self._rows() if row.get("prompt") in wanted]
         if not self._git and any("before" in row for row in rows):
-            raise Unseen("What commands changed cannot be looked up: git is not installed.")
+            raise CannotWatch("What commands changed cannot be looked up: git is not installed.")
         for row in rows:
             call = str(row.get("call"))
             if "unseen" in row:
@@ -138,7 +140,7 @@ class Shadow:
     # -- records
 
     def _effect(self, found: Effect, before: ProjectTree, listed: Iterable[PathEffect]) -> dict[str, Any]:
-        """What a record says of an effect. The content of ignored files goes into the store now."""
+        """Return the record of an effect. The content of ignored files is stored now."""
         by_tree = {done.name: done for done in listed}
         kept, afters = {}, {}
         for done in found.done:
@@ -162,34 +164,36 @@ class Shadow:
         }
         return {"unknown": found.unknown} | {key: value for key, value in row.items() if value}
 
-    def _keep(self, state: Held) -> dict[str, Any]:
-        """Store the content of an ignored file; what a record needs to find it."""
+    def _keep(self, state: PathState) -> dict[str, Any]:
+        """Store the content of an ignored file; return what a record needs to find it."""
         name = sha256(state.data).hexdigest()
         with suppress(FileExistsError):
             create_exactly(self._store / "ignored" / name, (state.data,))
         return {"kind": state.kind, "mode": state.mode, "content": name}
 
-    def _kept(self, facts: Mapping[str, Any]) -> Held:
-        found = held(self._store / "ignored" / str(facts["content"]))
+    def _kept(self, facts: Mapping[str, Any]) -> PathState:
+        found = read_path_state(self._store / "ignored" / str(facts["content"]))
         if found.kind != "file":
-            raise Unseen("What a command changed cannot be looked up: a part of clew's store is missing.")
-        return Held(facts["kind"], found.data, facts["mode"])
+            raise CannotWatch("What a command changed cannot be looked up: a part of clew's store is missing.")
+        return PathState(facts["kind"], found.data, facts["mode"])
 
     # -- the store
 
     def _prepare(self) -> None:
-        """Make the store if there is none. Nothing of git's own templates comes into it."""
+        """Create the store if it is missing, without the templates of git."""
         if not self._git:
-            raise Unseen("git is not installed, so what commands change cannot be undone.")
+            raise CannotWatch("git is not installed, so what commands change cannot be undone.")
         if self.project in (Path("/"), Path(user_home()).resolve()):
-            raise Unseen(f"{self.project} is not a project folder, so what commands change in it cannot be undone.")
+            raise CannotWatch(
+                f"{self.project} is not a project folder, so what commands change in it cannot be undone."
+            )
         if not (self._store / "HEAD").is_file():
             inner = (self._store / name for name in ("objects", "refs", "info"))
             _make_private(self._store.parent, self._store, *inner)
             for name, text in (("config", _CONFIG), ("info/attributes", _PLAIN), ("HEAD", "ref: refs/heads/none\n")):
                 with suppress(FileExistsError):  # another session may be making it too
                     create_exactly(self._store / name, (text.encode(),), sync=False)
-            _forget_old(self._store.parent)
+            _remove_old_stores(self._store.parent)
         self._store.chmod(0o700)
         if not self._index.exists():
             with suppress(FileNotFoundError):  # another session may have forgotten its own meanwhile
@@ -226,7 +230,7 @@ class Shadow:
         survey = Survey(self.project, map(os.fsdecode, listed), self._last.inventory if self._last else None)
         found = survey.take()
         if survey.total > MOST_BYTES:
-            raise Unseen(_too_large(self.project, f"more than {MOST_BYTES >> 20} MB"))
+            raise CannotWatch(_too_large(self.project, f"more than {MOST_BYTES >> 20} MB"))
         taken = [os.fsencode(name) for name in survey.taken]
         gone = sorted(set(listed) - set(taken))
         for words, which in ((("--force-remove",), gone), (("--add", "--remove", "--replace"), taken)):
@@ -235,7 +239,7 @@ class Shadow:
         return ProjectTree(self._run("write-tree").decode().strip(), survey.modes, found, began)
 
     def _listed(self) -> list[bytes]:
-        """The names of all files that are not ignored; those of repositories inside are not among them."""
+        """Return the names of all files that are not ignored, without those of nested repositories."""
         out = self._run("ls-files", "-z", "--cached", "--others", "--exclude-standard", most=MOST_FILES)
         return [name for name in dict.fromkeys(out.split(b"\0")) if name and not name.endswith(b"/")]
 
@@ -274,7 +278,7 @@ class Shadow:
         return found
 
     def _run(self, command: str, *words: str, given: bytes = b"", most: int = 0) -> bytes:
-        """One step of git, with nothing of the person's or the project's that could change what it does."""
+        """Run one git command, isolated from all settings of the user and the project."""
         own = {
             "GIT_DIR": str(self._store),
             "GIT_WORK_TREE": str(self.project),
@@ -296,19 +300,23 @@ class Shadow:
                 umask=0o077,
             )
         except subprocess.TimeoutExpired:
-            raise Unseen(_too_large(self.project, "too much to look at")) from None
+            raise CannotWatch(_too_large(self.project, "too much to look at")) from None
         except OSError as error:
-            raise Unseen(f"git cannot be run, so what commands change cannot be undone: {error.strerror}.") from None
+            raise CannotWatch(
+                f"git cannot be run, so what commands change cannot be undone: {error.strerror}."
+            ) from None
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip().splitlines()
-            raise Unseen(f"git {command} failed, so what a command changed cannot be undone: {' '.join(said[-1:])}.")
+            raise CannotWatch(
+                f"git {command} failed, so what a command changed cannot be undone: {' '.join(said[-1:])}."
+            )
         if most and done.stdout.count(b"\0") > most:
-            raise Unseen(_too_large(self.project, f"more than {most:,} files"))
+            raise CannotWatch(_too_large(self.project, f"more than {most:,} files"))
         return done.stdout
 
 
 def store_of(project: Path) -> Path:
-    """The store of a project, by its path."""
+    """Return the store of a project, by its path."""
     return Path(state_home()) / "shadow" / sha256(os.fsencode(project)).hexdigest()[:24]
 
 
@@ -323,8 +331,8 @@ def _short(command: str) -> str:
     return " ".join(command.split())[:_COMMAND]
 
 
-def _forget_old(stores: Path) -> None:
-    """Remove the stores of projects that were not used for long."""
+def _remove_old_stores(stores: Path) -> None:
+    """Remove the stores of projects that were not used for a long time."""
     oldest = time.time() - DAYS * 86_400
     for store in stores.iterdir():
         newest = max((path.stat().st_mtime for path in (store, *store.glob("index-*"))), default=0.0)
@@ -336,9 +344,9 @@ def _too_large(project: Path, why: str) -> str:
     return f"{project} has {why}, so what commands change in it cannot be undone."
 
 
-def _state(mode: str, data: bytes | None, known: int | None) -> Held:
+def _state(mode: str, data: bytes | None, known: int | None) -> PathState:
     if mode == "000000" or data is None:
         return ABSENT
     if mode == "120000":
-        return Held("link", data)
-    return Held("file", data, known if known is not None else 0o755 if mode == "100755" else 0o644)
+        return PathState("link", data)
+    return PathState("file", data, known if known is not None else 0o755 if mode == "100755" else 0o644)

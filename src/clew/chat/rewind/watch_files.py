@@ -1,4 +1,4 @@
-"""Watch calls that may change files without clew's tools: examine the project before and after, record the difference."""
+"""Watch calls that may change files without clew's tools, and record the difference."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMED = 3
 
 
 class FileWatch:
-    """Watches the files of a session. If that is not possible (no git, a large tree), it reports so once."""
+    """Watches the files of a session. If that is impossible (no git, a large tree), it reports so once."""
 
     def __init__(self, journal: Journal, backups: Backups, state: ToolState) -> None:
         self._backups = backups
@@ -34,9 +34,8 @@ class FileWatch:
         self._state = state
         self._reported: set[str] = set()
         self._unseen = ""  # why nothing is watched
-        self._open: tuple[str, str, str, ProjectTree] | None = (
-            None  # the last look while a command runs in the background
-        )
+        # The last snapshot while a command runs in the background: prompt, line, command, snapshot.
+        self._open: tuple[str, str, str, ProjectTree] | None = None
 
     @cached_property
     def shadow(self) -> Shadow:
@@ -46,7 +45,7 @@ class FileWatch:
 
     @asynccontextmanager
     async def around(self, tool: Tool, given: Json, line: str, tell: Emit) -> AsyncIterator[None]:
-        """Look at the project before and after a call, if it may change files."""
+        """Take a snapshot of the project before and after a call, if the call may change files."""
         if not may_change(tool, given):
             yield
             return
@@ -63,7 +62,7 @@ class FileWatch:
                 await asyncio.to_thread(self.shadow.note_unseen, prompt, line, command, self._unseen)
 
     async def settle(self, tell: Emit) -> None:
-        """Record what a command in the background has done so far. Others had time to change files too."""
+        """Record what a background command has done so far. Others had time to change files too."""
         if self._open is None:
             return
         prompt, line, command, before = self._open
@@ -99,7 +98,7 @@ class FileWatch:
             self._open = (prompt, line, command, after)
 
     def _save(self, done: list[PathEffect], line: str) -> None:
-        """Record it in the file history too, where Claude Code finds it. It supports no links."""
+        """Record it in the file history as well, where Claude Code finds it. Links are not supported there."""
         plain = [d for d in done if d.before.kind in ("file", "none") and d.after.kind != "link" and not d.is_ignored]
         if not plain or len(plain) > MOST_SAVED:
             return
@@ -110,11 +109,11 @@ class FileWatch:
 
     async def _look(self, tell: Emit) -> ProjectTree | None:
         from clew.chat.rewind.project_inventory import LARGEST
-        from clew.chat.rewind.shadow_git import Unseen
+        from clew.chat.rewind.shadow_git import CannotWatch
 
         try:
             found = await asyncio.to_thread(self.shadow.look)
-        except Unseen as why:
+        except CannotWatch as why:
             self._unseen = str(why)
             self._report(tell, str(why))
             return None
@@ -134,14 +133,14 @@ class FileWatch:
 
 
 def may_change(tool: Tool, given: Json) -> bool:
-    """Whether a call may change files that it does not name: commands that do more than look, and tools of others."""
+    """Return True if a call may change files that it does not name: commands that do more than read, and MCP tools."""
     if tool.name != "Bash":
         return tool.name.startswith("mcp__") and not tool.is_read_only(given)
     return changes_files(str(given.get("command", "")))
 
 
 def changes_files(command: str) -> bool:
-    """Whether a shell command may change files."""
+    """Return True if a shell command may change files."""
     from clew.chat.permission.safe_commands import read_access
     from clew.chat.permission.shell_parse import parse
 

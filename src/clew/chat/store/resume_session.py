@@ -17,8 +17,8 @@ from clew.chat.permission.decision import MODES, Mode
 from clew.chat.store import journal_lines
 from clew.chat.store.file_snapshots import SavedFile
 from clew.chat.store.task_notifications import reported_task, unreported_tasks
-from clew.chat.tools.atomic_files import content
-from clew.chat.tools.tool import CallResult, Seen, ToolFailed
+from clew.chat.tools.atomic_files import read_content
+from clew.chat.tools.tool import CallResult, ReadState, ToolFailed
 from clew.conversation.file_history import file_states
 from clew.conversation.load import read, request
 from clew.conversation.message_drafts import INTERRUPTED_CALL
@@ -55,7 +55,7 @@ class Resumed:
     branch: str = ""
     name: str = ""
     todos: list[Json] = field(default_factory=list)
-    seen: dict[Path, Seen] = field(default_factory=dict)
+    seen: dict[Path, ReadState] = field(default_factory=dict)
     backups: dict[str, SavedFile] = field(default_factory=dict)
     pull_requests: set[str] = field(default_factory=set)
     known_tokens: int = 0
@@ -220,7 +220,7 @@ def _todos(entries: Sequence[Entry]) -> list[Json]:
     return []
 
 
-def _read_files(calls: Sequence[Call]) -> Iterator[tuple[Path, Seen]]:
+def _read_files(calls: Sequence[Call]) -> Iterator[tuple[Path, ReadState]]:
     """The files that the model has read and that did not change since."""
     times: dict[str, datetime] = {}
     for call in calls:
@@ -230,7 +230,7 @@ def _read_files(calls: Sequence[Call]) -> Iterator[tuple[Path, Seen]]:
             times[name] = read_at
     for name, read_at in times.items():
         try:
-            text = content(Path(name))
+            text = read_content(Path(name))
         except (OSError, ToolFailed, ValueError):
             continue
         if text.seen.mtime_ns <= (read_at.timestamp() + 1) * 1e9:

@@ -1,4 +1,4 @@
-"""The place that was likely meant, when a text to replace is not found: which lines, and how they differ."""
+"""Find the text that was probably meant when a text to replace does not occur in a file."""
 
 from __future__ import annotations
 
@@ -6,77 +6,77 @@ import difflib
 import heapq
 import re
 
-_MOST_LINES = 20_000
-_LONGEST = 200  # lines of the text that is looked for
-_WIDEST = 1000  # characters of a line that is compared
-_ALIKE = 0.6
-_SHOWN = 30
+_MAX_LINES = 20_000
+_MAX_OLD_LINES = 200  # lines of the text to find
+_MAX_LINE_LENGTH = 1000  # longer lines are not compared
+_MIN_SIMILARITY = 0.6
+_MAX_SHOWN = 30
 _WHITE = re.compile(r"\s+")
 _WORDS = re.compile(r"\w+")
 
 
-def nearest(lines: list[str], wanted: str) -> str:
-    """A few words on the nearest place; empty if nothing is near."""
-    asked = wanted.strip("\n").split("\n")
-    if len(lines) > _MOST_LINES or len(asked) > _LONGEST or not wanted.strip():
+def describe_closest_match(lines: list[str], old_text: str) -> str:
+    """Describe the most similar lines and how they differ; empty if nothing is similar."""
+    old_lines = old_text.strip("\n").split("\n")
+    if len(lines) > _MAX_LINES or len(old_lines) > _MAX_OLD_LINES or not old_text.strip():
         return ""
-    at = _same_but_for_space(lines, asked)
-    if at is None:
-        at = _most_alike(lines, asked)
-    if at is None:
+    start = _find_ignoring_whitespace(lines, old_lines)
+    if start is None:
+        start = _find_most_similar(lines, old_lines)
+    if start is None:
         return ""
-    part = lines[at : at + len(asked)]
-    where = f"line {at + 1}" if len(part) == 1 else f"lines {at + 1}-{at + len(part)}"
-    shown = [f"{at + 1 + i:6d}→{line}" for i, line in enumerate(part[:_SHOWN])]
-    return "\n".join([f"The nearest text is at {where} of the file:", *shown, *_differences(part, asked, at)])
+    part = lines[start : start + len(old_lines)]
+    where = f"line {start + 1}" if len(part) == 1 else f"lines {start + 1}-{start + len(part)}"
+    shown = [f"{start + 1 + i:6d}→{line}" for i, line in enumerate(part[:_MAX_SHOWN])]
+    return "\n".join([f"The nearest text is at {where} of the file:", *shown, *_differences(part, old_lines, start)])
 
 
-def _bare(line: str) -> str:
+def _without_whitespace(line: str) -> str:
     return _WHITE.sub("", line)
 
 
-def _same_but_for_space(lines: list[str], asked: list[str]) -> int | None:
-    bare, wanted = [_bare(line) for line in lines], [_bare(line) for line in asked]
-    starts = (i for i, line in enumerate(bare) if line == wanted[0])
-    return next((i for i in starts if bare[i : i + len(wanted)] == wanted), None)
+def _find_ignoring_whitespace(lines: list[str], old_lines: list[str]) -> int | None:
+    bare, bare_old = [_without_whitespace(line) for line in lines], [_without_whitespace(line) for line in old_lines]
+    starts = (i for i, line in enumerate(bare) if line == bare_old[0])
+    return next((i for i in starts if bare[i : i + len(bare_old)] == bare_old), None)
 
 
-def _most_alike(lines: list[str], asked: list[str]) -> int | None:
-    """The lines that are most like the asked ones, found by the longest of them."""
-    longest = max(range(len(asked)), key=lambda i: len(asked[i].strip()))
-    if len(asked[longest]) > _WIDEST:
+def _find_most_similar(lines: list[str], old_lines: list[str]) -> int | None:
+    """Return the start of the most similar lines; candidates share words with the longest line of the text."""
+    longest = max(range(len(old_lines)), key=lambda i: len(old_lines[i].strip()))
+    if len(old_lines[longest]) > _MAX_LINE_LENGTH:
         return None
-    words = set(_WORDS.findall(asked[longest]))
+    words = set(_WORDS.findall(old_lines[longest]))
 
     def shared(at: int) -> float:
-        found = set(_WORDS.findall(lines[at])) if len(lines[at]) <= _WIDEST else set()
+        found = set(_WORDS.findall(lines[at])) if len(lines[at]) <= _MAX_LINE_LENGTH else set()
         return len(words & found) / (len(words | found) or 1)
 
-    anchors = heapq.nlargest(_SHOWN, range(len(lines)), key=shared)
+    anchors = heapq.nlargest(_MAX_SHOWN, range(len(lines)), key=shared)
     starts = {max(0, at - longest) for at in anchors if shared(at)}
-    wanted = "\n".join(asked)
+    old_text = "\n".join(old_lines)
 
     def likeness(start: int) -> float:
-        part = "\n".join(lines[start : start + len(asked)])
-        return difflib.SequenceMatcher(None, part, wanted, autojunk=False).quick_ratio()
+        part = "\n".join(lines[start : start + len(old_lines)])
+        return difflib.SequenceMatcher(None, part, old_text, autojunk=False).quick_ratio()
 
     best = max(sorted(starts), key=likeness, default=None)
-    return best if best is not None and likeness(best) >= _ALIKE else None
+    return best if best is not None and likeness(best) >= _MIN_SIMILARITY else None
 
 
-def _differences(part: list[str], asked: list[str], at: int) -> list[str]:
-    """How the lines differ; where it is white space alone, it is made visible."""
-    found = []
-    for number, (is_there, given) in enumerate(zip(part, asked, strict=False)):
-        if is_there != given:
-            visible = _visible if _bare(is_there) == _bare(given) else str
-            found += [f"- file, line {at + 1 + number}: {visible(is_there)}", f"+ old_string: {visible(given)}"]
-    if len(found) > 2 * _SHOWN:
-        found = [*found[: 2 * _SHOWN], "and so on"]
-    return ["It differs in:", *found] if found else []
+def _differences(part: list[str], old_lines: list[str], at: int) -> list[str]:
+    """List the lines that differ; a difference in white space alone is made visible."""
+    lines = []
+    for number, (actual, expected) in enumerate(zip(part, old_lines, strict=False)):
+        if actual != expected:
+            visible = _show_whitespace if _without_whitespace(actual) == _without_whitespace(expected) else str
+            lines += [f"- file, line {at + 1 + number}: {visible(actual)}", f"+ old_string: {visible(expected)}"]
+    if len(lines) > 2 * _MAX_SHOWN:
+        lines = [*lines[: 2 * _MAX_SHOWN], "and so on"]
+    return ["It differs in:", *lines] if lines else []
 
 
-def _visible(line: str) -> str:
-    """A line whose white space can be told apart: a dot for a space, an arrow for a tab."""
+def _show_whitespace(line: str) -> str:
+    """Return a line with visible white space: a dot for a space, an arrow for a tab."""
     marks = {" ": "·", "\t": "⇥", "\r": "␍"}
     return "".join(marks.get(c, f"<U+{ord(c):04X}>" if c.isspace() else c) for c in line)

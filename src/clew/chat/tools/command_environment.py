@@ -1,4 +1,4 @@
-"""The environment of commands: that of clew, without the variables that change what a plain command means."""
+"""Build the environment of commands: without variables that change the meaning of a plain command."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _SHELL = split_names(
     "BASH_ENV ENV BASHOPTS SHELLOPTS GLOBIGNORE EXECIGNORE CDPATH POSIXLY_CORRECT BASH_COMPAT BASH_LOADABLES_PATH"
     " BASH_XTRACEFD PS4 PROMPT_COMMAND"
 )
-# Variables from which programs that run without a question take options, or the names of files and programs.
+# Variables from which read-only programs take options, or names of files and programs.
 _PROGRAMS = split_names(
     "RIPGREP_CONFIG_PATH GREP_OPTIONS MAGIC LESSOPEN LESSCLOSE _POSIX2_VERSION POSIX_ME_HARDER LOCPATH NLSPATH"
 )
-_FUNCTION = "BASH_FUNC_"
-# What git may take from the environment in a folder that is not trusted.
+_FUNCTION_PREFIX = "BASH_FUNC_"
+# Variables that git may use in an untrusted folder.
 _GIT_KEPT = (
     "GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_SSH", "GIT_ASKPASS", "GIT_TERMINAL_PROMPT", "GIT_SSL_", "GIT_HTTP_",
     "GIT_CEILING_DIRECTORIES", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
 )  # fmt: skip
-# Settings that override those of a repository that is not trusted, so that git starts no program of its choice.
+# Settings that override those of an untrusted repository, so that git runs no program that it configures.
 GIT_OVERRIDES = {
     "core.fsmonitor": "false",
     "core.hooksPath": os.devnull,
@@ -36,15 +36,15 @@ GIT_OVERRIDES = {
 
 
 def command_environment(variables: Mapping[str, str], *, is_trusted: bool) -> dict[str, str]:
-    """The variables for a command. In a folder that is not trusted, git obeys neither hooks nor a file system monitor."""
+    """Return the variables for a command. In an untrusted folder, git runs neither hooks nor a file system monitor."""
     kept = {
         name: value
         for name, value in variables.items()
-        if name not in _SHELL and name not in _PROGRAMS and not name.startswith(_FUNCTION)
+        if name not in _SHELL and name not in _PROGRAMS and not name.startswith(_FUNCTION_PREFIX)
     }
     if not is_trusted:
         kept = {name: value for name, value in kept.items() if _is_kept_for_git(name, value)}
-        kept |= _overrides()
+        kept |= _git_overrides()
     return kept | {"GIT_EDITOR": "true", "PAGER": "cat", "GIT_PAGER": "cat"}
 
 
@@ -55,8 +55,9 @@ def _is_kept_for_git(name: str, value: str) -> bool:
     return name.startswith(_GIT_KEPT) and (not is_file or Path(value).is_absolute())
 
 
-def _overrides() -> dict[str, str]:
-    made = {"GIT_CONFIG_COUNT": str(len(GIT_OVERRIDES)), "GIT_OPTIONAL_LOCKS": "0"}
+def _git_overrides() -> dict[str, str]:
+    """Return `GIT_OVERRIDES` as the variables GIT_CONFIG_COUNT, GIT_CONFIG_KEY_0, GIT_CONFIG_VALUE_0, and so on."""
+    variables = {"GIT_CONFIG_COUNT": str(len(GIT_OVERRIDES)), "GIT_OPTIONAL_LOCKS": "0"}
     for index, (key, value) in enumerate(GIT_OVERRIDES.items()):
-        made |= {f"GIT_CONFIG_KEY_{index}": key, f"GIT_CONFIG_VALUE_{index}": value}
-    return made
+        variables |= {f"GIT_CONFIG_KEY_{index}": key, f"GIT_CONFIG_VALUE_{index}": value}
+    return variables

@@ -1,4 +1,4 @@
-"""HTML as Markdown: what a page says, without how it looks."""
+"""Convert HTML to Markdown: the text of a page without its layout."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 
 _SKIPPED = ("script", "style", "template", "svg", "noscript", "iframe", "object", "select", "button")
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "code": "`"}
-_LEADS = {"title": "# "} | {f"h{level}": "#" * level + " " for level in range(1, 7)}
+_PREFIXES = {"title": "# "} | {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _INLINE = (
     *("a", "span", "small", "sub", "sup", "u", "abbr", "cite", "q", "time", "label", "mark", "font", "kbd", "samp"),
     *("var", "wbr", "input", "bdi", "bdo", "dfn", "ins", "picture", "source", "tt", "big", "data"),
@@ -16,8 +16,8 @@ _INLINE = (
 _SPACE = re.compile(r"\s+")
 
 
-def markdown(html: str, base: str = "") -> str:
-    """The text of a page. Broken HTML gives as much as can be made out."""
+def convert_html(html: str, base: str = "") -> str:
+    """Convert a page. Broken HTML gives as much text as can be recovered."""
     parser = _Parser(base)
     parser.feed(html)
     parser.close()
@@ -25,16 +25,16 @@ def markdown(html: str, base: str = "") -> str:
 
 
 class _Parser(HTMLParser):
-    """Gathers words into a block until an element begins or ends that is a block of its own."""
+    """Collects text into a block until a block element begins or ends."""
 
     def __init__(self, base: str) -> None:
         super().__init__(convert_charrefs=True)
         self._base = base
         self._blocks: list[str] = []
         self._words: list[str] = []
-        self._lead = ""  # what the open block begins with
-        self._skipped: list[str] = []  # elements of no interest around this
-        self._lists: list[int] = []  # the next number of each list around this, 0 for one without numbers
+        self._lead = ""  # prefix of the open block, such as "# " or "- "
+        self._skipped: list[str] = []  # enclosing elements whose content is skipped
+        self._lists: list[int] = []  # next number of each enclosing list, 0 for an unordered one
         self._quotes = 0
         self._raw = 0
         self._links: list[tuple[str, int]] = []
@@ -42,7 +42,7 @@ class _Parser(HTMLParser):
         self._is_first_row = True
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
+        attributes = {name: value or "" for name, value in attrs}
         if tag in _SKIPPED:
             self._skipped.append(tag)
         elif self._skipped:
@@ -50,10 +50,10 @@ class _Parser(HTMLParser):
         elif tag == "br":
             self._words.append("\n")
         elif tag == "img":
-            if alt := given.get("alt", "").strip():
-                self._words.append(f"![{alt}]({self._address(given.get('src', ''))})")
+            if alt := attributes.get("alt", "").strip():
+                self._words.append(f"![{alt}]({self._address(attributes.get('src', ''))})")
         elif tag == "a":
-            self._links.append((given.get("href", ""), len(self._words)))
+            self._links.append((attributes.get("href", ""), len(self._words)))
         elif tag in _MARKS:
             self._words.append("" if self._raw else _MARKS[tag])
         elif tag in ("td", "th", "tr", "table"):
@@ -74,7 +74,7 @@ class _Parser(HTMLParser):
         elif tag == "hr":
             self._blocks.append("---")
         else:
-            self._lead = _LEADS.get(tag, self._lead)
+            self._lead = _PREFIXES.get(tag, self._lead)
 
     def handle_endtag(self, tag: str) -> None:
         if self._skipped:
@@ -96,7 +96,7 @@ class _Parser(HTMLParser):
                 self._quotes = max(0, self._quotes - 1)
             elif tag == "pre":
                 self._raw = max(0, self._raw - 1)
-            if tag in _LEADS or tag == "li":
+            if tag in _PREFIXES or tag == "li":
                 self._lead = ""
 
     def handle_data(self, data: str) -> None:
@@ -104,14 +104,14 @@ class _Parser(HTMLParser):
             self._words.append(data if self._raw else _SPACE.sub(" ", data))
 
     def text(self) -> str:
-        """All blocks; rows of a table and items of a list stand close together."""
+        """Return all blocks; rows of a table and items of a list are joined by single newlines."""
         self._end_row()
         self._end_block()
-        made = self._blocks[:1]
+        parts = self._blocks[:1]
         for before, block in zip(self._blocks, self._blocks[1:], strict=False):
-            kinds = _kind(before), _kind(block)
-            made += ["\n" if kinds[0] and kinds[0] == kinds[1] else "\n\n", block]
-        return "".join(made)
+            kinds = _block_kind(before), _block_kind(block)
+            parts += ["\n" if kinds[0] and kinds[0] == kinds[1] else "\n\n", block]
+        return "".join(parts)
 
     def _bullet(self) -> str:
         indent = "  " * (len(self._lists) - 1)
@@ -126,8 +126,8 @@ class _Parser(HTMLParser):
         except ValueError:
             return href
 
-    def _taken(self) -> str:
-        """The words so far, which are then gone."""
+    def _take_text(self) -> str:
+        """Return the collected text and clear it."""
         text = "".join(self._words)
         self._words, self._links = [], []
         if self._raw:
@@ -139,7 +139,7 @@ class _Parser(HTMLParser):
         if self._row is not None:
             self._words.append(" ")
             return
-        text = self._taken()
+        text = self._take_text()
         if not text.strip("*`~ \n"):
             return
         text = f"```\n{text}\n```" if self._raw else text
@@ -164,7 +164,7 @@ class _Parser(HTMLParser):
         self._is_first_row = self._is_first_row or tag == "table"
 
     def _end_cell(self) -> None:
-        text = self._taken().replace("\n", " ").replace("|", "\\|") if self._row is not None else ""
+        text = self._take_text().replace("\n", " ").replace("|", "\\|") if self._row is not None else ""
         if self._row is not None and text:
             self._row.append(text)
 
@@ -178,7 +178,7 @@ class _Parser(HTMLParser):
             self._is_first_row = False
 
 
-def _kind(block: str) -> str:
-    """Whether a block is a row of a table or an item of a list."""
-    found = re.match(r"\s*(?:(\|)|([-\d][.]? |\d+\. ))", block)
-    return "" if found is None else "row" if found[1] else "item"
+def _block_kind(block: str) -> str:
+    """Return `row` for a table row, `item` for a list item, otherwise an empty string."""
+    match = re.match(r"\s*(?:(\|)|([-\d][.]? |\d+\. ))", block)
+    return "" if match is None else "row" if match[1] else "item"

@@ -1,4 +1,4 @@
-"""Pictures: told apart by their first bytes, and measured without being decoded."""
+"""Recognize images by their first bytes and measure them without decoding."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import base64
 import struct
 from pathlib import Path
 
-from clew.chat.tools.size_format import told_size
+from clew.chat.tools.size_format import format_size
 from clew.chat.tools.tool import CallResult, ToolFailed
 from clew.wire.json_codec import Json
 
-LARGEST = 5 * (1 << 20) * 3 // 4  # bytes: the Messages API takes 5 MB of base64
-WIDEST = 8000  # pixels that the Messages API takes, on either side
+MAX_BYTES = 5 * (1 << 20) * 3 // 4  # bytes: the Messages API takes 5 MB of base64
+MAX_PIXELS = 8000  # pixels that the Messages API takes, on either side
 
 
-def picture(path: Path, data: bytes) -> CallResult:
-    """A picture as the result of a call."""
+def image_result(path: Path, data: bytes) -> CallResult:
+    """Return an image as the result of a call. Raises ToolFailed if it is not an image or too large for the API."""
     kind = media_type(data)
     if kind is None:
-        raise ToolFailed(f"{path} is no PNG, JPEG, GIF or WebP picture, whatever its name says.")
+        raise ToolFailed(f"{path} is not a PNG, JPEG, GIF or WebP image, despite its name.")
     size = measure(kind, data)
-    if len(data) > LARGEST or (size and max(size) > WIDEST):
+    if len(data) > MAX_BYTES or (size and max(size) > MAX_PIXELS):
         raise ToolFailed(
-            f"{path} is too large a picture ({told_size(len(data))}): at most {told_size(LARGEST)} and {WIDEST} pixels "
-            "on a side can be shown. Make a smaller copy with Bash and read that."
+            f"{path} is too large a picture ({format_size(len(data))}): at most {format_size(MAX_BYTES)} "
+            f"and {MAX_PIXELS} pixels on a side can be shown. Make a smaller copy with Bash and read that."
         )
     text = base64.b64encode(data).decode()
     file: Json = {"base64": text, "type": kind, "originalSize": len(data)}
@@ -35,16 +35,16 @@ def picture(path: Path, data: bytes) -> CallResult:
             "displayWidth": width,
             "displayHeight": height,
         }
-    return CallResult([block(kind, text)], {"type": "image", "file": file})
+    return CallResult([image_block(kind, text)], {"type": "image", "file": file})
 
 
-def block(kind: str, text: str) -> Json:
-    """A picture for the model, from its base64."""
+def image_block(kind: str, text: str) -> Json:
+    """Return the content block of an image, from its base64."""
     return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": text}}
 
 
 def media_type(data: bytes) -> str | None:
-    """What kind of picture these bytes are; None if none that can be shown."""
+    """Return the media type of image bytes; None if the format is not supported."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -55,33 +55,34 @@ def media_type(data: bytes) -> str | None:
 
 
 def measure(kind: str, data: bytes) -> tuple[int, int] | None:
-    """Width and height; None if the head of the picture is damaged."""
+    """Return width and height; None if the image header is damaged."""
     try:
         if kind == "image/png":
             width, height = struct.unpack(">II", data[16:24])
         elif kind == "image/gif":
             width, height = struct.unpack("<HH", data[6:10])
         elif kind == "image/webp":
-            return _webp(data)
+            return _webp_size(data)
         else:
-            return _jpeg(data)
+            return _jpeg_size(data)
     except struct.error:
         return None
     return width, height
 
 
-def _jpeg(data: bytes) -> tuple[int, int] | None:
+def _jpeg_size(data: bytes) -> tuple[int, int] | None:
+    """Scan the segments for a start-of-frame marker (0xC0 to 0xCF, except 0xC4, 0xC8 and 0xCC), which has the size."""
     at = 2
     while at + 9 < len(data) and data[at] == 0xFF:
-        mark = data[at + 1]
-        if 0xC0 <= mark <= 0xCF and mark not in (0xC4, 0xC8, 0xCC):
+        marker = data[at + 1]
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
             height, width = struct.unpack(">HH", data[at + 5 : at + 9])
             return width, height
-        at += 1 if mark == 0xFF else 2 + struct.unpack(">H", data[at + 2 : at + 4])[0]
+        at += 1 if marker == 0xFF else 2 + struct.unpack(">H", data[at + 2 : at + 4])[0]
     return None
 
 
-def _webp(data: bytes) -> tuple[int, int] | None:
+def _webp_size(data: bytes) -> tuple[int, int] | None:
     form = data[12:16]
     if form == b"VP8X":
         return (

@@ -1,7 +1,7 @@
-"""Inputs held against their schemas, and the texts for calls that are wrong.
+"""Validate the input of a call against the schema of its tool, and build the error texts.
 
-Models write numbers and truths as strings now and then; what plainly stands for the right value is taken for it.
-Of JSON Schema only the words that tools use are known; others (of MCP servers) are left to whoever answers the call.
+Models sometimes write numbers and booleans as strings; unambiguous values are converted. Only the JSON Schema
+keywords that the tools use are checked; others (of MCP servers) are left to the server.
 """
 
 from __future__ import annotations
@@ -24,26 +24,28 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def check(tool: Tool, input: Any) -> Json:
-    """The input as the tool takes it; `Failed` with all that is wrong with it."""
+def validate_input(tool: Tool, input: Any) -> Json:
+    """Return the converted input. Raises ToolFailed with all problems."""
     schema = tool.schema
-    given = _coerced(input, schema)
-    wrong = list(_issues(given, schema, ""))
-    if wrong:
-        noun = "issue" if len(wrong) == 1 else "issues"
-        lines = "\n".join(wrong)
+    converted = _coerce(input, schema)
+    issues = list(_issues(converted, schema, ""))
+    if issues:
+        noun = "issue" if len(issues) == 1 else "issues"
+        lines = "\n".join(issues)
         raise ToolFailed(f"InputValidationError: {tool.name} failed due to the following {noun}:\n{lines}")
-    made: Json = given
-    return made
+    result: Json = converted
+    return result
 
 
-def unknown(name: str) -> ToolFailed:
-    """The failure of a call to a tool that is not there."""
+def unknown_tool_error(name: str) -> ToolFailed:
+    """Return the error for a call of an unknown tool."""
     return ToolFailed(f"Error: No such tool available: {name}")
 
 
-def failure(failed: ToolFailed) -> CallResult:
-    """A failed call as its result: a wrong call is marked as such, what went wrong in doing it is told plainly."""
+def failure_result(failed: ToolFailed) -> CallResult:
+    """Return the result of a failed call. A wrong call is marked with `<tool_use_error>`, other failures are plain
+    text.
+    """
     text = f"<tool_use_error>{failed.text}</tool_use_error>" if failed.is_misuse else failed.text
     is_named = failed.text.startswith(("Error: ", "InputValidationError: "))
     detail = failed.text if is_named else f"Error: {failed.text}"
@@ -63,34 +65,34 @@ def _fits(value: Any, kind: str) -> bool:
     return isinstance(value, _TYPES.get(kind, (object,)))
 
 
-def _coerced(value: Any, schema: Any) -> Any:
-    """The value, with what plainly stands for another type in that type. The given value is left as it is."""
+def _coerce(value: Any, schema: Any) -> Any:
+    """Return the value with strings converted to the type of the schema. The argument is not changed."""
     if not isinstance(schema, dict):
         return value
     kinds = _types(schema)
     if isinstance(value, str) and kinds and "string" not in kinds:
-        value = next((made for kind in kinds for made in _read(value, kind)), value)
+        value = next((converted for kind in kinds for converted in _parse_as(value, kind)), value)
     if isinstance(value, float) and "integer" in kinds and value.is_integer():
         value = int(value)
     if isinstance(value, list) and "items" in schema:
-        return [_coerced(item, schema["items"]) for item in value]
+        return [_coerce(item, schema["items"]) for item in value]
     if isinstance(value, dict) and isinstance(known := schema.get("properties"), dict):
-        return _filled(value, known, schema.get("required", ()))
+        return _coerce_fields(value, known, schema.get("required", ()))
     return value
 
 
-def _filled(value: Json, known: Json, required: Any) -> Json:
-    """The fields in their types; null stands for an optional one that is not given, and defaults are filled in."""
-    made = {}
+def _coerce_fields(value: Json, known: Json, required: Any) -> Json:
+    """Convert the fields of an object; null for an optional field is dropped, and defaults are added."""
+    converted = {}
     for name, item in value.items():
         field = known.get(name)
         if item is None and isinstance(field, dict) and name not in required and not _takes_null(field):
             continue
-        made[name] = _coerced(item, field)
+        converted[name] = _coerce(item, field)
     for name, field in known.items():
-        if name not in made and isinstance(field, dict) and "default" in field:
-            made[name] = field["default"]
-    return made
+        if name not in converted and isinstance(field, dict) and "default" in field:
+            converted[name] = field["default"]
+    return converted
 
 
 def _takes_null(schema: Json) -> bool:
@@ -98,8 +100,8 @@ def _takes_null(schema: Json) -> bool:
     return not kinds or "null" in kinds
 
 
-def _read(text: str, kind: str) -> Iterator[Any]:
-    """What a text stands for, if it stands for something of this type."""
+def _parse_as(text: str, kind: str) -> Iterator[Any]:
+    """Yield the value that a text denotes, if it is of this type."""
     if kind == "boolean" and text.strip().lower() in ("true", "false"):
         yield text.strip().lower() == "true"
     elif kind in ("integer", "number", "array", "object"):
@@ -117,8 +119,8 @@ def _issues(value: Any, schema: Any, at: str) -> Iterator[str]:
     kinds = _types(schema)
     if kinds and not any(_fits(value, kind) for kind in kinds):
         where = f"The parameter `{at}`" if at else "The input"
-        wanted = " | ".join(map(_told, kinds))
-        yield f"{where} type is expected as `{wanted}` but provided as `{_name(value)}`"
+        expected = " | ".join(map(_type_label, kinds))
+        yield f"{where} type is expected as `{expected}` but provided as `{_type_name(value)}`"
         return
     if "enum" in schema and value not in schema["enum"]:
         yield f"The parameter `{at}` must be one of {', '.join(map(json.dumps, schema['enum']))}"
@@ -160,10 +162,10 @@ def _members(value: Json, schema: Json, at: str) -> Iterator[str]:
         yield from _issues(value[name], known[name], inside + name)
 
 
-def _told(kind: str) -> str:
-    """A type as models know it: whole numbers are numbers."""
+def _type_label(kind: str) -> str:
+    """Return the type name as models know it: an integer is a number."""
     return "number" if kind == "integer" else kind
 
 
-def _name(value: Any) -> str:
-    return next((_told(kind) for kind in _TYPES if _fits(value, kind)), type(value).__name__)
+def _type_name(value: Any) -> str:
+    return next((_type_label(kind) for kind in _TYPES if _fits(value, kind)), type(value).__name__)

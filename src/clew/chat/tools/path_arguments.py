@@ -1,4 +1,4 @@
-"""Paths: what a call names, where it leads, and how a failure at it is told."""
+"""Resolve the path argument of a call, and describe errors about it."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ from pathlib import Path
 
 from clew.chat.tools.tool import ToolFailed, ToolState
 
-_LISTED = 2000  # names of a folder that are looked at for one that was meant
+_MAX_NAMES = 2000  # names in a folder that are compared
 
 
-def named(given: str, state: ToolState) -> Path:
-    """The path that a call names, absolute and without dots; links in it are kept."""
-    if "\0" in given:
+def resolve_argument(argument: str, state: ToolState) -> Path:
+    """Return the absolute path that a call names, without dots; links are kept. Raises ToolFailed."""
+    if "\0" in argument:
         raise ToolFailed("A path cannot hold a null character.")
-    path = Path(given)
+    path = Path(argument)
     try:
         path = path.expanduser()
-    except RuntimeError:  # there is no person of that name, so it is a name like others
+    except RuntimeError:  # no such user: `~name` is an ordinary file name
         pass
     return Path(os.path.normpath(state.cwd / path))
 
 
 def is_inside(path: Path, roots: tuple[Path, ...]) -> bool:
-    """Whether a path lies in one of these folders, as it is written or where the folders lead."""
+    """Return True if a path is in one of these folders, as written or with links in the folders resolved."""
     return any(path.is_relative_to(root) or path.is_relative_to(os.path.realpath(root)) for root in roots)
 
 
-def writable(path: Path, state: ToolState) -> Path:
-    """Where a write to this path goes, with no link left in it. A link must not lead out of the project."""
+def resolve_for_writing(path: Path, state: ToolState) -> Path:
+    """Return the path that a write goes to, with links resolved. Raises ToolFailed if a link leads out of the
+    project.
+    """
     real = Path(os.path.realpath(path))
     if is_inside(real, state.roots):
         return real
@@ -42,13 +44,13 @@ def writable(path: Path, state: ToolState) -> Path:
     return real
 
 
-def missing(path: Path, state: ToolState) -> ToolFailed:
-    """The failure for a file that is not there, with the one that was likely meant."""
-    near = _nearest(path, state)
+def missing_file_error(path: Path, state: ToolState) -> ToolFailed:
+    """Return the error for a missing file, with a suggestion of the file that was probably meant."""
+    near = _suggest_file(path, state)
     return ToolFailed("File does not exist." + (f" Did you mean {near}?" if near else ""))
 
 
-def _nearest(path: Path, state: ToolState) -> Path | None:
+def _suggest_file(path: Path, state: ToolState) -> Path | None:
     for base in (state.cwd, state.project):
         for skip in range(1, len(path.parts)):
             candidate = base.joinpath(*path.parts[skip:])
@@ -56,7 +58,7 @@ def _nearest(path: Path, state: ToolState) -> Path | None:
                 return candidate
     try:
         with os.scandir(path.parent) as entries:
-            names = [entry.name for entry in itertools.islice(entries, _LISTED)]
+            names = [entry.name for entry in itertools.islice(entries, _MAX_NAMES)]
     except OSError:
         return None
     same_stem = sorted(name for name in names if Path(name).stem == path.stem)
@@ -64,8 +66,8 @@ def _nearest(path: Path, state: ToolState) -> Path | None:
     return path.parent / close[0] if close else None
 
 
-def told(error: OSError, path: Path, doing: str) -> ToolFailed:
-    """An error of the system, in the words programs use for it."""
+def os_error(error: OSError, path: Path, doing: str) -> ToolFailed:
+    """Convert an OSError to the error text that Claude Code shows: `ENOENT: no such file or directory, open 'x'`."""
     if error.errno == errno.EISDIR:
         return ToolFailed(f"EISDIR: illegal operation on a directory, {doing}", is_misuse=False)
     code = errno.errorcode.get(error.errno or 0, "EIO")

@@ -1,4 +1,4 @@
-"""Processes: a shell command run to its end, with what it is told and what it says. Its whole group ends with it."""
+"""Run a shell command to its end with input and captured output, and kill its process group afterwards."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from clew.chat.tools import process_group
 
-MOST_OUTPUT = 1 << 20
-_GRACE = 0.5  # seconds: what a command left behind and still holds its output after that is killed
+MAX_OUTPUT_BYTES = 1 << 20
+_GRACE = 0.5  # seconds after which a child process that still holds the output open is killed
 
 
-class Ended(Struct, frozen=True):
-    """How a command ended. `is_late`: it was stopped because its time was over."""
+class CompletedCommand(Struct, frozen=True):
+    """The result of a command. `is_late`: it was stopped because its timeout was exceeded."""
 
     code: int
     stdout: str
@@ -24,14 +24,16 @@ class Ended(Struct, frozen=True):
     is_late: bool = False
 
 
-async def run_shell(command: str, cwd: Path, variables: Mapping[str, str], said: bytes, timeout: float) -> Ended:
-    """Run a command by the system's shell, with `said` on its stdin. Cancelling kills it and all it started."""
-    process = await _started(command, cwd, variables)
+async def run_shell(
+    command: str, cwd: Path, variables: Mapping[str, str], stdin: bytes, timeout: float
+) -> CompletedCommand:
+    """Run a command with the system shell and `stdin` as input. Cancelling kills it and all processes it started."""
+    process = await _start_shell(command, cwd, variables)
     stdout, stderr = bytearray(), bytearray()
     reading = [
         asyncio.create_task(_drain(process.stdout, stdout)),
         asyncio.create_task(_drain(process.stderr, stderr)),
-        asyncio.create_task(_feed(process.stdin, said)),
+        asyncio.create_task(_feed(process.stdin, stdin)),
     ]
     is_late = False
     try:
@@ -46,11 +48,11 @@ async def run_shell(command: str, cwd: Path, variables: Mapping[str, str], said:
         await process.wait()
         await asyncio.gather(*reading, return_exceptions=True)
     code = process.returncode if process.returncode is not None else -1
-    return Ended(code, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace"), is_late)
+    return CompletedCommand(code, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace"), is_late)
 
 
-async def _started(command: str, cwd: Path, variables: Mapping[str, str]) -> asyncio.subprocess.Process:
-    """Start it. Cancelled in the middle of that, asyncio would kill the shell but not what the shell began."""
+async def _start_shell(command: str, cwd: Path, variables: Mapping[str, str]) -> asyncio.subprocess.Process:
+    """Start the shell. If cancelled during the start, kill the process group: asyncio would kill only the shell."""
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_shell(
             command,
@@ -73,14 +75,14 @@ async def _started(command: str, cwd: Path, variables: Mapping[str, str]) -> asy
 
 async def _drain(stream: asyncio.StreamReader | None, into: bytearray) -> None:
     while stream and (part := await stream.read(1 << 16)):
-        into.extend(part[: MOST_OUTPUT - len(into)])
+        into.extend(part[: MAX_OUTPUT_BYTES - len(into)])
 
 
-async def _feed(stream: asyncio.StreamWriter | None, said: bytes) -> None:
+async def _feed(stream: asyncio.StreamWriter | None, stdin: bytes) -> None:
     if stream is None:
         return
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        stream.write(said)
+        stream.write(stdin)
         await stream.drain()
         stream.close()
         await stream.wait_closed()

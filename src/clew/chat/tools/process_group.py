@@ -1,4 +1,4 @@
-"""Groups of processes: a command and all that it began end together, politely or at once. There is no other way here."""
+"""Terminate a process group: SIGTERM, then SIGKILL after a grace period."""
 
 from __future__ import annotations
 
@@ -7,38 +7,40 @@ import os
 import signal
 import sys
 
-GRACE = 2.0  # seconds between the polite and the final signal
+GRACE = 2.0  # seconds between SIGTERM and SIGKILL
 _POLL = 0.02
-_AGAIN = 5  # looks after which the polite signal is sent a second time
+_SECOND_SIGNAL = 5  # poll at which SIGTERM is sent a second time
 
 
-async def end(process: asyncio.subprocess.Process) -> None:
-    """End a command and all that it began: politely, and after a while without asking."""
-    for again in range(round(GRACE / _POLL)):
-        # A child that the shell was just beginning did not hear the first signal: hence a second one.
-        number = signal.SIGTERM if again in (0, _AGAIN) else 0
-        if not _signal(process.pid, number):
+async def terminate(process: asyncio.subprocess.Process) -> None:
+    """Send SIGTERM to the process group, and SIGKILL after the grace period."""
+    for attempt in range(round(GRACE / _POLL)):
+        # A child that the shell was just forking misses the first signal, so send it again.
+        number = signal.SIGTERM if attempt in (0, _SECOND_SIGNAL) else 0
+        if not _send_signal(process.pid, number):
             break
         await asyncio.sleep(_POLL)
     await kill(process)
 
 
 async def kill(process: asyncio.subprocess.Process) -> None:
-    """End the whole group at once. A process that the system holds fast is not waited for."""
+    """Send SIGKILL to the process group. A process stuck in the kernel is not waited for longer than the grace
+    period.
+    """
     for _ in range(round(GRACE / _POLL)):
-        if not _signal(process.pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL):
+        if not _send_signal(process.pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL):
             break
         await asyncio.sleep(_POLL)
     await asyncio.wait({asyncio.ensure_future(process.wait())}, timeout=GRACE)
 
 
-def _signal(group: int, number: int) -> bool:
-    """Send a signal to a group of processes; whether there was one."""
+def _send_signal(group: int, number: int) -> bool:
+    """Send a signal to a process group; return False if there is no such group."""
     try:
         if sys.platform == "win32":
             os.kill(group, number)
         else:
             os.killpg(group, number)
-    except OSError:  # it is gone, or what is left of it is not ours
+    except OSError:  # the group ended, or what remains belongs to another user
         return False
     return True

@@ -1,7 +1,7 @@
-"""Pages of the web, fetched with care: every address is looked up, checked and then connected to as it was checked.
+"""Fetch web pages from the public network only: resolve, check, then connect to the checked address.
 
-Nothing but the public network is reached, so that no page can make the model look at what only this machine can see;
-hosts that the person names are excepted. Proxies of the environment are not used, since they would look up names again.
+A page must not make the model reach hosts that only this machine can see; hosts that the user names are excepted.
+Proxies of the environment are not used, since they would resolve names again.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from clew.version import __version__
 if TYPE_CHECKING:
     import httpx
 
-LARGEST = 10 << 20  # bytes of a page
-_PATIENCE = 20.0  # seconds without a word
-_WHOLE = 60.0  # seconds for all of it
-_HOPS = 10
+MAX_PAGE_BYTES = 10 << 20  # bytes of a page
+_READ_TIMEOUT = 20.0  # seconds without data
+_TOTAL_TIMEOUT = 60.0  # seconds for all requests together
+_MAX_REDIRECTS = 10
 _HOST = re.compile(rb"[\w.:-]+")
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
-async def look_up(host: str, port: int) -> Sequence[str]:
-    """The addresses of a host, as the system knows them."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(place[4][0]) for place in found]
+async def resolve_host(host: str, port: int) -> Sequence[str]:
+    """Return the addresses of a host from the system resolver."""
+    results = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(result[4][0]) for result in results]
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """What of the network may be reached."""
+    """Which parts of the network can be reached."""
 
-    private: frozenset[str] = frozenset()  # hosts that may lie in a private network; these are also asked without TLS
-    certificates: Path | None = None  # of authorities that are trusted beside the usual ones
-    look_up: Callable[[str, int], Awaitable[Sequence[str]]] = look_up
+    private: frozenset[str] = frozenset()  # hosts that may be in a private network; http is allowed for them
+    certificates: Path | None = None  # additional certificate authorities
+    look_up: Callable[[str, int], Awaitable[Sequence[str]]] = resolve_host
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedPage:
-    """What an address answered; `moved_to` if that is another host's affair."""
+    """The response of an address; `moved_to` if it redirects to another host."""
 
     url: str
     code: int
@@ -58,50 +58,50 @@ class FetchedPage:
     moved_to: str = ""
 
 
-async def fetch(given: str, network: Network) -> FetchedPage:
-    """Fetch a page, following it on the same host. Raises `Failed`."""
+async def fetch(address: str, network: Network) -> FetchedPage:
+    """Fetch a page and follow redirects on the same host. Raises ToolFailed."""
     try:
         import httpx
     except ModuleNotFoundError:
         raise ToolFailed("WebFetch needs an extra: pip install 'clew[chat]'.", is_misuse=False) from None
     try:
-        async with asyncio.timeout(_WHOLE):
-            return await _followed(given, network)
+        async with asyncio.timeout(_TOTAL_TIMEOUT):
+            return await _fetch_following(address, network)
     except httpx.InvalidURL as error:
-        raise ToolFailed(f"{given!r} is no address of a page: {error}.") from None
+        raise ToolFailed(f"{address!r} is not a page address: {error}.") from None
     except TimeoutError:
-        raise ToolFailed(f"{given} did not answer within {_WHOLE:g} seconds.", is_misuse=False) from None
+        raise ToolFailed(f"{address} did not answer within {_TOTAL_TIMEOUT:g} seconds.", is_misuse=False) from None
     except (httpx.HTTPError, ssl.SSLError, OSError) as error:
-        told = str(error) or type(error).__name__
-        raise ToolFailed(f"{given} could not be fetched: {told}", is_misuse=False) from error
+        reason = str(error) or type(error).__name__
+        raise ToolFailed(f"{address} could not be fetched: {reason}", is_misuse=False) from error
 
 
-async def _followed(given: str, network: Network) -> FetchedPage:
+async def _fetch_following(address: str, network: Network) -> FetchedPage:
     import httpx
 
-    url = _checked(httpx.URL(given), network)
+    url = _check_url(httpx.URL(address), network)
     trusted: ssl.SSLContext | None = None
-    for _ in range(_HOPS):
+    for _ in range(_MAX_REDIRECTS):
         if url.scheme == "https" and trusted is None:
-            trusted = await asyncio.to_thread(_trusted, network)
-        page, target = await _asked(url, await _address(url, network), trusted)
+            trusted = await asyncio.to_thread(_create_tls_context, network)
+        page, target = await _request_once(url, await _resolve_checked(url, network), trusted)
         if target is None:
             return page
-        following = _checked(url.join(target), network)
+        following = _check_url(url.join(target), network)
         if (_bare(following.host), following.port) != (_bare(url.host), url.port):
             return FetchedPage(str(url), page.code, page.reason, "", "", page.size, str(following))
         url = following
-    raise ToolFailed(f"{given} leads on and on: it was followed {_HOPS} times.", is_misuse=False)
+    raise ToolFailed(f"{address} leads on and on: it was followed {_MAX_REDIRECTS} times.", is_misuse=False)
 
 
 def _bare(host: str) -> str:
     return host.removeprefix("www.")
 
 
-def _checked(url: httpx.URL, network: Network) -> httpx.URL:
-    """The address that is asked: with TLS, unless the host is one of the person's own."""
+def _check_url(url: httpx.URL, network: Network) -> httpx.URL:
+    """Return the URL to request: with https, unless the host is allowed as private. Raises ToolFailed."""
     if url.scheme not in ("http", "https") or not _HOST.fullmatch(url.raw_host):
-        raise ToolFailed(f"{str(url)!r} is no address of a page: it has to begin with https:// and name a host.")
+        raise ToolFailed(f"{str(url)!r} is not a page address: it must begin with https:// and name a host.")
     if url.userinfo:
         raise ToolFailed("The address holds a name or a password, which are not sent.")
     if url.scheme == "http" and url.host not in network.private:
@@ -109,56 +109,59 @@ def _checked(url: httpx.URL, network: Network) -> httpx.URL:
     return url
 
 
-async def _address(url: httpx.URL, network: Network) -> str:
-    """The address to connect to. All that the name stands for have to be allowed."""
+async def _resolve_checked(url: httpx.URL, network: Network) -> str:
+    """Return the IP address to connect to. All addresses of the name must be allowed. Raises ToolFailed."""
     port = url.port or (443 if url.scheme == "https" else 80)
     try:
-        found = await network.look_up(url.host, port)
+        addresses = await network.look_up(url.host, port)
     except (OSError, UnicodeError) as error:
         raise ToolFailed(f"The host {url.host} is not known: {error}", is_misuse=False) from None
-    if not found:
+    if not addresses:
         raise ToolFailed(f"The host {url.host} is not known.", is_misuse=False)
-    if url.host not in network.private and not all(is_public(place) for place in found):
+    if url.host not in network.private and not all(is_public(address) for address in addresses):
         raise ToolFailed(
             f"{url.host} lies in a private network, which is not reached from here. Ask the person to allow the host, "
             "or use Bash with curl."
         )
-    return found[0]
+    return addresses[0]
 
 
 def is_public(text: str) -> bool:
-    """Whether an address belongs to the public network, also if it is wrapped in another."""
+    """Return True if an address is in the public network; an IPv4 address embedded in IPv6 must be public as well.
+
+    `::ffff:10.0.0.1`, `2002:7f00:1::` (6to4) and `64:ff9b::a00:1` (NAT64) contain private addresses.
+    """
     try:
-        place = ipaddress.ip_address(text.partition("%")[0])
+        address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return False
-    if isinstance(place, ipaddress.IPv6Address):
-        inner = [place.ipv4_mapped, place.sixtofour, *(place.teredo or ())]
-        if place in _NAT64:
-            inner.append(ipaddress.IPv4Address(int(place) & 0xFFFFFFFF))
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+        if address in _NAT64:
+            inner.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
         if not all(_is_global(wrapped) for wrapped in inner if wrapped is not None):
             return False
-        if place.ipv4_mapped is not None:
+        if address.ipv4_mapped is not None:
             return True
-    return _is_global(place)
+    return _is_global(address)
 
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
-def _is_global(place: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    return place.is_global and not place.is_multicast
+def _is_global(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    return address.is_global and not address.is_multicast
 
 
-def _trusted(network: Network) -> ssl.SSLContext:
-    trusted = ssl.create_default_context()
+def _create_tls_context(network: Network) -> ssl.SSLContext:
+    context = ssl.create_default_context()
     if network.certificates:
-        trusted.load_verify_locations(network.certificates)
-    return trusted
+        context.load_verify_locations(network.certificates)
+    return context
 
 
-async def _asked(url: httpx.URL, address: str, trusted: ssl.SSLContext | None) -> tuple[FetchedPage, str | None]:
-    """Ask once, at this address. The answer, and where it leads if it is a redirect."""
+async def _request_once(url: httpx.URL, address: str, trusted: ssl.SSLContext | None) -> tuple[FetchedPage, str | None]:
+    """Send one request to this address. Return the page, and the target of a redirect."""
     import httpx
 
     headers = {
@@ -167,28 +170,28 @@ async def _asked(url: httpx.URL, address: str, trusted: ssl.SSLContext | None) -
         "accept": "text/markdown, text/html, text/plain, application/json, */*;q=0.5",
     }
     async with (
-        httpx.AsyncClient(verify=trusted or False, trust_env=False, timeout=_PATIENCE) as client,
+        httpx.AsyncClient(verify=trusted or False, trust_env=False, timeout=_READ_TIMEOUT) as client,
         client.stream(
             "GET", url.copy_with(host=address), headers=headers, extensions={"sni_hostname": url.host}
-        ) as answer,
+        ) as response,
     ):
-        target = answer.headers.get("location") if answer.status_code in _REDIRECTS else None
-        body = b"" if target else await _body(answer, str(url))
-        kind = answer.headers.get("content-type", "text/html")
-        text = _decoded(body, answer.charset_encoding)
-    return FetchedPage(str(url), answer.status_code, answer.reason_phrase, kind, text, len(body)), target
+        target = response.headers.get("location") if response.status_code in _REDIRECTS else None
+        body = b"" if target else await _read_body(response, str(url))
+        kind = response.headers.get("content-type", "text/html")
+        text = _decode_body(body, response.charset_encoding)
+    return FetchedPage(str(url), response.status_code, response.reason_phrase, kind, text, len(body)), target
 
 
-async def _body(answer: httpx.Response, url: str) -> bytes:
+async def _read_body(response: httpx.Response, url: str) -> bytes:
     body = bytearray()
-    async for part in answer.aiter_bytes():
+    async for part in response.aiter_bytes():
         body += part
-        if len(body) > LARGEST:
-            raise ToolFailed(f"{url} is larger than {LARGEST >> 20} MB.", is_misuse=False)
+        if len(body) > MAX_PAGE_BYTES:
+            raise ToolFailed(f"{url} is larger than {MAX_PAGE_BYTES >> 20} MB.", is_misuse=False)
     return bytes(body)
 
 
-def _decoded(body: bytes, charset: str | None) -> str:
+def _decode_body(body: bytes, charset: str | None) -> str:
     try:
         return body.decode(charset or "utf-8", "replace")
     except LookupError:

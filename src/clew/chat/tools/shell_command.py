@@ -1,4 +1,4 @@
-"""Commands: one process each, in a group of its own, with nothing to read and all output in one file."""
+"""Run a command in a process group of its own, without stdin and with all output in one file."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clew.chat.tools import process_group
-from clew.chat.tools.atomic_files import MOST_KEPT, scratch
+from clew.chat.tools.atomic_files import MAX_OUTPUT_BYTES, create_output_file
 from clew.chat.tools.command_environment import command_environment
-from clew.chat.tools.command_output import INLINE, end
+from clew.chat.tools.command_output import INLINE_LIMIT, read_end
 from clew.chat.tools.tool import ToolFailed
 from clew.system.environment import child_environment
 from clew.system.subprocesses import find_program
 from clew.wire.json_codec import Json
 
-_MOST_NEWS = 1 << 20  # bytes
-_GUARDED = 1.0  # seconds between two looks at how much a command in the background has put out
-# The folder that the command ends in comes back through a descriptor of its own; the profile comes in through another.
+_MAX_NEW_BYTES = 1 << 20  # bytes
+_LIMIT_INTERVAL = 1.0  # seconds between two checks of the output size of a background command
+# The final folder of the shell comes back through a separate descriptor; the profile is read from another.
 _SCRIPT = "trap 'pwd -P >&{} 2>/dev/null' EXIT\n{}__clew=$1; shift; eval \"$__clew\""
 _PROFILE = ". /dev/fd/{0} 2>/dev/null; exec {0}<&-\n"
 
 
 @dataclass(eq=False)
 class ShellCommand:
-    """A command that runs or has run."""
+    """A running or finished command."""
 
     id: str
     command: str
@@ -39,7 +39,7 @@ class ShellCommand:
     kind: str = "local_bash"
     is_killed: bool = False
     is_kept: bool = False
-    _told: int = 0
+    _reported_bytes: int = 0
     _guard: asyncio.Future[None] | None = None
     _decoder: codecs.IncrementalDecoder = field(
         default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
@@ -59,7 +59,7 @@ class ShellCommand:
 
     @property
     def exit_code(self) -> int | None:
-        """As shells tell it: 128 and the number of the signal for a command that one ended."""
+        """The exit code as shells report it: 128 plus the signal number for a killed command."""
         code = self.process.returncode
         return code if code is None or code >= 0 else 128 - code
 
@@ -71,45 +71,47 @@ class ShellCommand:
 
     @property
     def size(self) -> int:
-        """How many bytes it has put out."""
+        """The number of output bytes so far."""
         return self.path.stat().st_size
 
     def news(self) -> str:
         is_over = self.process.returncode is not None
-        left_out = max(0, self.size - self._told - _MOST_NEWS)
+        left_out = max(0, self.size - self._reported_bytes - _MAX_NEW_BYTES)
         with open(self.path, "rb") as file:
-            file.seek(self._told + left_out)
+            file.seek(self._reported_bytes + left_out)
             data = file.read()
-        self._told += left_out + len(data)
+        self._reported_bytes += left_out + len(data)
         text = self._decoder.decode(data, final=is_over)
         return f"[{left_out} bytes before this are left out]\n{text}" if left_out else text
 
     def output(self) -> str:
-        return end(self.path, INLINE)
+        return read_end(self.path, INLINE_LIMIT)
 
     def leave(self, folder: Path) -> None:
-        """Let it run by itself, and stop it if it puts out too much. Its output moves to this folder and stays there."""
+        """Continue in the background, and stop the command if its output gets too large. The output moves to this
+        folder.
+        """
         with suppress(OSError):  # on another disk it stays where it is, and goes with the conversation
             self.path = self.path.rename(folder / f"{self.id}.output")
             self.is_kept = True
-        self._guard = asyncio.ensure_future(self._guarded())
+        self._guard = asyncio.ensure_future(self._limit_output())
 
-    async def _guarded(self) -> None:
+    async def _limit_output(self) -> None:
         while self.process.returncode is None:
-            if self.size > MOST_KEPT:
+            if self.size > MAX_OUTPUT_BYTES:
                 await self.stop()
-            await asyncio.wait({asyncio.ensure_future(self.process.wait())}, timeout=_GUARDED)
+            await asyncio.wait({asyncio.ensure_future(self.process.wait())}, timeout=_LIMIT_INTERVAL)
 
     async def wait(self) -> None:
         await self.process.wait()
 
     async def stop(self) -> None:
-        """End the command and all that it began."""
+        """Terminate the command and all processes it started."""
         self.is_killed = True
-        await process_group.end(self.process)
+        await process_group.terminate(self.process)
 
     async def kill(self) -> None:
-        """The same at once."""
+        """Kill the command and all processes it started immediately."""
         self.is_killed = True
         await process_group.kill(self.process)
 
@@ -122,13 +124,13 @@ class ShellCommand:
         self.discard()
 
     def discard(self) -> None:
-        """Remove what it put out, unless the session keeps it."""
+        """Remove the output, unless the session keeps it."""
         if not self.is_kept or self.size == 0:
             self.path.unlink(missing_ok=True)
         self.last_folder()
 
     def last_folder(self) -> Path | None:
-        """The folder that an ended command left the shell in, if it told; asked once."""
+        """Return the folder in which the ended command left the shell, if known; can be read once."""
         if self.folder_pipe < 0:
             return None
         try:
@@ -142,31 +144,34 @@ class ShellCommand:
         return Path(name) if name.startswith("/") else None
 
 
-async def begin(
+async def start_command(
     command: str, cwd: Path, folder: Path | None = None, profile: int | None = None, *, is_trusted: bool = False
 ) -> ShellCommand:
-    """Start a command in a shell of its own, which reads the profile first. Its output goes to this folder, or else to a
-    temporary one. `is_trusted` is about the project: it decides the environment."""
-    beginning = asyncio.ensure_future(_begun(command, cwd, folder, profile, is_trusted))
+    """Start a command in a new shell, which reads the profile first. The output goes to this folder, or to a
+    temporary one.
+
+    `is_trusted` is about the project: it decides the environment.
+    """
+    starting = asyncio.ensure_future(_start(command, cwd, folder, profile, is_trusted))
     try:
-        return await asyncio.shield(beginning)
-    except asyncio.CancelledError:  # the command may already run and have begun others
-        made = await beginning
-        await made.kill()
-        made.discard()
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:  # the command may already run and have started others
+        started = await starting
+        await started.kill()
+        started.discard()
         raise
 
 
-async def _begun(command: str, cwd: Path, folder: Path | None, profile: int | None, is_trusted: bool) -> ShellCommand:
+async def _start(command: str, cwd: Path, folder: Path | None, profile: int | None, is_trusted: bool) -> ShellCommand:
     shell = find_program("bash") or find_program("sh")
     if shell is None:
         raise ToolFailed("There is no shell (bash or sh) to run the command with.", is_misuse=False)
     if "\0" in command:
         raise ToolFailed("A command cannot hold a null character.")
-    output, path = scratch(folder)
+    output, path = create_output_file(folder)
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
-    passed = (writer,) if profile is None else (writer, profile)
+    inherited = (writer,) if profile is None else (writer, profile)
     try:
         process = await asyncio.create_subprocess_exec(
             shell,
@@ -180,7 +185,7 @@ async def _begun(command: str, cwd: Path, folder: Path | None, profile: int | No
             cwd=cwd,
             env=command_environment(child_environment(), is_trusted=is_trusted),
             start_new_session=True,
-            pass_fds=passed,
+            pass_fds=inherited,
         )
     except OSError as error:
         os.close(reader)

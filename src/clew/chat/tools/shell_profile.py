@@ -1,8 +1,8 @@
-"""The person's own shell: aliases, functions and options out of ~/.bashrc, taken once for all commands of a session.
+"""Read aliases, functions and options of the user's ~/.bashrc once for all commands of a session.
 
-What may run unasked runs as it is: no alias and no function takes the place of a builtin or of a command that permissions
-know by its name, and options that change which files a pattern stands for are left out. ~/.bashrc is the person's, so it is
-read in every project, from their home folder, and variables are not taken out of it: commands have those of the program.
+Commands that run without a prompt must mean what they say: no alias or function replaces a builtin or a command that
+permission rules know by name, and options that change glob matching are left out. ~/.bashrc belongs to the user, so
+it is read in every project, from the home folder. Variables are not taken from it: commands get those of clew.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from clew.chat.tools import process_group
 from clew.system.environment import child_environment
 from clew.system.subprocesses import find_program
 
-PATIENCE = 5.0  # seconds that ~/.bashrc may take
-LARGEST = 4 << 20  # bytes
-_WHOLE = b"# whole\n"
-_TAKE = """
+TIMEOUT = 5.0  # seconds that ~/.bashrc may take
+MAX_BYTES = 4 << 20  # bytes
+_END_MARK = b"# whole\n"
+_PRINT_DEFINITIONS = """
 exec 1>&{0} 2>/dev/null
 unalias -- $(compgen -b) $(compgen -k) "$@"
 unset -f -- $(compgen -b) $(compgen -k) "$@"
@@ -36,38 +36,40 @@ printf '# whole\\n'
 
 
 class ShellProfile:
-    """What the commands of a session begin with; taken when the first of them is about to run."""
+    """Definitions that every command of a session starts with; read when the first command is about to run."""
 
     def __init__(
         self,
         home: Path,
         plain: Callable[[], Collection[str]],
         remark: Callable[[str], None],
-        patience: float = PATIENCE,
+        patience: float = TIMEOUT,
     ) -> None:
-        """`plain` gives names that always stand for the command itself. `remark` is told if there is no profile."""
+        """`plain` returns names that must always mean the command itself. `remark` is called if the profile cannot
+        be read.
+        """
         self._home = home
         self._plain = plain
         self._remark = remark
         self._patience = patience
-        self._taking: asyncio.Task[bytes] | None = None
+        self._loading: asyncio.Task[bytes] | None = None
 
     async def open(self) -> int | None:
-        """A descriptor of its own to read the profile from, which no path leads to; None if there is nothing in it."""
-        if self._taking is None:
-            self._taking = asyncio.create_task(self._taken())
-        text = await asyncio.shield(self._taking)
+        """Return a new descriptor to read the profile from, without a path in the file system; None if it is empty."""
+        if self._loading is None:
+            self._loading = asyncio.create_task(self._load())
+        text = await asyncio.shield(self._loading)
         if not text:
             return None
         file, name = tempfile.mkstemp(prefix="clew-")
         Path(name).unlink()
-        rest = memoryview(text)
-        while rest:
-            rest = rest[os.write(file, rest) :]
+        remaining = memoryview(text)
+        while remaining:
+            remaining = remaining[os.write(file, remaining) :]
         os.lseek(file, 0, os.SEEK_SET)
         return file
 
-    async def _taken(self) -> bytes:
+    async def _load(self) -> bytes:
         shell = find_program("bash")
         if shell is None or not (self._home / ".bashrc").is_file():
             return b""
@@ -78,9 +80,9 @@ class ShellProfile:
             return b""
 
     async def _read(self, shell: str) -> bytes:
-        """Let an interactive shell, which reads ~/.bashrc, tell what it knows. Raises ValueError if it does not."""
+        """Let an interactive shell, which reads ~/.bashrc, print its definitions. Raises ValueError if it does not."""
         with tempfile.TemporaryFile(prefix="clew-") as file:
-            script = _TAKE.replace("{0}", str(file.fileno()))
+            script = _PRINT_DEFINITIONS.replace("{0}", str(file.fileno()))
             process = await asyncio.create_subprocess_exec(
                 shell,
                 "-ic",
@@ -103,7 +105,7 @@ class ShellProfile:
                 if process.returncode is None:
                     await process_group.kill(process)
             file.seek(0)
-            text = file.read(LARGEST)
-        if not text.endswith(_WHOLE):
+            text = file.read(MAX_BYTES)
+        if not text.endswith(_END_MARK):
             raise ValueError("it ended before it could tell them")
         return text

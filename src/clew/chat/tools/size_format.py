@@ -1,10 +1,10 @@
-"""Sizes as people write them."""
+"""Format sizes in bytes for people."""
 
 from __future__ import annotations
 
 
-def told_size(size: int) -> str:
-    """A number of bytes: 394.5KB."""
+def format_size(size: int) -> str:
+    """Format a number of bytes: `394.5KB`."""
     for step, unit in ((10, "KB"), (20, "MB")):
         if size < 1 << (step + 10):
             return f"{size / (1 << step):.1f}".removesuffix(".0") + unit

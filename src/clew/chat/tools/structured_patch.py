@@ -1,6 +1,6 @@
-"""Patches: what a change did, as the hunks of a unified diff without marks for a missing last newline.
+"""Compute the hunks of a unified diff, without marks for a missing final newline.
 
-A hunk without old lines starts at the line that it stands before; in a written diff that is one more than is usual.
+A hunk without old lines starts at the line before which it is inserted; a written diff usually states one less.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ from collections.abc import Sequence
 
 from clew.wire.json_codec import Json
 
-AROUND = 3
-_DEEPEST = 800  # lines added and removed, up to which a change is taken apart
+CONTEXT_LINES = 3
+_MAX_EDITS = 800  # added plus removed lines beyond which one hunk is returned
 
 Step = tuple[str, int, int, int, int]
 
 
-def hunks(before: str, after: str) -> list[Json]:
-    """The hunks that turn one text into the other, with three lines around each."""
-    old, new = _lines(before), _lines(after)
+def diff_hunks(before: str, after: str) -> list[Json]:
+    """Return the hunks that turn one text into the other, with three lines of context."""
+    old, new = _split_lines(before), _split_lines(after)
     if old == new:
         return []
-    head = _shared(old, new)
-    tail = _shared(old[head:][::-1], new[head:][::-1])
-    cut, end = max(0, head - AROUND), max(0, tail - AROUND)
+    head = _common_prefix(old, new)
+    tail = _common_prefix(old[head:][::-1], new[head:][::-1])
+    cut, end = max(0, head - CONTEXT_LINES), max(0, tail - CONTEXT_LINES)
     old, new = old[cut : len(old) - end], new[cut : len(new) - end]
-    groups = [list(group) for group in _Shortest(old, new).get_grouped_opcodes(AROUND)]
+    groups = [list(group) for group in _MyersMatcher(old, new).get_grouped_opcodes(CONTEXT_LINES)]
     return [_hunk(group, old, new, cut) for group in groups]
 
 
-class _Shortest(difflib.SequenceMatcher[str]):
-    """The shortest way from one text to the other (Myers 1986), where difflib would take long for many equal lines."""
+class _MyersMatcher(difflib.SequenceMatcher[str]):
+    """Finds a shortest edit script (Myers 1986); difflib is slow for texts with many equal lines."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
         super().__init__(None, old, new, autojunk=False)
@@ -38,7 +38,7 @@ class _Shortest(difflib.SequenceMatcher[str]):
 
     def get_matching_blocks(self) -> list[difflib.Match]:
         old, new = self._texts
-        pairs = _shortest(old, new)
+        pairs = _common_lines(old, new)
         blocks: list[difflib.Match] = []
         for i, j in pairs:
             last = blocks[-1] if blocks else difflib.Match(-1, -1, 0)
@@ -49,11 +49,14 @@ class _Shortest(difflib.SequenceMatcher[str]):
         return [*blocks, difflib.Match(len(old), len(new), 0)]
 
 
-def _shortest(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """The lines that both share on the shortest way; none if it is too long."""
-    reached: dict[int, int] = {1: 0}  # by diagonal, how far into the old text
+def _common_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the pairs of equal lines on a shortest edit path; none if the path is too long.
+
+    Diagonal k is old index minus new index; `reached[k]` is the farthest old index on it after `depth` edits.
+    """
+    reached: dict[int, int] = {1: 0}  # farthest old index by diagonal
     trail: list[dict[int, int]] = []
-    for depth in range(_DEEPEST + 1):
+    for depth in range(_MAX_EDITS + 1):
         trail.append(dict(reached))
         for k in range(-depth, depth + 1, 2):
             is_down = k == -depth or (k != depth and reached[k - 1] < reached[k + 1])
@@ -62,11 +65,12 @@ def _shortest(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
                 i += 1
             reached[k] = i
             if i >= len(old) and i - k >= len(new):
-                return _back(trail, len(old), len(new))
+                return _trace_back(trail, len(old), len(new))
     return []
 
 
-def _back(trail: list[dict[int, int]], i: int, j: int) -> list[tuple[int, int]]:
+def _trace_back(trail: list[dict[int, int]], i: int, j: int) -> list[tuple[int, int]]:
+    """Walk the recorded depths from the end to the start and collect the diagonal steps, which are the equal lines."""
     pairs: list[tuple[int, int]] = []
     for depth in range(len(trail) - 1, -1, -1):
         reached, k = trail[depth], i - j
@@ -81,15 +85,15 @@ def _back(trail: list[dict[int, int]], i: int, j: int) -> list[tuple[int, int]]:
     return pairs[::-1]
 
 
-def _lines(text: str) -> list[str]:
-    """The lines with their newlines: cut at newlines alone."""
+def _split_lines(text: str) -> list[str]:
+    """Split at newlines only, and keep the newlines."""
     lines = [line + "\n" for line in text.split("\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
 
 
-def _shared(old: Sequence[str], new: Sequence[str]) -> int:
-    """How many lines both begin with."""
+def _common_prefix(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return the number of lines that both texts begin with."""
     return next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
 
 

@@ -1,4 +1,4 @@
-"""Texts of files: bytes to text and back, with the encoding, the mark at the start and the line ends kept."""
+"""Decode and encode file texts, keeping the encoding, the byte order mark and the line ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from clew.chat.tools.tool import ToolFailed
 
-_MARKS = (
+_BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -21,7 +21,7 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 class Text(Struct, frozen=True):
-    """A file's text: `raw` with its own line ends, and how it is written down."""
+    """The text of a file: `raw` with its line ends, and how it is encoded."""
 
     raw: str
     encoding: str = "utf-8"
@@ -34,14 +34,14 @@ class Text(Struct, frozen=True):
 
     @property
     def line_end(self) -> str:
-        """The line end that most lines have."""
+        """The line end of most lines."""
         pairs = self.raw.count("\r\n")
         return "\r\n" if pairs * 2 > self.raw.count("\n") else "\n"
 
 
 def decode(data: bytes) -> Text | None:
-    """The text of a file; None if it is none."""
-    for mark, encoding in _MARKS:
+    """Decode the bytes of a file; return None if they are not text."""
+    for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             try:
                 return Text(data[len(mark) :].decode(encoding), encoding, mark)
@@ -61,31 +61,31 @@ def decode(data: bytes) -> Text | None:
 
 
 def encode(form: Text, raw: str, path: Path) -> bytes:
-    """The bytes of another text in the form of this one; `Failed` if its encoding has no such letters."""
+    """Encode another text like this one. Raises ToolFailed if the encoding lacks a character."""
     try:
         return form.mark + raw.encode(form.encoding)
     except UnicodeEncodeError as error:
-        letter = error.object[error.start]
-        raise ToolFailed(f"{path} is kept as {form.encoding}, which cannot hold the letter {letter!a}.") from None
+        character = error.object[error.start]
+        raise ToolFailed(f"{path} is kept as {form.encoding}, which cannot hold the letter {character!a}.") from None
 
 
-def with_ends(text: str, end: str) -> str:
-    """The text with this line end throughout."""
+def convert_line_ends(text: str, end: str) -> str:
+    """Return the text with this line end throughout."""
     plain = text.replace("\r\n", "\n")
     return plain if end == "\n" else plain.replace("\n", end)
 
 
-def occurrences(raw: str, wanted: str) -> list[tuple[int, int]]:
-    """Where a text stands in another, whichever line ends either has: places that do not overlap, from the left."""
-    lines = wanted.replace("\r\n", "\n").split("\n")
+def find_occurrences(raw: str, text: str) -> list[tuple[int, int]]:
+    """Return the spans of a text in another, ignoring the kind of line ends; they do not overlap."""
+    lines = text.replace("\r\n", "\n").split("\n")
     pattern = "\r?\n".join(re.escape(line).replace("\r", "\r(?!\n)") for line in lines)
     return [match.span() for match in re.finditer(pattern, raw)]
 
 
-def replaced(raw: str, places: list[tuple[int, int]], new: str) -> str:
-    """The text with something else at these places; all around them stays to the letter."""
-    made, at = [], 0
-    for begin, end in places:
-        made += [raw[at:begin], new]
-        at = end
-    return "".join([*made, raw[at:]])
+def replace_spans(raw: str, spans: list[tuple[int, int]], new: str) -> str:
+    """Replace these spans by another text and keep everything else unchanged."""
+    parts, position = [], 0
+    for begin, end in spans:
+        parts += [raw[position:begin], new]
+        position = end
+    return "".join([*parts, raw[position:]])

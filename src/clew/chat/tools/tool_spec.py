@@ -1,4 +1,4 @@
-"""Tools made of their parts, and the pieces that their schemas are made of."""
+"""Build tools from their parts, and the fields of their input schemas."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from clew.chat.tools.tool import CallResult, ToolContext
 from clew.wire.json_codec import Json
 
 TEXT: Json = {"type": "string"}
-WHOLE: Json = {"type": "integer"}
+INTEGER: Json = {"type": "integer"}
 NUMBER: Json = {"type": "number"}
-FLAG: Json = {"type": "boolean"}
+BOOLEAN: Json = {"type": "boolean"}
 
 
 @dataclass(frozen=True, slots=True)
 class SpecTool:
-    """A tool made of its parts."""
+    """A tool built from its parts."""
 
     name: str
     description: str
     schema: Json
     run: Callable[[Json, ToolContext], Awaitable[CallResult]]
-    reads: bool = False  # every call of it changes nothing
+    reads: bool = False  # True if no call changes anything
 
     def is_read_only(self, input: Json) -> bool:
         return self.reads
@@ -32,8 +32,8 @@ class SpecTool:
         return await self.run(input, scene)
 
 
-def fields(**properties: Json) -> Json:
-    """An object of these fields and no others; those that are not `optional` have to be there."""
+def object_schema(**properties: Json) -> Json:
+    """Return the schema of an object with exactly these fields; those that are not `optional` are required."""
     return {
         "type": "object",
         "properties": {k: {n: v for n, v in p.items() if n != "optional"} for k, p in properties.items()},
@@ -42,21 +42,21 @@ def fields(**properties: Json) -> Json:
     }
 
 
-def needed(kind: Json, description: str, **more: Any) -> Json:
-    """A field that has to be given."""
+def required_field(kind: Json, description: str, **more: Any) -> Json:
+    """Return the schema of a required field."""
     return {**kind, "description": description, **more}
 
 
-def optional(kind: Json, description: str, **more: Any) -> Json:
-    """A field that may be left out."""
+def optional_field(kind: Json, description: str, **more: Any) -> Json:
+    """Return the schema of an optional field."""
     return {**kind, "description": description, "optional": True, **more}
 
 
-def choice(*values: str) -> Json:
-    """One of these words."""
+def enum_schema(*values: str) -> Json:
+    """Return the schema of a string with one of these values."""
     return {"type": "string", "enum": list(values)}
 
 
-def listed(items: Json, least: int = 0, most: int | None = None) -> Json:
-    """A list of such things."""
+def array_schema(items: Json, least: int = 0, most: int | None = None) -> Json:
+    """Return the schema of an array."""
     return {"type": "array", "items": items, "minItems": least} | ({} if most is None else {"maxItems": most})

@@ -1,4 +1,4 @@
-"""The toolbox: all tools of the client by name, made when it is asked for."""
+"""Create all built-in tools by name, when needed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ if TYPE_CHECKING:
     from clew.chat.tools.builtin.web_search import Search
     from clew.chat.tools.safe_fetch import Network
 
-# Names by which other versions know a tool: a call to one is answered, but the model is not told of it.
+# Names of tools in other versions: calls are answered, but the names are not offered to the model.
 ALIASES: Mapping[str, str] = {"Agent": "Task", "BashOutput": "TaskOutput", "KillShell": "TaskStop"}
 
 
-def toolbox(
+def create_tools(
     *, skills: Skills | None = None, search: Search | None = None, network: Network | None = None
 ) -> dict[str, Tool]:
-    """All tools, in the order in which they are offered; what is None is answered with a clear word that it is not there."""
+    """Return all tools in the order in which they are offered. A tool whose dependency is None fails with a clear
+    message.
+    """
     from clew.chat.tools.builtin import (
         agent,
         ask_user,
@@ -38,7 +40,7 @@ def toolbox(
     from clew.chat.tools.builtin import web_search as web
     from clew.chat.tools.builtin.bash import BASH
 
-    made: tuple[Tool, ...] = (
+    tools: tuple[Tool, ...] = (
         agent.TASK,
         agent.AGENT,
         BASH,
@@ -53,17 +55,17 @@ def toolbox(
         edit_file.MULTI_EDIT,
         write_file.WRITE,
         notebook.NOTEBOOK_EDIT,
-        web_fetch.web_fetch(network),
-        web.web_search(search),
+        web_fetch.create_web_fetch(network),
+        web.create_web_search(search),
         todo_write.TODO_WRITE,
         ask_user.ASK_USER_QUESTION,
         plan_mode.ENTER_PLAN_MODE,
         plan_mode.EXIT_PLAN_MODE,
-        use_skill.skill(skills),
+        use_skill.create_skill_tool(skills),
     )
-    return {tool.name: tool for tool in made}
+    return {tool.name: tool for tool in tools}
 
 
-def offered(tools: Iterable[Tool]) -> list[Tool]:
-    """The tools that a request names: of two names for the same thing, one."""
+def select_offered(tools: Iterable[Tool]) -> list[Tool]:
+    """Return the tools that a request lists: one name for each tool, without aliases."""
     return [tool for tool in tools if tool.name not in ALIASES]

@@ -20,7 +20,7 @@ from clew.chat.store import journal_lines
 from clew.chat.store.journal import ReplyWriter
 from clew.chat.store.live_conversation import NO_CONTENT, LiveConversation, PendingCall, blocks_of
 from clew.chat.tools.tool import Tool
-from clew.chat.tools.toolbox import offered
+from clew.chat.tools.toolbox import select_offered
 from clew.chat.turn.repair_messages import repair_messages
 from clew.chat.turn.until_stopped import until_stopped
 from clew.errors import ApiError
@@ -90,7 +90,7 @@ class ReplyStreamer(Struct):
             messages=messages,
             max_tokens=min(self._output, self.max_output),
             system=self.deps.system,
-            tools=[_tool_definition(tool) for tool in offered(self.deps.tools.values())],
+            tools=[_tool_definition(tool) for tool in select_offered(self.deps.tools.values())],
             thinking=self.deps.thinking,
             capabilities=[LONG_WINDOW] if is_long or self.conversation.window > model_of(model).window else (),
             fallback=self.deps.fallback,

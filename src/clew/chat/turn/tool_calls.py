@@ -19,9 +19,9 @@ from clew.chat.hooks.runner import HookOutcome
 from clew.chat.permission.decision import Decision
 from clew.chat.store.live_conversation import LiveConversation, PendingCall, text_of
 from clew.chat.tools.builtin.background import Background
-from clew.chat.tools.builtin.plan_mode import written
-from clew.chat.tools.input_schema import check, failure, unknown
-from clew.chat.tools.tool import CallResult, Errand, Tool, ToolContext, ToolFailed
+from clew.chat.tools.builtin.plan_mode import read_plan
+from clew.chat.tools.input_schema import failure_result, unknown_tool_error, validate_input
+from clew.chat.tools.tool import CallResult, RunAgent, Tool, ToolContext, ToolFailed
 from clew.chat.turn.side_request import extract
 from clew.conversation.agent_sessions import SUBAGENT_TOOLS
 from clew.wire.json_codec import Json
@@ -41,7 +41,7 @@ class CallRunner(Struct):
     conversation: LiveConversation
     deps: Deps
     stopped: asyncio.Event
-    send: Errand | None = None
+    send: RunAgent | None = None
     agent: str = ""
     aside: asyncio.Event | None = None  # set when the running calls should continue in the background
     denials: list[Json] = field(default_factory=list)
@@ -126,12 +126,12 @@ class CallRunner(Struct):
         try:
             call_input = _check_input(call, tool)
         except ToolFailed as failed:
-            return failure(failed)
+            return failure_result(failed)
         assert tool is not None
         decision, context = await self._decide(call, call_input)
         if decision.kind != "allow":
             self.denials.append({"tool_name": call.name, "tool_use_id": call.id, "tool_input": call_input})
-            return failure(ToolFailed(decision.message or DECLINED, is_misuse=False))
+            return failure_result(ToolFailed(decision.message or DECLINED, is_misuse=False))
         if decision.input is not None:
             call_input = decision.input
         self.deps.emit(events.CallStarted(agent=self.agent, call_id=call.id, name=call.name, input=call_input))
@@ -144,9 +144,9 @@ class CallRunner(Struct):
             async with watch.around(tool, call_input, call.line, self.deps.emit) if watch else nullcontext():
                 return await tool.call(call_input, self._context(call))
         except ToolFailed as failed:
-            return failure(failed)
+            return failure_result(failed)
         except OSError as error:
-            return failure(ToolFailed(f"{type(error).__name__}: {error}", is_misuse=False))
+            return failure_result(ToolFailed(f"{type(error).__name__}: {error}", is_misuse=False))
 
     def _context(self, call: PendingCall) -> ToolContext:
         async def progress(data: Json) -> None:
@@ -254,7 +254,7 @@ class CallRunner(Struct):
 
     def _complete(self, name: str, call_input: Json) -> Json:
         """Add to the input what the tool would read itself, so that the user approves what is there."""
-        if name == "ExitPlanMode" and not call_input.get("plan") and (plan := written(self.conversation.state)):
+        if name == "ExitPlanMode" and not call_input.get("plan") and (plan := read_plan(self.conversation.state)):
             return {**call_input, "plan": plan}
         return call_input
 
@@ -300,9 +300,9 @@ class CallRunner(Struct):
 
 def _check_input(call: PendingCall, tool: Tool | None) -> Json:
     if tool is None:
-        raise unknown(call.name)
+        raise unknown_tool_error(call.name)
     if call.is_cut:
         raise ToolFailed(CUT_CALL)
     if call.unparsed:
         raise ToolFailed(f"InputValidationError: the input of {call.name} is not JSON: {call.unparsed[:200]}")
-    return check(tool, call.input)
+    return validate_input(tool, call.input)

@@ -111,7 +111,7 @@ def _folder(source: Session, is_copied: bool) -> Path:
     """Where a model works: where the session did, or in a copy of that."""
     import tempfile
 
-    from clew.chat.replay.scratch_folder import copy
+    from clew.chat.replay.scratch_folder import copy_project
 
     folder = Path(source.cwd or Path.cwd())
     if not folder.is_dir():
@@ -120,7 +120,7 @@ def _folder(source: Session, is_copied: bool) -> Path:
             kind="folder",
             hint="The session was held there. Move a copy of it to another one: clew clone ID --to FOLDER",
         )
-    return copy(folder, Path(tempfile.mkdtemp(prefix=f"{folder.name}-"))).resolve() if is_copied else folder
+    return copy_project(folder, Path(tempfile.mkdtemp(prefix=f"{folder.name}-"))).resolve() if is_copied else folder
 
 
 def _kept(source: Session, at: int, folder: Path) -> Path | None:

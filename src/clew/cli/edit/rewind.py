@@ -79,12 +79,12 @@ def files_before(place: Tree, asked: str, prompt: str) -> None:
     Edits of others are overwritten, and saved first. What is not restored is reported on stderr.
     """
     from clew.chat.rewind.carry_out import carry_out
-    from clew.chat.rewind.rewind_plan import ground_of, plan
+    from clew.chat.rewind.rewind_plan import plan, saved_folders
     from clew.chat.store.resume_session import find
     from clew.conversation.load import read
 
     found = read(find(place, asked).path)
-    made = plan(found, prompt, ground_of(found, place.root))
+    made = plan(found, prompt, saved_folders(found, place.root))
     if not made.refused and not made.place.has_files and not made.shown:
         raise ClewError("No file checkpoint found for this message.")
     with _alone(found):
@@ -96,10 +96,10 @@ def files_before(place: Tree, asked: str, prompt: str) -> None:
 
 
 def _plan(options: Namespace, found: Session) -> RewindPlan:
-    from clew.chat.rewind.rewind_plan import ground_of, plan
+    from clew.chat.rewind.rewind_plan import plan, saved_folders
 
     roots = [Path(folder).resolve() for folder in options.add_dir]
-    made = plan(found, options.to, ground_of(found, open_tree(options).root, roots))
+    made = plan(found, options.to, saved_folders(found, open_tree(options).root, roots))
     if made.refused:
         raise Refused([made.refused], hint="The conversation alone can be rewound with: --conversation")
     if not made.place.has_files and not made.shown and not made.lost:
@@ -129,10 +129,10 @@ def _alone(found: Session) -> Iterator[None]:
 
 def _conversation(options: Namespace, found: Session) -> Edit | None:
     """The copy of a session that ends before a prompt; None if nothing would be left of it."""
-    from clew.chat.rewind.rewind_plan import place_of
+    from clew.chat.rewind.rewind_plan import find_point
     from clew.edit.plan import plan
 
-    place = place_of(found, options.to)
+    place = find_point(found, options.to)
     if place.before is None:
         if options.what == CONVERSATION:
             raise Refused([f"there is no conversation before turn {place.number}; start a new session"])

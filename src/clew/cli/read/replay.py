@@ -159,12 +159,12 @@ def _record(session: Session, options: Namespace) -> int:
 
 
 def _script(session: Session, tally: MaskCount | None) -> Iterator[bytes]:
-    from clew.chat.replay.load_recording import cassette
-    from clew.chat.replay.recording_script import script
+    from clew.chat.replay.load_recording import load_recording
+    from clew.chat.replay.recording_script import build_script
     from clew.facts.secrets.mask_secrets import mask_data
     from clew.wire.json_codec import decode, encode
 
-    made = decode(encode(script(cassette(session))))
+    made = decode(encode(build_script(load_recording(session))))
     if tally is not None:
         made, secrets = mask_data(made)
         tally.secrets += secrets

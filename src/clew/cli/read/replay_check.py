@@ -15,7 +15,7 @@ from clew.errors import ClewError, Refused
 from clew.system.plural import plural
 
 if TYPE_CHECKING:
-    from clew.chat.replay.live_tools import Again, LiveTools
+    from clew.chat.replay.live_tools import LiveTools, RepeatedCall
     from clew.chat.replay.recording import Recording
     from clew.chat.replay.replay_diff import Likeness
     from clew.conversation.session import Session
@@ -25,11 +25,11 @@ _MOST = 20  # differences that are shown
 
 def check(session: Session, options: Namespace) -> int:
     """0 if the replay is like the record, 1 if it is not."""
-    from clew.chat.replay.load_recording import cassette
+    from clew.chat.replay.load_recording import load_recording
     from clew.chat.replay.replay_diff import compare, stamped
     from clew.chat.replay.replay_run import play
 
-    recorded = cassette(session)
+    recorded = load_recording(session)
     with ExitStack() as stack:
         live = _live(recorded, options, stack) if options.live else None
         played = asyncio.run(play(recorded, live))
@@ -49,7 +49,7 @@ def check(session: Session, options: Namespace) -> int:
 def _live(recorded: Recording, options: Namespace, stack: ExitStack) -> LiveTools:
     """The tools that run: in a copy of the project, or in the project itself if that is asked for."""
     from clew.chat.replay.live_tools import LiveTools, permissions
-    from clew.chat.replay.scratch_folder import copy
+    from clew.chat.replay.scratch_folder import copy_project
     from clew.system import environment
     from clew.wire.layout import claude_dir
 
@@ -62,7 +62,7 @@ def _live(recorded: Recording, options: Namespace, stack: ExitStack) -> LiveTool
         )
     if not options.in_place:
         scratch = Path(stack.enter_context(TemporaryDirectory(prefix="clew-replay-"))).resolve()
-        folder = copy(folder, scratch / folder.name)
+        folder = copy_project(folder, scratch / folder.name)
         folder.mkdir(exist_ok=True)
     permits = permissions(folder, claude_dir(options.claude_dir), Path(environment.user_home()), options.allow)
     return LiveTools(recorded, folder, permits)
@@ -80,7 +80,7 @@ def _write(folder: Path, session_id: str, made: dict[str, list[dict[str, Any]]])
             create(path, lines)
 
 
-def _show(found: Likeness, runs: list[Again], options: Namespace) -> None:
+def _show(found: Likeness, runs: list[RepeatedCall], options: Namespace) -> None:
     if not runs:
         bytewise = ", every byte of them" if found.identical else ""
         print(f"{found.same:,} of {plural(found.total, 'entry is', 'entries are')} the same{bytewise}.")
@@ -96,7 +96,7 @@ def _show(found: Likeness, runs: list[Again], options: Namespace) -> None:
         _show_runs(runs, options)
 
 
-def _show_runs(runs: list[Again], options: Namespace) -> None:
+def _show_runs(runs: list[RepeatedCall], options: Namespace) -> None:
     counts = [sum(run.state == state for run in runs) for state in ("same", "other", "not run")]
     same = f"{counts[0]} of {plural(len(runs), 'call says', 'calls say')} the same"
     print(f"{same}, {counts[1]} another thing, {counts[2]} were not made again.")
@@ -121,7 +121,7 @@ def _masked(text: str, options: Namespace) -> str:
     return clean(text) if options.reveal else mask(clean(text))[0]
 
 
-def _told(session_id: str, found: Likeness, runs: list[Again], options: Namespace) -> Iterator[dict[str, Any]]:
+def _told(session_id: str, found: Likeness, runs: list[RepeatedCall], options: Namespace) -> Iterator[dict[str, Any]]:
     from clew.facts.secrets.mask_secrets import mask_data
 
     yield {

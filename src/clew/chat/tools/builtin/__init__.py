@@ -1,19 +1,20 @@
 """One module for each built-in tool.
 
 Modules:
-    agent       Task, also called Agent: a piece of work handed to another conversation.
-    ask_user    AskUserQuestion: questions put to the person, with answers to choose from.
-    background  What goes on beside the conversation: commands and agents, looked at and stopped by their ids.
-    bash        Bash: a command run to its end, broken off, or sent to the background.
-    edit_file   Edit and MultiEdit: some text of a file replaced by another, and every other byte left as it is.
-    glob_files  Glob: files by their names, the newest first.
-    grep_files  Grep: texts in files, by ripgrep.
-    notebook    Notebooks: how Read shows them, and NotebookEdit.
-    plan_mode   EnterPlanMode and ExitPlanMode: think first, and show the plan before anything changes.
-    read_file   Read: a file as the model sees it.
-    todo_write  TodoWrite: the list of what is to be done, replaced as a whole.
-    use_skill   Skill: instructions for a kind of work, read when they are needed.
-    web_fetch   WebFetch: a page of the web as text, and what a small model finds in it.
-    web_search  WebSearch: asks the search engine that the user has set up, or answers how to set one up.
-    write_file  Write: a whole file, new or over one that was read before.
+    agent       Implement Task, also called Agent: hand a piece of work to a sub-agent.
+    ask_user    Implement AskUserQuestion: ask the user multiple-choice questions.
+    background  Implement BashOutput, TaskOutput, KillShell and TaskStop: read and stop background tasks by id.
+    bash        Implement Bash: run a command to its end, until interrupted, or in the background.
+    edit_file   Implement Edit and MultiEdit: replace text in a file and keep every other byte.
+    glob_files  Implement Glob: find files by name, newest first, regardless of .gitignore.
+    grep_files  Implement Grep: search text in files with ripgrep, which respects .gitignore.
+    notebook    Show notebooks for Read, and implement NotebookEdit; keys, their order and the indentation are kept.
+    plan_mode   Implement EnterPlanMode and ExitPlanMode: plan first, and show the plan before anything changes.
+    read_file   Implement Read: text with numbered lines, images, PDF pages and notebooks.
+    todo_write  Implement TodoWrite: replace the complete to-do list.
+    use_skill   Implement Skill: load the instructions of a skill when they are needed.
+    web_fetch   Implement WebFetch: fetch a page as text, and let a small model answer a question about it.
+    web_search  Implement WebSearch with the search engine that the user configured, or explain how to configure
+                one.
+    write_file  Implement Write: create a file, or replace one that the model has read.
 """

@@ -1,9 +1,9 @@
-"""Task, also called Agent: a piece of work handed to another conversation."""
+"""Implement Task, also called Agent: hand a piece of work to a sub-agent."""
 
 from __future__ import annotations
 
 from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
-from clew.chat.tools.tool_spec import FLAG, TEXT, SpecTool, fields, needed, optional
+from clew.chat.tools.tool_spec import BOOLEAN, TEXT, SpecTool, object_schema, optional_field, required_field
 from clew.wire.json_codec import Json
 
 
@@ -19,11 +19,11 @@ _ABOUT = (
     "waited for: its last words come by themselves when it has ended."
 )
 _FIELDS = {
-    "description": needed(TEXT, "The work in three to five words", minLength=1),
-    "prompt": needed(TEXT, "The work, told in full", minLength=1),
-    "subagent_type": optional(TEXT, "The kind of agent; general-purpose if not given"),
-    "model": optional(TEXT, "The model for it; that of this conversation if not given"),
-    "run_in_background": optional(FLAG, "Do not wait for it"),
+    "description": required_field(TEXT, "The work in three to five words", minLength=1),
+    "prompt": required_field(TEXT, "The work, told in full", minLength=1),
+    "subagent_type": optional_field(TEXT, "The kind of agent; general-purpose if not given"),
+    "model": optional_field(TEXT, "The model for it; that of this conversation if not given"),
+    "run_in_background": optional_field(BOOLEAN, "Do not wait for it"),
 }
-TASK = SpecTool("Task", _ABOUT, fields(**_FIELDS), send)
-AGENT = SpecTool("Agent", _ABOUT, fields(**_FIELDS), send)
+TASK = SpecTool("Task", _ABOUT, object_schema(**_FIELDS), send)
+AGENT = SpecTool("Agent", _ABOUT, object_schema(**_FIELDS), send)

@@ -1,4 +1,4 @@
-"""What goes on beside the conversation: commands and agents, looked at and stopped by their ids."""
+"""Implement BashOutput, TaskOutput, KillShell and TaskStop: read and stop background tasks by id."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from clew.chat.tools.builtin.grep_files import matching
-from clew.chat.tools.command_output import bounded
+from clew.chat.tools.builtin.grep_files import filter_lines
+from clew.chat.tools.command_output import truncate_start
 from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed, ToolState
-from clew.chat.tools.tool_spec import FLAG, TEXT, WHOLE, SpecTool, fields, needed, optional
+from clew.chat.tools.tool_spec import BOOLEAN, INTEGER, TEXT, SpecTool, object_schema, optional_field, required_field
 from clew.wire.json_codec import Json
 
-_PATIENCE = 30_000  # milliseconds that TaskOutput waits if it is not told how long
-_LONGEST = 600_000
+_DEFAULT_WAIT = 30_000  # milliseconds that TaskOutput waits by default
+_MAX_WAIT = 600_000
 
 
 class Background(Protocol):
-    """Something that runs beside the conversation."""
+    """A command or an agent that runs in the background."""
 
     @property
     def id(self) -> str: ...
@@ -30,7 +30,7 @@ class Background(Protocol):
 
     @property
     def title(self) -> str:
-        """What it does, in a few words."""
+        """A short description of what it does."""
         ...
 
     @property
@@ -38,7 +38,7 @@ class Background(Protocol):
 
     @property
     def path(self) -> Path:
-        """The file that grows while it runs."""
+        """The output file, which grows while the task runs."""
         ...
 
     @property
@@ -51,20 +51,20 @@ class Background(Protocol):
 
     @property
     def result(self) -> str:
-        """The last words of an agent that has ended."""
+        """The final text of an agent that has ended."""
         ...
 
     @property
     def usage(self) -> Json:
-        """What an agent took, by name."""
+        """The token usage of an agent, by name."""
         ...
 
     def news(self) -> str:
-        """What came out since this was last asked."""
+        """Return the output since the last call."""
         ...
 
     def output(self) -> str:
-        """All that came out so far, or the end of it if that is long."""
+        """Return all output so far, or the end of a long one."""
         ...
 
     async def wait(self) -> None: ...
@@ -72,35 +72,35 @@ class Background(Protocol):
     async def stop(self) -> None: ...
 
     async def close(self) -> None:
-        """Stop it and leave nothing behind."""
+        """Stop the task and remove its files."""
         ...
 
 
-async def close(state: ToolState) -> None:
-    """Stop all that runs in the background: the conversation ends."""
-    while state.background:  # what is being stopped may still begin something
+async def stop_all(state: ToolState) -> None:
+    """Stop all background tasks when the conversation ends."""
+    while state.background:  # a task that is being stopped may still start another
         tasks = list(state.background.values())
         state.background.clear()
         await asyncio.gather(*(task.close() for task in tasks))
 
 
-def _task(scene: ToolContext, name: str) -> Background:
+def _find_task(scene: ToolContext, name: str) -> Background:
     task: Background | None = scene.state.background.get(name)
     if task is None:
         raise ToolFailed(f"No task found with ID: {name}")
     return task
 
 
-async def news(input: Json, scene: ToolContext) -> CallResult:
-    """BashOutput: what a command put out since last time."""
+async def read_new_output(input: Json, scene: ToolContext) -> CallResult:
+    """Implement BashOutput: return the output of a command since the last call."""
     name = input["bash_id"]
-    task = _task(scene, name)
+    task = _find_task(scene, name)
     if task.status != "running":
         scene.state.told.add(name)
     text = task.news().rstrip("\r\n")
-    if wanted := input.get("filter"):
-        text = await matching(wanted, text)
-    text = bounded(text)
+    if pattern := input.get("filter"):
+        text = await filter_lines(pattern, text)
+    text = truncate_start(text)
     stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     parts = [f"<status>{task.status}</status>"]
     if task.exit_code is not None:
@@ -121,19 +121,19 @@ async def news(input: Json, scene: ToolContext) -> CallResult:
     return CallResult("\n\n".join([*parts, f"<timestamp>{stamp}</timestamp>"]), detail)
 
 
-async def output(input: Json, scene: ToolContext) -> CallResult:
-    """TaskOutput: wait for a task, and tell all it put out."""
+async def wait_for_output(input: Json, scene: ToolContext) -> CallResult:
+    """Implement TaskOutput: wait for a task and return all its output."""
     name = input["task_id"]
-    task = _task(scene, name)
+    task = _find_task(scene, name)
     if input.get("block", True) and task.status == "running":
         about = {"taskDescription": task.title or task.description, "taskType": task.kind}
         await scene.progress({"type": "waiting_for_task", **about})
-        await _until_ended(task, scene, input.get("timeout", _PATIENCE) / 1000)
+        await _until_ended(task, scene, input.get("timeout", _DEFAULT_WAIT) / 1000)
     is_running = task.status == "running"
     if not is_running:
         scene.state.told.add(name)
     retrieval = "success" if not is_running else "timeout" if input.get("block", True) else "not_ready"
-    text = bounded(task.output().rstrip("\r\n"))
+    text = truncate_start(task.output().rstrip("\r\n"))
     record = {
         "task_id": name,
         "task_type": task.kind,
@@ -147,8 +147,8 @@ async def output(input: Json, scene: ToolContext) -> CallResult:
         parts.append(f"<exit_code>{task.exit_code}</exit_code>")
     if text:
         parts.append(f"<output>\n{text}\n</output>")
-    told = "\n\n".join([f"<retrieval_status>{retrieval}</retrieval_status>", *parts])
-    return CallResult(told, {"retrieval_status": retrieval, "task": record})
+    result_text = "\n\n".join([f"<retrieval_status>{retrieval}</retrieval_status>", *parts])
+    return CallResult(result_text, {"retrieval_status": retrieval, "task": record})
 
 
 async def _until_ended(task: Background, scene: ToolContext, seconds: float) -> None:
@@ -161,10 +161,10 @@ async def _until_ended(task: Background, scene: ToolContext, seconds: float) -> 
         await asyncio.gather(*waits, return_exceptions=True)
 
 
-async def stop(input: Json, scene: ToolContext) -> CallResult:
-    """KillShell and TaskStop."""
+async def stop_task(input: Json, scene: ToolContext) -> CallResult:
+    """Implement KillShell and TaskStop."""
     name = input.get("task_id") or input["shell_id"]
-    task = _task(scene, name)
+    task = _find_task(scene, name)
     if task.status != "running":
         raise ToolFailed(f"Task {name} is not running (status: {task.status})")
     scene.state.told.add(name)
@@ -173,24 +173,28 @@ async def stop(input: Json, scene: ToolContext) -> CallResult:
     return CallResult(message, {"message": message, "task_id": name, "task_type": task.kind})
 
 
-_ID = needed(TEXT, "The id that was given when it began")
+_ID = required_field(TEXT, "The id that was given when it began")
 BASH_OUTPUT = SpecTool(
     "BashOutput",
     "Tell what a command in the background has put out since this was last asked, and whether it still runs.",
-    fields(bash_id=_ID, filter=optional(TEXT, "A regular expression: only lines that match are told")),
-    news,
+    object_schema(bash_id=_ID, filter=optional_field(TEXT, "A regular expression: only lines that match are told")),
+    read_new_output,
     reads=True,
 )
 TASK_OUTPUT = SpecTool(
     "TaskOutput",
     "Wait for a command or an agent in the background to end, and tell what it put out.",
-    fields(
+    object_schema(
         task_id=_ID,
-        block=optional(FLAG, "Wait until it has ended; true if not given"),
-        timeout=optional(WHOLE, "How long to wait, in milliseconds", minimum=0, maximum=_LONGEST),
+        block=optional_field(BOOLEAN, "Wait until it has ended; true if not given"),
+        timeout=optional_field(INTEGER, "How long to wait, in milliseconds", minimum=0, maximum=_MAX_WAIT),
     ),
-    output,
+    wait_for_output,
     reads=True,
 )
-KILL_SHELL = SpecTool("KillShell", "Stop a command that runs in the background.", fields(shell_id=_ID), stop)
-TASK_STOP = SpecTool("TaskStop", "Stop a command or an agent that runs in the background.", fields(task_id=_ID), stop)
+KILL_SHELL = SpecTool(
+    "KillShell", "Stop a command that runs in the background.", object_schema(shell_id=_ID), stop_task
+)
+TASK_STOP = SpecTool(
+    "TaskStop", "Stop a command or an agent that runs in the background.", object_schema(task_id=_ID), stop_task
+)

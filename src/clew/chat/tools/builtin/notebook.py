@@ -1,4 +1,4 @@
-"""Notebooks: how Read shows them, and NotebookEdit. Keys, their order and the indent of the file stay as they are."""
+"""Show notebooks for Read, and implement NotebookEdit; keys, their order and the indentation are kept."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 
 from clew.api.token_estimate import estimate_tokens
 from clew.chat.tools import read_tracking
-from clew.chat.tools.atomic_files import content, put
-from clew.chat.tools.image_files import block
-from clew.chat.tools.path_arguments import missing, named, told
-from clew.chat.tools.text_encoding import decode, encode, with_ends
+from clew.chat.tools.atomic_files import read_content, write_file
+from clew.chat.tools.image_files import image_block
+from clew.chat.tools.path_arguments import missing_file_error, os_error, resolve_argument
+from clew.chat.tools.text_encoding import convert_line_ends, decode, encode
 from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
-from clew.chat.tools.tool_spec import TEXT, SpecTool, choice, fields, needed, optional
+from clew.chat.tools.tool_spec import TEXT, SpecTool, enum_schema, object_schema, optional_field, required_field
 from clew.wire.json_codec import Json
 
 _LONGEST = 10_000  # characters of an output that are shown
 _INDENT = re.compile(r'^\{\r?\n([ \t]+)"')
 
 
-def shown(path: Path, data: bytes, most: int) -> CallResult:
-    """A notebook for the model: each cell in its tags, what it put out behind it."""
-    book = _parsed(path, data)
+def notebook_result(path: Path, data: bytes, most: int) -> CallResult:
+    """Return a notebook for the model: each cell in tags, followed by its output."""
+    book = _parse_notebook(path, data)
     language = _language(book)
     cells = [_cell(cell, number, language) for number, cell in enumerate(book["cells"])]
     parts = [part for cell in cells for part in _parts(cell, language)]
@@ -44,7 +44,7 @@ def shown(path: Path, data: bytes, most: int) -> CallResult:
     return CallResult(said, {"type": "notebook", "file": {"filePath": str(path), "cells": cells}})
 
 
-def _parsed(path: Path, data: bytes) -> Json:
+def _parse_notebook(path: Path, data: bytes) -> Json:
     text = decode(data)
     try:
         book = json.loads(text.raw if text else "")
@@ -64,15 +64,15 @@ def _language(book: Json) -> str:
     return name if isinstance(name, str) else "python"
 
 
-def _joined(value: Any) -> str:
-    """A text that notebooks hold as a string or as a list of lines."""
+def _join_lines(value: Any) -> str:
+    """Return a text that notebooks store as a string or as a list of lines."""
     return "".join(map(str, value)) if isinstance(value, list) else str(value or "")
 
 
 def _cell(cell: Json, number: int, language: str) -> Json:
     made: Json = {
         "cellType": cell.get("cell_type", "code"),
-        "source": _joined(cell.get("source")),
+        "source": _join_lines(cell.get("source")),
         "cell_id": str(cell.get("id") or f"cell-{number}"),
     }
     if made["cellType"] == "code":
@@ -90,16 +90,16 @@ def _output(output: Json) -> Json:
     made: Json = {"output_type": kind}
     data = output.get("data")
     if kind == "stream":
-        made["text"] = _bounded(_joined(output.get("text")))
+        made["text"] = _bounded(_join_lines(output.get("text")))
     elif kind == "error":
         trace = output.get("traceback")
         lines = "\n".join(map(str, trace)) if isinstance(trace, list) else ""
         made["text"] = _bounded(f"{output.get('ename')}: {output.get('evalue')}\n{lines}".rstrip())
     elif isinstance(data, dict):
-        made["text"] = _bounded(_joined(data.get("text/plain")))
+        made["text"] = _bounded(_join_lines(data.get("text/plain")))
         for picture in ("image/png", "image/jpeg"):
             if picture in data:
-                made["image"] = {"image_data": "".join(_joined(data[picture]).split()), "media_type": picture}
+                made["image"] = {"image_data": "".join(_join_lines(data[picture]).split()), "media_type": picture}
                 break
     return made
 
@@ -119,30 +119,30 @@ def _parts(cell: Json, language: str) -> list[Json]:
         if output.get("text"):
             parts.append({"type": "text", "text": output["text"]})
         if image := output.get("image"):
-            parts.append(block(image["media_type"], image["image_data"]))
+            parts.append(image_block(image["media_type"], image["image_data"]))
     return parts
 
 
 async def edit(input: Json, scene: ToolContext) -> CallResult:
-    path = named(input["notebook_path"], scene.state)
+    path = resolve_argument(input["notebook_path"], scene.state)
     if path.suffix.lower() != ".ipynb":
         raise ToolFailed("File must be a Jupyter notebook (.ipynb file). Use Edit for other files.")
     mode, kind = input.get("edit_mode", "replace"), input.get("cell_type")
     if mode == "insert" and kind is None:
         raise ToolFailed("Cell type is required when a cell is inserted.")
     try:
-        found = content(path)
+        found = read_content(path)
     except (FileNotFoundError, NotADirectoryError):
-        raise missing(path, scene.state) from None
+        raise missing_file_error(path, scene.state) from None
     except OSError as error:
-        raise told(error, path, "read") from error
-    read_tracking.require(path, found, scene.state)
-    book = _parsed(path, found.data)
+        raise os_error(error, path, "read") from error
+    read_tracking.require_read(path, found, scene.state)
+    book = _parse_notebook(path, found.data)
     original = decode(found.data)
     assert original is not None  # it was parsed
-    name, kind = _changed(book, input, mode, kind)
-    after = _dumped(book, original.plain)
-    put(path, encode(original, with_ends(after, original.line_end), path), scene)
+    name, kind = _apply_change(book, input, mode, kind)
+    after = _serialize(book, original.plain)
+    write_file(path, encode(original, convert_line_ends(after, original.line_end), path), scene)
     verb = {"replace": "Updated", "insert": "Inserted", "delete": "Deleted"}[mode]
     detail = {
         "new_source": input["new_source"],
@@ -158,13 +158,13 @@ async def edit(input: Json, scene: ToolContext) -> CallResult:
     return CallResult(f"{verb} cell {name}" + ("" if mode == "delete" else f" with {input['new_source']}"), detail)
 
 
-def _changed(book: Json, input: Json, mode: str, kind: str | None) -> tuple[str, str]:
-    """Change the notebook in place. The id and the kind of the cell that it is about."""
+def _apply_change(book: Json, input: Json, mode: str, kind: str | None) -> tuple[str, str]:
+    """Change the notebook in place. Return the id and the type of the cell."""
     cells = book["cells"]
     asked = input.get("cell_id")
     if asked is None and mode != "insert":
         raise ToolFailed("Cell ID must be specified unless a cell is inserted.")
-    at = -1 if asked is None else _index(cells, asked)
+    at = -1 if asked is None else _find_cell(cells, asked)
     if mode == "insert":
         cell: Json = {"cell_type": kind}
         if _has_ids(book):
@@ -172,24 +172,24 @@ def _changed(book: Json, input: Json, mode: str, kind: str | None) -> tuple[str,
         cell["metadata"] = {}
         cells.insert(at + 1, cell)
         at += 1
-        _sourced(cell, input["new_source"], is_listed=True)
+        _set_source(cell, input["new_source"], is_listed=True)
     elif mode == "delete":
         cell = cells.pop(at)
     else:
         cell = cells[at]
         cell["cell_type"] = kind or cell.get("cell_type", "code")
-        _sourced(cell, input["new_source"], is_listed=not isinstance(cell.get("source"), str))
+        _set_source(cell, input["new_source"], is_listed=not isinstance(cell.get("source"), str))
     return str(cell.get("id") or f"cell-{at}"), str(cell.get("cell_type", "code"))
 
 
 def _has_ids(book: Json) -> bool:
-    """Whether cells of this version of the format have ids."""
+    """Return True if cells of this format version have ids."""
     version = [book.get("nbformat"), book.get("nbformat_minor")]
     return all(isinstance(part, int) for part in version) and version >= [4, 5]
 
 
-def _index(cells: list[Json], asked: str) -> int:
-    """The cell of this id; `cell-3` also stands for the fourth."""
+def _find_cell(cells: list[Json], asked: str) -> int:
+    """Return the index of the cell with this id; `cell-3` also denotes the fourth cell."""
     for number, cell in enumerate(cells):
         if cell.get("id") == asked:
             return number
@@ -199,8 +199,8 @@ def _index(cells: list[Json], asked: str) -> int:
     raise ToolFailed(f'Cell with ID "{asked}" not found in notebook.')
 
 
-def _sourced(cell: Json, source: str, is_listed: bool) -> None:
-    """Give a cell its source; what a run had left behind is no longer true of it."""
+def _set_source(cell: Json, source: str, is_listed: bool) -> None:
+    """Set the source of a cell and clear its outputs, which no longer apply."""
     cell["source"] = source.splitlines(keepends=True) if is_listed else source
     if cell["cell_type"] == "code":
         cell["execution_count"] = None
@@ -210,8 +210,8 @@ def _sourced(cell: Json, source: str, is_listed: bool) -> None:
         cell.pop("outputs", None)
 
 
-def _dumped(book: Json, before: str) -> str:
-    """The notebook as text, in the style of the file."""
+def _serialize(book: Json, before: str) -> str:
+    """Return the notebook as text, in the style of the file."""
     indent = _INDENT.match(before)
     style: Any = indent[1] if indent else None if "\n" not in before.strip() else 1
     text = json.dumps(book, indent=style, ensure_ascii=before.isascii() and "\\u" in before)
@@ -222,12 +222,12 @@ NOTEBOOK_EDIT = SpecTool(
     "NotebookEdit",
     "Replace, insert or delete one cell of a Jupyter notebook that was read before. An inserted cell comes behind the "
     "cell of that id, or first of all.",
-    fields(
-        notebook_path=needed(TEXT, "The absolute path of the notebook"),
-        cell_id=optional(TEXT, "The id of the cell"),
-        new_source=needed(TEXT, "The new source of the cell"),
-        cell_type=optional(choice("code", "markdown"), "What kind of cell; needed for insert"),
-        edit_mode=optional(choice("replace", "insert", "delete"), "What to do; replace if not given"),
+    object_schema(
+        notebook_path=required_field(TEXT, "The absolute path of the notebook"),
+        cell_id=optional_field(TEXT, "The id of the cell"),
+        new_source=required_field(TEXT, "The new source of the cell"),
+        cell_type=optional_field(enum_schema("code", "markdown"), "What kind of cell; needed for insert"),
+        edit_mode=optional_field(enum_schema("replace", "insert", "delete"), "What to do; replace if not given"),
     ),
     edit,
 )

@@ -1,11 +1,11 @@
-"""EnterPlanMode and ExitPlanMode: think first, and show the plan before anything changes."""
+"""Implement EnterPlanMode and ExitPlanMode: plan first, and show the plan before anything changes."""
 
 from __future__ import annotations
 
-from clew.chat.tools.atomic_files import content
+from clew.chat.tools.atomic_files import read_content
 from clew.chat.tools.text_encoding import decode
 from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed, ToolState
-from clew.chat.tools.tool_spec import TEXT, SpecTool, fields, optional
+from clew.chat.tools.tool_spec import TEXT, SpecTool, object_schema, optional_field
 from clew.wire.json_codec import Json
 
 _LARGEST = 1 << 20
@@ -24,7 +24,7 @@ async def leave(input: Json, scene: ToolContext) -> CallResult:
     if scene.planning is None:
         raise ToolFailed("There is no plan mode here.")
     path = scene.state.plan
-    plan = input.get("plan") or written(scene.state)
+    plan = input.get("plan") or read_plan(scene.state)
     if not plan.strip():
         where = f"Write it to {path} first." if path else "Give it as `plan`."
         raise ToolFailed(f"There is no plan to show. {where}")
@@ -34,12 +34,12 @@ async def leave(input: Json, scene: ToolContext) -> CallResult:
     return CallResult(f"User has approved your plan. You can start now.{saved}", detail)
 
 
-def written(state: ToolState) -> str:
-    """The plan in its file; empty if there is none."""
+def read_plan(state: ToolState) -> str:
+    """Return the text of the plan file; empty if there is none."""
     if state.plan is None:
         return ""
     try:
-        text = decode(content(state.plan, _LARGEST).data)
+        text = decode(read_content(state.plan, _LARGEST).data)
     except OSError:
         return ""
     return text.plain if text else ""
@@ -48,13 +48,13 @@ def written(state: ToolState) -> str:
 ENTER_PLAN_MODE = SpecTool(
     "EnterPlanMode",
     "Begin to plan: for work that needs thought or the person's consent before anything is changed.",
-    fields(),
+    object_schema(),
     enter,
     reads=True,
 )
 EXIT_PLAN_MODE = SpecTool(
     "ExitPlanMode",
     "Show the finished plan to the person and ask to begin.",
-    fields(plan=optional(TEXT, "The plan, if it is not in a file")),
+    object_schema(plan=optional_field(TEXT, "The plan, if it is not in a file")),
     leave,
 )

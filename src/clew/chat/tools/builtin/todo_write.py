@@ -1,9 +1,9 @@
-"""TodoWrite: the list of what is to be done, replaced as a whole."""
+"""Implement TodoWrite: replace the complete to-do list."""
 
 from __future__ import annotations
 
 from clew.chat.tools.tool import CallResult, ToolContext
-from clew.chat.tools.tool_spec import TEXT, SpecTool, choice, fields, listed, needed
+from clew.chat.tools.tool_spec import TEXT, SpecTool, array_schema, enum_schema, object_schema, required_field
 from clew.wire.json_codec import Json
 
 
@@ -19,13 +19,13 @@ async def todos(input: Json, scene: ToolContext) -> CallResult:
 TODO_WRITE = SpecTool(
     "TodoWrite",
     "Replace the list of what is to be done. Give the whole list each time, and have one thing in progress at a time.",
-    fields(
-        todos=needed(
-            listed(
-                fields(
-                    content=needed(TEXT, "What is to be done", minLength=1),
-                    status=needed(choice("pending", "in_progress", "completed"), "How far it is"),
-                    activeForm=needed(TEXT, "The same while it is being done: Running tests", minLength=1),
+    object_schema(
+        todos=required_field(
+            array_schema(
+                object_schema(
+                    content=required_field(TEXT, "What is to be done", minLength=1),
+                    status=required_field(enum_schema("pending", "in_progress", "completed"), "How far it is"),
+                    activeForm=required_field(TEXT, "The same while it is being done: Running tests", minLength=1),
                 )
             ),
             "All things to be done, in order",

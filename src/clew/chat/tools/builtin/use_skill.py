@@ -1,4 +1,4 @@
-"""Skill: instructions for a kind of work, read when they are needed."""
+"""Implement Skill: load the instructions of a skill when they are needed."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import Protocol
 from msgspec import Struct
 
 from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
-from clew.chat.tools.tool_spec import TEXT, SpecTool, fields, needed, optional
+from clew.chat.tools.tool_spec import TEXT, SpecTool, object_schema, optional_field, required_field
 from clew.wire.json_codec import Json
 
 
 class SkillBody(Struct, frozen=True):
-    """The text of a skill, with its arguments put in, and the folder it comes from."""
+    """The text of a skill with its arguments inserted, and its folder."""
 
     text: str
     folder: Path | None = None
 
 
 class Skills(Protocol):
-    """Where skills come from."""
+    """The source of skills."""
 
     def names(self) -> Sequence[str]: ...
 
     async def body(self, name: str, arguments: str) -> SkillBody | None:
-        """The skill of this name; None if there is none that the model may use."""
+        """Return the skill of this name; None if the model may not use such a skill."""
         ...
 
 
-def skill(skills: Skills | None) -> SpecTool:
-    """The tool for the skills from there."""
+def create_skill_tool(skills: Skills | None) -> SpecTool:
+    """Return the tool for these skills."""
     return SpecTool(
         "Skill",
         "Read the instructions of a skill by its name, and follow them.",
-        fields(
-            skill=needed(TEXT, "The name of the skill", minLength=1),
-            args=optional(TEXT, "Arguments for it"),
+        object_schema(
+            skill=required_field(TEXT, "The name of the skill", minLength=1),
+            args=optional_field(TEXT, "Arguments for it"),
         ),
         _launcher(skills),
         reads=True,

@@ -1,4 +1,4 @@
-"""WebFetch: a page of the web as text, and what a small model finds in it."""
+"""Implement WebFetch: fetch a page as text, and let a small model answer a question about it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct, field
 
 from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
-from clew.chat.tools.tool_spec import TEXT, SpecTool, fields, needed
+from clew.chat.tools.tool_spec import TEXT, SpecTool, object_schema, required_field
 from clew.errors import ApiError
 from clew.wire.json_codec import Json
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from clew.chat.tools.safe_fetch import FetchedPage, Network
 
 T = TypeVar("T")
-LONGEST = 100_000  # characters of a page that are looked at
-_FRESH = 15 * 60.0  # seconds for which a page is not fetched again
-_TEXTS = ("text/", "application/json", "application/xml", "application/javascript", "application/x-yaml")
+MAX_PAGE_CHARACTERS = 100_000  # longer pages are cut
+_CACHE_SECONDS = 15 * 60.0  # seconds before a page is fetched again
+_TEXT_TYPES = ("text/", "application/json", "application/xml", "application/javascript", "application/x-yaml")
 
 
 class Fetcher(Struct):
-    """Fetches pages and remembers them for a while."""
+    """Fetches pages and caches them for a while."""
 
     network: Network | None = None
     clock: Callable[[], float] = time.monotonic
-    most: int = 32  # pages that are remembered
+    most: int = 32  # number of cached pages
     _known: dict[str, tuple[float, FetchedPage]] = field(default_factory=dict)
 
     async def call(self, input: Json, scene: ToolContext) -> CallResult:
@@ -36,25 +36,25 @@ class Fetcher(Struct):
         url, prompt = input["url"], input["prompt"]
         page = await _unless_stopped(self._page(url), scene)
         if page.moved_to:
-            told = (
+            text = (
                 f"{page.url} has moved to another host ({page.code} {page.reason}): {page.moved_to}\n"
                 "It was not followed. Fetch that address if it is what you want."
             )
         else:
-            told = await _unless_stopped(_found(_text(page), prompt, scene), scene)
+            text = await _unless_stopped(_answer_about(_page_text(page), prompt, scene), scene)
         detail = {
             "bytes": page.size,
             "code": page.code,
             "codeText": page.reason,
-            "result": told,
+            "result": text,
             "durationMs": round((time.monotonic() - begun) * 1000),
             "url": url,
         }
-        return CallResult(told, detail)
+        return CallResult(text, detail)
 
     async def _page(self, url: str) -> FetchedPage:
         now = self.clock()
-        self._known = {key: kept for key, kept in self._known.items() if now - kept[0] < _FRESH}
+        self._known = {key: kept for key, kept in self._known.items() if now - kept[0] < _CACHE_SECONDS}
         if url in self._known:
             return self._known[url][1]
         from clew.chat.tools.safe_fetch import Network, fetch
@@ -69,7 +69,7 @@ class Fetcher(Struct):
 
 
 async def _unless_stopped(work: Coroutine[Any, Any, T], scene: ToolContext) -> T:
-    """The outcome of some work; `Failed` if the person broke off before it was done."""
+    """Return the result of some work. Raises ToolFailed if the user interrupts it."""
     doing, stopped = asyncio.ensure_future(work), asyncio.ensure_future(scene.stopped.wait())
     waits: set[asyncio.Future[Any]] = {doing, stopped}
     try:
@@ -83,22 +83,23 @@ async def _unless_stopped(work: Coroutine[Any, Any, T], scene: ToolContext) -> T
         await asyncio.gather(*waits, return_exceptions=True)
 
 
-def _text(page: FetchedPage) -> str:
+def _page_text(page: FetchedPage) -> str:
     kind = page.kind.partition(";")[0].strip().lower()
-    if not kind.startswith(_TEXTS) and not kind.endswith(("+json", "+xml")):
+    if not kind.startswith(_TEXT_TYPES) and not kind.endswith(("+json", "+xml")):
         raise ToolFailed(f"{page.url} is {kind}, not a text. Fetch it with Bash, such as curl -O, if it is needed.")
     text = page.text
     if kind in ("text/html", "application/xhtml+xml"):
-        from clew.chat.tools.html_to_markdown import markdown
+        from clew.chat.tools.html_to_markdown import convert_html
 
-        text = markdown(page.text, page.url)
-    if len(text) <= LONGEST:
+        text = convert_html(page.text, page.url)
+    if len(text) <= MAX_PAGE_CHARACTERS:
         return text
-    return f"{text[:LONGEST]}\n\n[The page goes on; these are the first {LONGEST} of {len(text)} characters.]"
+    note = f"[The page goes on; these are the first {MAX_PAGE_CHARACTERS} of {len(text)} characters.]"
+    return f"{text[:MAX_PAGE_CHARACTERS]}\n\n{note}"
 
 
-async def _found(text: str, prompt: str, scene: ToolContext) -> str:
-    """What the page says about what was asked; the page itself where no model can be asked."""
+async def _answer_about(text: str, prompt: str, scene: ToolContext) -> str:
+    """Return the answer of the small model about the page; the page itself if there is no model."""
     if scene.extract is None or not text.strip():
         return text or "The page is empty."
     try:
@@ -107,15 +108,15 @@ async def _found(text: str, prompt: str, scene: ToolContext) -> str:
         raise ToolFailed(f"The page was fetched, but could not be read: {error}", is_misuse=False) from error
 
 
-def web_fetch(network: Network | None = None) -> SpecTool:
-    """The tool, for what of the network may be reached."""
+def create_web_fetch(network: Network | None = None) -> SpecTool:
+    """Return the tool for this part of the network."""
     return SpecTool(
         "WebFetch",
         "Fetch a page of the web and answer a question about it. A page that has moved to another host is not followed; "
         "its new address is told.",
-        fields(
-            url=needed(TEXT, "The whole address of the page", minLength=1, maxLength=2000),
-            prompt=needed(TEXT, "What to find in the page", minLength=1),
+        object_schema(
+            url=required_field(TEXT, "The whole address of the page", minLength=1, maxLength=2000),
+            prompt=required_field(TEXT, "What to find in the page", minLength=1),
         ),
         Fetcher(network).call,
         reads=True,

@@ -1,4 +1,4 @@
-"""WebSearch: asks the search engine that the user has set up, or answers how to set one up."""
+"""Implement WebSearch with the search engine that the user configured, or explain how to configure one."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
-from clew.chat.tools.tool_spec import TEXT, SpecTool, fields, listed, needed, optional
+from clew.chat.tools.tool_spec import TEXT, SpecTool, array_schema, object_schema, optional_field, required_field
 from clew.wire.json_codec import Json
 
 
 class WebHit(Struct, frozen=True):
-    """A page that was found."""
+    """One search result."""
 
     title: str
     url: str
@@ -24,24 +24,24 @@ class WebHit(Struct, frozen=True):
 
 
 class Search(Protocol):
-    """A search engine. `SearchFailed` tells why it could not answer."""
+    """A search engine. Raises SearchFailed with the reason."""
 
     async def find(self, query: str, allowed: Sequence[str], blocked: Sequence[str]) -> Sequence[WebHit]: ...
 
 
 class SearchFailed(Exception):
-    """A search that could not be made, in one sentence."""
+    """A search failed; the text states why."""
 
 
-def web_search(engine: Search | None) -> SpecTool:
-    """The tool for this search engine."""
+def create_web_search(engine: Search | None) -> SpecTool:
+    """Return the tool for this search engine."""
     return SpecTool(
         "WebSearch",
         "Search the web. Tells titles and addresses; name those you use in your answer.",
-        fields(
-            query=needed(TEXT, "What to look for", minLength=2),
-            allowed_domains=optional(listed(TEXT), "Only pages of these domains"),
-            blocked_domains=optional(listed(TEXT), "No pages of these domains"),
+        object_schema(
+            query=required_field(TEXT, "What to look for", minLength=2),
+            allowed_domains=optional_field(array_schema(TEXT), "Only pages of these domains"),
+            blocked_domains=optional_field(array_schema(TEXT), "No pages of these domains"),
         ),
         _searcher(engine),
         reads=True,
@@ -66,7 +66,7 @@ def _searcher(engine: Search | None) -> Callable[[Json, ToolContext], Awaitable[
             found = await engine.find(query, allowed, blocked)
         except SearchFailed as error:
             raise ToolFailed(f"The web search failed: {error}", is_misuse=False) from error
-        hits = [hit for hit in found if _is_wanted(hit.url, allowed, blocked)]
+        hits = [hit for hit in found if _is_allowed_domain(hit.url, allowed, blocked)]
         await scene.progress({"type": "search_results_received", "resultCount": len(hits), "query": query})
         links = [{"title": hit.title, "url": hit.url} for hit in hits]
         texts = [f"{hit.title}: {hit.text}" for hit in hits if hit.text]
@@ -81,7 +81,7 @@ def _searcher(engine: Search | None) -> Callable[[Json, ToolContext], Awaitable[
     return search
 
 
-def _is_wanted(url: str, allowed: Sequence[str], blocked: Sequence[str]) -> bool:
+def _is_allowed_domain(url: str, allowed: Sequence[str], blocked: Sequence[str]) -> bool:
     host = urlsplit(url).hostname or ""
 
     def is_of(domains: Sequence[str]) -> bool:
