@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The development set with hashes; `make test LOCK=` takes the newest versions instead.
 LOCK ?= requirements-dev.lock
 
-.PHONY: run test check bench soak requirements docs lock clean
+.PHONY: run test check bench bench-recall soak requirements docs lock clean
 
 run: $(VENV)/run.stamp
 	@scripts/run
@@ -25,6 +25,9 @@ check: $(VENV)/dev.stamp
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks
+
+bench-recall: $(VENV)/dev.stamp
+	$(BIN)/python -m benchmarks.recall
 
 soak: $(VENV)/dev.stamp
 	@CLEW_SOAK=1 scripts/prepare-tests
