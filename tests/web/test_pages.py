@@ -290,3 +290,27 @@ def test_gone_sessions_are_listed_found_and_marked(stale: Path, tmp_path: Path) 
         assert "only in the prompt history: the transcript is gone; its prompts are all that is left" in found
         assert "okapi" in client.get("/list", params={"q": "okap"}).text
         assert "wombat" not in client.get("/compare").text
+
+
+def test_the_page_of_a_gone_session_says_so_and_what_is_left(stale: Path, tmp_path: Path) -> None:
+    archived = talk(seed="deleted", cwd="/home/ada/zoo").user("feed the wombat").reply("It has eaten.").session_id
+    typed = "644ef223-00e7-4a77-bcad-d89361ee209c"
+    listed = "5e551011-aaaa-4bbb-8ccc-000000000007"
+    (lists,) = stale.glob("projects/*/sessions-index.json")
+    lists.write_text(lists.read_text().replace(json.dumps('"><script>alert(2)</script>'), json.dumps(listed)))
+    with serving(stale, tmp_path / "XDG_CACHE_HOME") as served, served.client() as client:
+        answer = client.get(f"/session/{archived}")
+        assert answer.status_code == 410 and "<h1>feed the wombat</h1>" in answer.text
+        assert "Only in the archive: the transcript is gone since 20" in answer.text and "/home/ada/zoo" in answer.text
+        assert f"clew restore {archived}</code>" in answer.text
+        answer = client.get(f"/session/{typed}")
+        assert answer.status_code == 410 and "<p>paint the pangolin</p>" in answer.text
+        assert "Only in the prompt history: the transcript is gone; its prompts are all that is left." in answer.text
+        assert "/home/ada/zoo · 2026-01-26 04:00 UTC · 1 prompt<" in answer.text
+        answer = client.get(f"/session/{listed}")
+        assert answer.status_code == 410 and "okapi" in answer.text and "how many" in answer.text
+        assert "<img" not in answer.text and "<script>" not in answer.text and KEY not in answer.text
+        for path in (f"/session/{typed}/export/html", f"/session/{typed}/outline", f"/compare?left={typed}&right=x"):
+            assert client.get(path).status_code == 410, path
+        unknown = client.get("/session/00000000-0000-4000-8000-000000000000")
+        assert unknown.status_code == 404 and "No session matches" in unknown.text

@@ -7,6 +7,8 @@ Modules:
                        connection.
     compare_page       Compare two sessions, or two branches of one, turn by turn.
     export_page        Export a session as one file, and draw its charts.
+    gone_page          The page of a session whose transcript is gone: where it is known from, what is left of it,
+                       and the next step.
     http_limits        Limit how long and how many connections clients may keep open.
     list_page          The list page: a search, filters, and the matching sessions.
     live_updates       Watch the sessions that readers follow, and report their changes.

@@ -18,6 +18,7 @@ from clew.web.app_state import AppState
 from clew.web.background_search import BackgroundSearch
 from clew.web.compare_page import ComparePage
 from clew.web.export_page import ExportPage
+from clew.web.gone_page import GonePage
 from clew.web.list_page import ListPage
 from clew.web.live_updates import LiveUpdates
 from clew.web.reader_page import ReaderPage
@@ -39,7 +40,15 @@ def make_app(
     async def file(request: Request) -> Response:
         return state.renderer.file(request.path_params["mark"], request.path_params["name"])
 
+    gone = GonePage(state, claude)
+
     async def failed(request: Request, error: Exception) -> Response:
+        if (
+            isinstance(error, NotFound)
+            and error.kind == "session"
+            and (page := await gone.full_page(request, error.asked))
+        ):
+            return page
         status, sentence, hint = _describe_failure(error)
         return state.renderer.page(request, "error", "Not here", status, sentence=state.clean_text(sentence), hint=hint)
 
