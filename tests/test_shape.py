@@ -22,6 +22,22 @@ LAYERS = (
     ("index", "view", "report", "edit", "collect", "chat", "demo", "foreign"),
     ("cli", "tui", "web", "mcp", "acp", "console"),
 )
+# The sub-packages and modules of chat, low to high. Names in one row do not import each other.
+CHAT_LAYERS = (
+    ("config",),
+    ("permission",),
+    ("tools",),
+    ("events", "cost", "mcp", "hooks"),
+    ("store", "deps"),
+    ("rewind", "input", "turn"),
+    ("loop",),
+    ("agents",),
+    ("engine",),
+    ("assemble_session",),
+    ("session_factory",),
+    ("sdk", "replay"),
+)
+CHAT_LEVEL = {name: level for level, names in enumerate(CHAT_LAYERS) for name in names}
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 USES = LAYERS[5]
 LONGEST = 400
@@ -39,16 +55,31 @@ def part(path: Path) -> str:
     return inside.parts[0].removesuffix(".py")
 
 
-def imported(path: Path) -> Iterator[tuple[str, int]]:
-    """Every part of clew that a module imports, with the line; also imports inside functions and for types."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def dotted(path: Path) -> str:
+    """The name by which a module is imported."""
+    return ".".join(("clew", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+MODULES = {dotted(path): path for path in modules()}
+
+
+def imported_modules(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Every module of clew that is imported, with the line; also imports inside functions and for types."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module]
+            inside = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name in MODULES else node.module for name in inside]
         else:
             continue
-        yield from ((name.split(".")[1], node.lineno) for name in names if name.startswith("clew."))
+        yield from ((name, node.lineno) for name in dict.fromkeys(names) if name.startswith("clew."))
+
+
+def imported(path: Path) -> Iterator[tuple[str, int]]:
+    """Every part of clew that a module imports, with the line; also imports inside functions and for types."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    yield from ((name.split(".")[1], line) for name, line in imported_modules(tree))
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
@@ -60,6 +91,44 @@ def test_imports_point_upward(path: Path) -> None:
         assert LEVEL[other] <= LEVEL[mine], f"{path}:{line}: {mine} may not import {other}"
         if mine in USES and other in USES:
             assert other == mine, f"{path}:{line}: the uses {mine} and {other} may not import each other"
+
+
+CHAT = SOURCE / "chat"
+
+
+@pytest.mark.parametrize("path", sorted(CHAT.rglob("*.py")), ids=lambda p: str(p.relative_to(CHAT)))
+def test_parts_of_chat_import_from_lower_parts_only(path: Path) -> None:
+    if path == CHAT / "__init__.py":
+        return  # it only offers names of the parts
+    mine = dotted(path).split(".")[2]
+    assert mine in CHAT_LEVEL, f"{mine} has no place in CHAT_LAYERS"
+    for name, line in imported_modules(ast.parse(path.read_text(encoding="utf-8"))):
+        if name.startswith("clew.chat."):
+            other = name.split(".")[2]
+            is_allowed = other == mine or CHAT_LEVEL[other] < CHAT_LEVEL[mine]
+            assert is_allowed, f"{path}:{line}: chat/{mine} may not import chat/{other}"
+
+
+def test_no_import_cycle_hides_in_functions() -> None:
+    """Imports inside functions count; imports for types alone do not."""
+    edges = {
+        name: {other for other, _ in imported_modules(_without_type_imports(path))}
+        for name, path in MODULES.items()
+        if not name.startswith("clew.cli.")
+    }
+    while leaves := {name for name, others in edges.items() if not (others & edges.keys()) - {name}}:
+        edges = {name: others for name, others in edges.items() if name not in leaves}
+    while tops := edges.keys() - {other for name, others in edges.items() for other in others - {name}}:
+        edges = {name: others for name, others in edges.items() if name not in tops}
+    assert not edges, f"modules that import each other: {sorted(edges)}"
+
+
+def _without_type_imports(path: Path) -> ast.AST:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            node.body = []
+    return tree
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))

@@ -14,7 +14,7 @@ from clew.api.endpoint import PROFILES, Endpoint
 from clew.api.mock.scripts import AnyStep, MockScript, ScriptRule
 from clew.api.mock.server import MockServer, running
 from clew.api.retry import Retry
-from clew.chat.config.agent_kind import AgentKind
+from clew.chat.agents.agent_kind import AgentKind
 from clew.chat.cost import ConversationCost
 from clew.chat.deps import Deps
 from clew.chat.engine import Engine

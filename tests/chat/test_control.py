@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from clew.api.mock.scripts import ScriptRule
+from clew.chat.config.permission_mode import Mode
 from clew.chat.config.settings import Settings
 from clew.chat.deps import Deps
 from clew.chat.engine import Engine
 from clew.chat.events import Emit, TurnFinished
 from clew.chat.hooks.runner import Hooks
 from clew.chat.permission.decide import Permissions
-from clew.chat.permission.decision import Decision, Mode
+from clew.chat.permission.decision import Decision
 from clew.chat.sdk.control import Control
 from clew.chat.sdk.sdk_frames import MAX_LINE, FrameBuilder
 from clew.chat.sdk.sdk_init import SdkInit

@@ -12,8 +12,9 @@ import pytest
 from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
 from clew.api.retry import Retry
 from clew.chat import events
+from clew.chat.config.permission_mode import Mode
 from clew.chat.engine import Engine
-from clew.chat.permission.decision import Decision, Mode
+from clew.chat.permission.decision import Decision
 from clew.facts.token_usage import usage
 from clew.wire.json_codec import Json
 from tests.chat.chat_fixture import ECHO, SAVE, World, counts, limited, sound, use, waiting, world

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.config.memory_files import MAX_CHARACTERS, Memories, format_memories
 from clew.chat.input.file_mentions import find_mentions
+from clew.chat.input.memory_files import MAX_CHARACTERS, Memories, format_memories
 
 
 def write(root: Path, **files: str) -> None:

@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 from clew.api.mock.scripts import AnyStep, ScriptRule
 from clew.chat import events
-from clew.chat.config.agent_kind import AgentKind
+from clew.chat.agents.agent_kind import AgentKind
 from clew.chat.config.model_alias import model_in_mode, offered_models, resolve_alias, resolve_choice
+from clew.chat.config.permission_mode import MODES, Mode
 from clew.chat.engine import Engine
-from clew.chat.permission.decision import MODES, Decision, Mode
+from clew.chat.permission.decision import Decision
 from clew.chat.sdk.sdk_listing import context_usage
 from clew.chat.session_factory import ChatSession
 from clew.console.status_bar import Status

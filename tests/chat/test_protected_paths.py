@@ -22,8 +22,8 @@ from clew.chat.engine import Engine
 from clew.chat.rewind.carry_out import carry_out
 from clew.chat.rewind.project_inventory import ProjectInventory, Survey, Unkept
 from clew.chat.rewind.protected_paths import refuse_folder
-from clew.chat.rewind.rewind_conversation import rewind_files
 from clew.chat.rewind.rewind_plan import plan, rewind_points, saved_folders
+from clew.chat.sdk.sdk_rewind import rewind_files
 from clew.chat.store import journal_lines, session_lock
 from clew.cli import main
 from clew.conversation.load import read

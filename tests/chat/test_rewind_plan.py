@@ -19,8 +19,8 @@ from clew.chat.deps import AllowAll, NoHooks
 from clew.chat.engine import Engine
 from clew.chat.rewind.carry_out import carry_out, undo
 from clew.chat.rewind.path_state import PathState, read_path_state
-from clew.chat.rewind.rewind_conversation import rewind_files
 from clew.chat.rewind.rewind_plan import Edits, plan, rewind_points, saved_folders
+from clew.chat.sdk.sdk_rewind import rewind_files
 from clew.chat.store import journal_lines
 from clew.chat.tools.toolbox import create_tools
 from clew.conversation.load import read

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.config.agent_files import BUILT_IN, load_agent_kinds
-from clew.chat.config.agent_files import describe_kinds as list_agents
+from clew.chat.agents.agent_files import BUILT_IN, load_agent_kinds
+from clew.chat.agents.agent_files import describe_kinds as list_agents
 from clew.chat.config.frontmatter import bool_field, list_field, split_header
 from clew.chat.config.settings import Settings
 from clew.chat.config.skill_files import MAX_LISTING_LINE, describe_skills, load_skills

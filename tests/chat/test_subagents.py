@@ -12,9 +12,9 @@ import pytest
 
 from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
 from clew.chat import events
+from clew.chat.agents.agent_files import load_agent_kinds
+from clew.chat.agents.agent_kind import AgentKind
 from clew.chat.assemble_session import Parts, opened
-from clew.chat.config.agent_files import load_agent_kinds
-from clew.chat.config.agent_kind import AgentKind
 from clew.chat.deps import AllowAll, NoHooks
 from clew.chat.engine import Engine
 from clew.chat.tools.builtin.todo_write import TODO_WRITE

@@ -15,7 +15,7 @@ from acp.schema import (
 )
 
 from clew.chat.config.model_alias import offered_models
-from clew.chat.permission.decision import MODES, Mode
+from clew.chat.config.permission_mode import MODES, Mode
 from clew.chat.session_factory import ChatSession
 
 MODE, MODEL = "mode", "model"

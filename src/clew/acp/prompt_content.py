@@ -19,7 +19,7 @@ from acp.schema import (
     TextResourceContents,
 )
 
-from clew.chat.hooks.hook_events import system_reminder
+from clew.chat.config.system_prompt import system_reminder
 from clew.chat.store.live_conversation import UserPrompt
 from clew.errors import Refused
 from clew.wire.json_codec import Json

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.api.client import Client
-from clew.chat.config.agent_kind import AgentKind
+from clew.chat.agents.agent_kind import AgentKind
 from clew.chat.config.model_alias import resolve_alias, resolve_choice
+from clew.chat.config.permission_mode import Mode
 from clew.chat.config.repository import current_branch
 from clew.chat.config.session_name import session_name
 from clew.chat.config.system_prompt import session_facts as facts
@@ -20,7 +21,6 @@ from clew.chat.cost import ConversationCost
 from clew.chat.deps import ConversationLimits, Deps, HookRunner, PermissionPolicy
 from clew.chat.engine import Engine
 from clew.chat.events import Emit
-from clew.chat.permission.decision import Mode
 from clew.chat.rewind.watch_files import FileWatch
 from clew.chat.store.file_snapshots import Backups
 from clew.chat.store.journal import Clock, Durability, Ids, Journal, Write, discard_lines, new_id, now, write_lines

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Protocol
 
 from clew.api.client import Client
+from clew.chat.config.permission_mode import Mode
 from clew.chat.cost import ConversationCost
 from clew.chat.events import Emit
 from clew.chat.hooks.runner import HookOutcome
-from clew.chat.permission.decision import Decision, Mode
+from clew.chat.permission.decision import Decision
 from clew.chat.tools.builtin.use_skill import Skills
 from clew.chat.tools.tool import Tool
 from clew.wire.json_codec import Json

@@ -7,17 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from clew.chat import events
-from clew.chat.agents import background_tasks
+from clew.chat.agents.agent_kind import AgentKind
 from clew.chat.agents.subagents import Subagents
-from clew.chat.config.agent_kind import AgentKind
+from clew.chat.config.permission_mode import Mode
+from clew.chat.config.system_prompt import system_reminder
 from clew.chat.deps import Deps
-from clew.chat.hooks.hook_events import run_hooks, system_reminder
 from clew.chat.loop import Loop
-from clew.chat.permission.decision import Mode
 from clew.chat.store import journal_lines
 from clew.chat.store.live_conversation import LiveConversation, UserPrompt
 from clew.chat.tools.builtin.background import Background
+from clew.chat.turn import background_tasks
 from clew.chat.turn.compaction import Compactor
+from clew.chat.turn.hook_events import run_hooks
 from clew.chat.turn.stream_reply import ReplyStreamer
 from clew.chat.turn.until_stopped import until_stopped
 from clew.errors import Busy, NotFound
@@ -211,6 +212,11 @@ class Engine:
 
     # -- rewind
 
+    async def record_changes(self) -> None:
+        """Record what background commands have changed so far, so that a rewind plan includes it."""
+        if self.conversation.watch is not None:
+            await self.conversation.watch.settle(self.deps.emit)
+
     def plan_rewind(self, position: str) -> RewindPlan:
         """What a rewind to a prompt would change: the files (`changes`, with diffs) and the number of dropped turns.
         Nothing is changed yet.
@@ -280,8 +286,7 @@ class Engine:
     async def close(self, reason: str = "other") -> None:
         """Stop the background tasks and run the SessionEnd hooks."""
         await background_tasks.stop_tasks(self.conversation)
-        if self.conversation.watch is not None:
-            await self.conversation.watch.settle(self.deps.emit)
+        await self.record_changes()
         if self._has_begun:
             await run_hooks("SessionEnd", {"reason": reason}, self.conversation, self.deps)
 
@@ -326,8 +331,7 @@ class Engine:
         """
         if self._needs_reload:
             self._reload()
-        if self.conversation.watch is not None:
-            await self.conversation.watch.settle(self.deps.emit)
+        await self.record_changes()
         for body in self._closing:
             self.conversation.journal.add(body)
         self._closing.clear()

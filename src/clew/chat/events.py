@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from clew.chat.permission.decision import Decision, Mode
+from clew.chat.config.permission_mode import Mode
+from clew.chat.permission.decision import Decision
 from clew.chat.tools.tool import CallResult, Content
 from clew.wire.json_codec import Json
 

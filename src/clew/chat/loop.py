@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from clew.api.retry import TOO_LONG
 from clew.api.token_estimate import estimate_tokens
 from clew.chat import events
+from clew.chat.config.system_prompt import system_reminder
 from clew.chat.deps import Deps
 from clew.chat.events import Ending
-from clew.chat.hooks.hook_events import system_reminder
 from clew.chat.store import journal_lines
 from clew.chat.store.live_conversation import LiveConversation, UserPrompt, blocks_of
 from clew.chat.tools.tool import RunAgent

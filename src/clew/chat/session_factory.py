@@ -11,16 +11,17 @@ from clew.api.client import Client
 from clew.api.endpoint import Endpoint
 from clew.api.retry import Retry
 from clew.chat import events
+from clew.chat.agents.agent_files import describe_kinds, load_agent_kinds
+from clew.chat.agents.agent_kind import AgentKind
 from clew.chat.assemble_session import Parts, SessionOptions, opened
-from clew.chat.config import memory_files, skill_files
-from clew.chat.config.agent_files import describe_kinds, load_agent_kinds
-from clew.chat.config.agent_kind import AgentKind
-from clew.chat.config.memory_files import Memories
+from clew.chat.config import skill_files
 from clew.chat.config.settings import FILE_SCOPES, Settings, SettingsSource
 from clew.chat.engine import Engine
 from clew.chat.events import Emit
 from clew.chat.hooks.runner import Hook, Hooks
+from clew.chat.input import memory_files
 from clew.chat.input.expand_prompt import Expander, GrantedRules
+from clew.chat.input.memory_files import Memories
 from clew.chat.input.slash_commands import Run, SkillExpander, parse_command
 from clew.chat.mcp.mcp_client import McpServer, read_configs, start_servers
 from clew.chat.permission.decide import Permissions

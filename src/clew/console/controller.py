@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from clew.chat import events
+from clew.chat.config.permission_mode import Mode
 from clew.chat.events import Event
 from clew.chat.input.slash_commands import parse_command
-from clew.chat.permission.decision import Mode
 from clew.chat.session_factory import ChatSession, Wishes, session
 from clew.chat.store.resume_session import find, latest
 from clew.console import bang_command, local_commands

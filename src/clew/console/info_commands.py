@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from clew.chat.config.memory_files import Memories
 from clew.chat.hooks.runner import Hooks
+from clew.chat.input.memory_files import Memories
 from clew.chat.session_factory import ChatSession, Wishes
 from clew.console.call_result import todo_rows
 from clew.console.menu import Menu, Option

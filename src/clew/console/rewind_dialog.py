@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from clew.chat.rewind.carry_out import Rewound
-from clew.chat.rewind.rewind_conversation import settle
 from clew.chat.rewind.rewind_plan import Edits, PathChange, RewindPlan, RewindPoint, rewind_points
 from clew.chat.session_factory import ChatSession
 from clew.console.menu import Menu, Option
@@ -43,7 +42,7 @@ async def rewind(session: ChatSession, face: Face) -> str | None:
     if chosen.value == UNDO and undoing is not None:
         return await _carry_out(session, face, undoing, CODE if not undoing.has_conversation else BOTH)
     place: RewindPoint = chosen.value
-    await settle(session.engine)
+    await session.engine.record_changes()
     try:
         plan = await asyncio.to_thread(session.engine.plan_rewind, place.uuid)
     except ClewError as error:

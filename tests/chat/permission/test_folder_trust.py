@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.config.agent_files import load_agent_kinds
-from clew.chat.config.memory_files import Memories
+from clew.chat.agents.agent_files import load_agent_kinds
 from clew.chat.config.settings import Settings
 from clew.chat.config.skill_files import load_skills
 from clew.chat.hooks.runner import Hooks
+from clew.chat.input.memory_files import Memories
 from clew.chat.input.slash_commands import SkillExpander
 from clew.chat.permission.decide import Permissions
 from clew.chat.permission.folder_trust import Trust

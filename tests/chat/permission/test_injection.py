@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clew.chat.config.permission_mode import MODES
 from clew.chat.config.skill_files import load_skills
 from clew.chat.input.slash_commands import SkillExpander
-from clew.chat.permission.decision import MODES
 from clew.errors import Refused
 from tests.chat.permission.workplace import Workplace
 

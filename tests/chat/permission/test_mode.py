@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from clew.chat.config.permission_mode import parse_mode
 from clew.chat.config.settings import Settings, SettingsSource
 from clew.chat.permission.decide import Permissions
-from clew.chat.permission.decision import parse_mode
 from clew.chat.permission.suggest_rules import as_permission_updates
 from clew.errors import Refused
 from tests.chat.permission.workplace import Workplace

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.permission.decision import Mode
+from clew.chat.config.permission_mode import Mode
 from tests.chat.permission.workplace import Workplace
 
 OUTSIDE = [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.permission.decision import MODES, Mode
+from clew.chat.config.permission_mode import MODES, Mode
 from clew.chat.permission.refuse_control_characters import refusal
 from clew.chat.tools.builtin.bash import BASH
 from tests.chat.permission.workplace import Workplace

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from clew.chat.config.permission_mode import Mode
 from clew.chat.permission import shell_lexer, shell_parse
-from clew.chat.permission.decision import Mode
 from tests.chat.permission.tricks import REDIRECTS, RULES, TRICKS
 from tests.chat.permission.workplace import Workplace
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from clew.chat.config.permission_mode import Mode
 from clew.chat.config.settings import Settings, SettingsSource
 from clew.chat.permission.decide import Permissions
-from clew.chat.permission.decision import Decision, Mode
+from clew.chat.permission.decision import Decision
 from clew.wire.json_codec import Json
 
 

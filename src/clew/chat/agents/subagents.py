@@ -14,16 +14,17 @@ from dataclasses import replace
 from msgspec import Struct, field
 
 from clew.chat import events
-from clew.chat.agents.background_tasks import watch_task
+from clew.chat.agents.agent_kind import DEFAULT_KIND, AgentKind
 from clew.chat.agents.subagent_run import SubagentRun
-from clew.chat.config.agent_kind import DEFAULT_KIND, AgentKind
 from clew.chat.config.model_alias import model_in_mode, resolve_choice
+from clew.chat.config.system_prompt import system_reminder
 from clew.chat.deps import Deps
-from clew.chat.hooks.hook_events import run_hooks, system_reminder
 from clew.chat.loop import Loop
 from clew.chat.store.live_conversation import LiveConversation, UserPrompt
 from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolFailed
+from clew.chat.turn.background_tasks import watch_task
 from clew.chat.turn.compaction import Compactor
+from clew.chat.turn.hook_events import run_hooks
 from clew.chat.turn.stream_reply import ReplyStreamer
 from clew.conversation.agent_sessions import SUBAGENT_TOOLS
 from clew.errors import Refused

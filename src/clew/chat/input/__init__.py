@@ -4,6 +4,8 @@ Modules:
     expand_prompt   Expand what the user typed into a prompt: replace slash commands by their text and read
                     mentioned files.
     file_mentions   Find `@path` mentions in a text, outside code blocks and code spans.
+    memory_files    Load memory files (CLAUDE.md) of the machine, the user, the project and its folders, with their
+                    imports.
     slash_commands  Expand slash commands and skills: fill in arguments, run allowed shell commands, collect
                     mentioned files.
 """

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clew.chat.hooks.hook_events import system_reminder
+from clew.chat.config.permission_mode import Mode
+from clew.chat.config.system_prompt import system_reminder
 from clew.chat.input.file_mentions import find_mentions
 from clew.chat.input.slash_commands import SkillExpander, command_tags, parse_command
 from clew.chat.permission.decide import Permissions
-from clew.chat.permission.decision import Decision, Mode
+from clew.chat.permission.decision import Decision
 from clew.chat.store.live_conversation import LiveConversation, UserPrompt, text_of
 from clew.chat.tools.tool import Tool, ToolContext, ToolFailed
 from clew.system.environment import user_home

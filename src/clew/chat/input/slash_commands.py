@@ -12,10 +12,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clew.chat.config.permission_mode import Mode
 from clew.chat.config.skill_files import Skill
 from clew.chat.input.file_mentions import find_mentions
 from clew.chat.permission.decide import Permissions
-from clew.chat.permission.decision import Mode
 from clew.chat.tools.builtin.use_skill import SkillBody
 from clew.errors import Refused
 

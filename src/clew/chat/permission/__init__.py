@@ -6,7 +6,7 @@ Modules:
     command_options            Parse command-line options by a grammar of harmless options; an unknown option is not
                                harmless.
     decide                     Decide tool calls by rules, permission mode and the paths that they use.
-    decision                   Define the decision about a tool call, and the permission modes.
+    decision                   The decision about a tool call.
     file_commands              List the paths that a file-changing command changes (mkdir, touch, rm, rmdir, mv, cp,
                                sed -i), for the mode acceptEdits.
     folder_trust               Store which folders the user trusts; only a trusted folder's own settings can run

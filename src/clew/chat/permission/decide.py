@@ -13,9 +13,10 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from clew.chat.config.permission_mode import Mode, parse_mode
 from clew.chat.config.settings import Scope, Settings, as_object, as_strings, settings_file
 from clew.chat.permission.command_options import split_names
-from clew.chat.permission.decision import Decision, Kind, Mode, parse_mode
+from clew.chat.permission.decision import Decision, Kind
 from clew.chat.permission.folder_trust import Trust
 from clew.chat.permission.permission_context import ALLOWED, PermissionContext, PermissionVerdict
 from clew.chat.permission.permission_rules import (

@@ -8,7 +8,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clew.chat.permission.decision import Kind, Mode
+from clew.chat.config.permission_mode import Mode
+from clew.chat.permission.decision import Kind
 from clew.chat.permission.path_scope import (
     Anchors,
     ResolvedPath,

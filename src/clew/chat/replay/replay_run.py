@@ -24,11 +24,11 @@ from clew.api.mock.mock_api import Mock
 from clew.api.mock.scripts import MockScript
 from clew.api.retry import Retry
 from clew.chat import events
-from clew.chat.config.agent_kind import DEFAULT_KIND, AgentKind
+from clew.chat.agents.agent_kind import DEFAULT_KIND, AgentKind
+from clew.chat.config.permission_mode import Mode
 from clew.chat.cost import ConversationCost
 from clew.chat.deps import ConversationLimits, Deps
 from clew.chat.engine import Engine
-from clew.chat.permission.decision import Mode
 from clew.chat.replay.live_tools import LiveTools
 from clew.chat.replay.recording import Compact, RecordedCommand, Recording, Rename, Say
 from clew.chat.replay.recording_playback import (

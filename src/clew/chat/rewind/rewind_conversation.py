@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clew.chat.rewind.carry_out import undo
 from clew.chat.rewind.rewind_plan import RewindPlan, plan, store_of
 from clew.chat.rewind.saved_states import SavedStateFolders
+from clew.chat.rewind.watch_files import FileWatch
 from clew.chat.store import journal_lines
 from clew.chat.store.live_conversation import LiveConversation
 from clew.chat.store.resume_session import resume
 from clew.conversation.load import read
 from clew.errors import NotFound, Refused
 from clew.wire.json_codec import Json
-
-if TYPE_CHECKING:
-    from clew.chat.engine import Engine
-
-UNSAVED = "No file checkpoint found for this message."
 
 
 def plan_rewind(dialogue: LiveConversation, asked: str) -> RewindPlan:
@@ -34,52 +29,6 @@ def plan_undo(dialogue: LiveConversation) -> RewindPlan:
     """Return the plan that undoes the last rewind."""
     _file(dialogue)
     return undo(dialogue.session_id, dialogue.state.project)
-
-
-async def settle(engine: Engine) -> None:
-    """Record what a background command has changed so far, so that a plan includes it."""
-    if engine.conversation.watch is not None:
-        await engine.conversation.watch.settle(engine.deps.emit)
-
-
-async def rewind_files(engine: Engine, message: str, *, is_dry: bool = False) -> Json:
-    """Answer an SDK request to rewind the files to the uuid of a prompt. Current states are saved first.
-
-    With `is_dry` nothing changes: the answer lists what would. Files that the session created are deleted; one that
-    may have been moved here from elsewhere is kept (`filesKept`), and what is not restored is listed (`filesLost`).
-    """
-    await settle(engine)
-    try:
-        plan = engine.plan_rewind(message)
-    except NotFound:
-        plan = None
-    if plan is not None and plan.refused:
-        if is_dry:
-            return {"canRewind": False, "error": f"Refused: {plan.refused}."}
-        raise Refused([plan.refused])
-    if plan is None or plan.place.uuid != message or not (plan.place.has_files or plan.shown or plan.lost):
-        if is_dry:
-            return {"canRewind": False, "error": UNSAVED}
-        raise Refused([UNSAVED.rstrip(".")])
-    changes = [change for change in plan.changes if not change.doubt]
-    lines = [line for change in changes for line in change.diff.splitlines()]
-    answer: Json = {
-        "canRewind": True,
-        "filesChanged": [str(change.path) for change in changes],
-        "insertions": sum(line.startswith("+") and not line.startswith("+++ ") for line in lines),
-        "deletions": sum(line.startswith("-") and not line.startswith("--- ") for line in lines),
-        "filesEdited": [str(change.path) for change in plan.edited],
-        "filesDeleted": [str(change.path) for change in changes if change.kind == "delete"],
-        "filesKept": [{"path": str(change.path), "why": change.doubt} for change in plan.doubtful],
-        "filesLost": [{"path": str(plan.top / name), "why": why} for name, why in plan.lost],
-        "notes": list(plan.notes),
-    }
-    if is_dry:
-        return answer
-    done = await engine.rewind(plan, conversation=False, edits="overwrite", keep=plan.doubtful)
-    if done.failed:
-        raise Refused([f"{name} could not be restored: {why}" for name, why in done.failed])
-    return answer
 
 
 class LiveRewind:
@@ -116,7 +65,7 @@ def _ground(dialogue: LiveConversation) -> SavedStateFolders:
     backups = dialogue.backups
     if backups is None:
         raise Refused(["the files of this session are not saved"])
-    shadow = dialogue.watch.shadow if dialogue.watch else None
+    shadow = dialogue.watch.shadow if isinstance(dialogue.watch, FileWatch) else None
     return SavedStateFolders(backups.folder, backups.cwd, dialogue.state.roots, store_of(dialogue.session_id), shadow)
 
 

@@ -8,5 +8,6 @@ Modules:
     sdk_listing     Lists of a session's commands, agents, models and servers for the Agent SDKs.
     sdk_mirror      Send every line that is written to the SDK as well, for a separate store.
     sdk_permission  Build permission requests for an SDK and interpret its answers.
+    sdk_rewind      Rewind the files of a session for an SDK program.
     serve_sdk       Serve an Agent SDK: open a session from the user's options and what the SDK provides.
 """

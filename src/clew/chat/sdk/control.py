@@ -14,14 +14,15 @@ from uuid import uuid4
 
 from clew.chat import events
 from clew.chat.config.model_alias import resolve_choice
+from clew.chat.config.permission_mode import Mode, parse_mode
 from clew.chat.engine import Engine
 from clew.chat.events import Emit, Event
 from clew.chat.permission.decide import Permissions
-from clew.chat.permission.decision import Mode, parse_mode
 from clew.chat.sdk import sdk_permission
 from clew.chat.sdk.sdk_frames import MAX_LINE, FrameBuilder, shorten_frame
 from clew.chat.sdk.sdk_init import SdkInit, read_init
 from clew.chat.sdk.sdk_listing import context_usage
+from clew.chat.sdk.sdk_rewind import rewind_files
 from clew.chat.store.live_conversation import UserPrompt
 from clew.chat.tools.tool import Content
 from clew.chat.turn.until_stopped import until_stopped
@@ -225,8 +226,6 @@ class Control:
             case "get_context_usage":
                 return context_usage((await self._ensure_started()).engine)
             case "rewind_files":
-                from clew.chat.rewind.rewind_conversation import rewind_files
-
                 message, is_dry = str(request.get("user_message_id")), bool(request.get("dry_run"))
                 return await rewind_files((await self._ensure_started()).engine, message, is_dry=is_dry)
             case "stop_task":

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from clew.chat.config.agent_files import load_agent_kinds
+from clew.chat.agents.agent_files import load_agent_kinds
 from clew.chat.config.model_alias import short_model_names
 from clew.chat.config.skill_files import Skill, load_skills
 from clew.system.environment import api_key, api_token

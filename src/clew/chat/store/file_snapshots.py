@@ -8,17 +8,40 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from hashlib import sha256
 from pathlib import Path
+from typing import Protocol
 
 from msgspec import Struct
 
+from clew.chat.events import Emit
 from clew.chat.store import journal_lines
+from clew.chat.tools.tool import Tool
 from clew.wire.json_codec import Json
 from clew.wire.session_writer import create_exactly
 
 State = tuple[bytes, int] | None  # content and mode of a file; None if it does not exist
 MAX_SAVED_BYTES = 64 << 20  # bytes; a larger file is not saved
+
+
+class CallWatch(Protocol):
+    """Records files that calls change without naming them, such as shell commands.
+
+    `clew.chat.rewind.watch_files.FileWatch` implements it.
+    """
+
+    def around(self, tool: Tool, call_input: Json, line: str, emit: Emit, /) -> AbstractAsyncContextManager[None]:
+        """Compare the project before and after a call."""
+        ...
+
+    async def settle(self, emit: Emit, /) -> None:
+        """Record what background commands have changed so far."""
+        ...
+
+    def before_change(self, path: Path, line: str, /) -> None:
+        """Record that a call is about to create a file."""
+        ...
 
 
 class SavedFile(Struct, frozen=True):

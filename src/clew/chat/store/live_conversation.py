@@ -18,11 +18,10 @@ from msgspec import Struct, field
 from clew.api.request_body import drop_thinking, signatures
 from clew.api.token_estimate import estimate_tokens
 from clew.chat.config.model_alias import model_in_mode
+from clew.chat.config.permission_mode import Mode
 from clew.chat.config.repository import current_branch
-from clew.chat.permission.decision import Mode
-from clew.chat.rewind.watch_files import FileWatch
 from clew.chat.store import journal_lines
-from clew.chat.store.file_snapshots import Backups
+from clew.chat.store.file_snapshots import Backups, CallWatch
 from clew.chat.store.journal import Journal
 from clew.chat.tools.tool import CallResult, Content, ToolState
 from clew.conversation.api_messages import join_blocks
@@ -69,7 +68,7 @@ class LiveConversation(Struct):
     mode: Mode = "default"
     mode_before: Mode = "default"  # the mode before plan mode
     backups: Backups | None = None
-    watch: FileWatch | None = None
+    watch: CallWatch | None = None
     parent: LiveConversation | None = None  # the conversation that started this subagent
     kind: str = ""  # of the subagent
     description: str = ""  # of the subagent's task

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from clew.api.token_estimate import estimate_tokens
-from clew.chat.permission.decision import MODES, Mode
+from clew.chat.config.permission_mode import MODES, Mode
 from clew.chat.store import journal_lines
 from clew.chat.store.file_snapshots import SavedFile
 from clew.chat.store.task_notifications import reported_task, unreported_tasks

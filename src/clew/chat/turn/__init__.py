@@ -1,12 +1,15 @@
 """One turn: stream the reply, run its tool calls, compact when the context window is full.
 
 Modules:
-    compaction       Compact a long conversation: replace it by a summary, or first leave old tool results out of
-                     requests.
-    loop_guard       Detect a model that repeats the same tool call and keeps getting the same result.
-    repair_messages  Repair messages that the API would refuse.
-    side_request     Small requests outside the conversation: ask a small model a question about a text.
-    stream_reply     Request one reply, stream it, and write it to the session file as it arrives.
-    tool_calls       Run the tool calls of a reply: check, ask for permission, run hooks, call.
-    until_stopped    Await something until an event is set.
+    background_tasks  Wait for background commands and subagents, and report their end to the conversation that
+                      started them.
+    compaction        Compact a long conversation: replace it by a summary, or first leave old tool results out of
+                      requests.
+    hook_events       Run the hooks of an event with the payload fields that all events share.
+    loop_guard        Detect a model that repeats the same tool call and keeps getting the same result.
+    repair_messages   Repair messages that the API would refuse.
+    side_request      Small requests outside the conversation: ask a small model a question about a text.
+    stream_reply      Request one reply, stream it, and write it to the session file as it arrives.
+    tool_calls        Run the tool calls of a reply: check, ask for permission, run hooks, call.
+    until_stopped     Await something until an event is set.
 """

@@ -16,9 +16,10 @@ from clew.api.retry import TOO_LONG
 from clew.api.stream_assembly import ApiReply
 from clew.api.token_estimate import estimate_tokens
 from clew.chat import events
+from clew.chat.config.system_prompt import system_reminder
 from clew.chat.deps import Deps
-from clew.chat.hooks.hook_events import run_hooks, system_reminder
 from clew.chat.store.live_conversation import LiveConversation
+from clew.chat.turn.hook_events import run_hooks
 from clew.chat.turn.repair_messages import repair_messages
 from clew.chat.turn.until_stopped import until_stopped
 from clew.errors import ApiError

@@ -12,9 +12,8 @@ from typing import Any
 from msgspec import Struct, field
 
 from clew.chat import events
-from clew.chat.agents.background_tasks import watch_task
+from clew.chat.config.system_prompt import system_reminder
 from clew.chat.deps import Deps
-from clew.chat.hooks.hook_events import run_hooks, system_reminder
 from clew.chat.hooks.runner import HookOutcome
 from clew.chat.permission.decision import Decision
 from clew.chat.store.live_conversation import LiveConversation, PendingCall, text_of
@@ -22,6 +21,8 @@ from clew.chat.tools.builtin.background import Background
 from clew.chat.tools.builtin.plan_mode import read_plan
 from clew.chat.tools.input_schema import failure_result, unknown_tool_error, validate_input
 from clew.chat.tools.tool import CallResult, RunAgent, Tool, ToolContext, ToolFailed
+from clew.chat.turn.background_tasks import watch_task
+from clew.chat.turn.hook_events import run_hooks
 from clew.chat.turn.side_request import extract
 from clew.conversation.agent_sessions import SUBAGENT_TOOLS
 from clew.wire.json_codec import Json

@@ -243,9 +243,9 @@ def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
     """What the options wish for, in a folder or in the one that we are in. Raises ApiError if there is no key."""
     from clew.api.endpoint import endpoint
     from clew.chat.assemble_session import SessionOptions
+    from clew.chat.config.permission_mode import parse_mode
     from clew.chat.config.settings import FILE_SCOPES
     from clew.chat.deps import ConversationLimits
-    from clew.chat.permission.decision import parse_mode
     from clew.chat.permission.folder_trust import Trust
     from clew.chat.session_factory import Wishes
     from clew.wire.layout import claude_dir

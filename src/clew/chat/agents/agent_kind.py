@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clew.chat.permission.decision import Mode
+from clew.chat.config.permission_mode import Mode
 from clew.chat.tools.toolbox import ALIASES
 
 DEFAULT_KIND = "general-purpose"

@@ -26,8 +26,3 @@ async def run_hooks(
     if outcome.system_message:
         deps.emit(events.Notice(agent=agent, text=outcome.system_message))
     return outcome
-
-
-def system_reminder(text: str) -> str:
-    """A text for the model that is not part of the user's prompt."""
-    return f"<system-reminder>\n{text}\n</system-reminder>"

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from clew.chat.config.agent_kind import AgentKind
+from clew.chat.agents.agent_kind import AgentKind
 from clew.chat.config.frontmatter import bool_field, list_field, split_header, text_field
+from clew.chat.config.permission_mode import MODES, Mode
 from clew.chat.config.settings import as_object
-from clew.chat.permission.decision import MODES, Mode
 from clew.wire.json_codec import Json
 
 _READ_ONLY_TOOLS = ("Read", "Grep", "Glob", "LS", "Bash", "WebFetch", "WebSearch", "TodoWrite")
