@@ -9,8 +9,8 @@ from datetime import datetime
 from pathlib import Path
 
 from clew.demo import home_files
+from clew.demo.demo_stories import load_stories
 from clew.demo.line_script import write_new_file
-from clew.demo.stories.programme import STORIES
 from clew.errors import Refused
 from clew.wire.entry import entries, read
 
@@ -35,7 +35,7 @@ def write_demo(root: str | os.PathLike[str], now: datetime) -> DemoSummary:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise Refused([f"{folder} is not an empty folder, and the demo does not overwrite files"])
     now = now.replace(microsecond=0)
-    conversations = {story.key: story.tell(now - story.ago) for story in STORIES}
+    conversations = {story.key: story.build(now - story.ago) for story in load_stories()}
     size = 0
     paths = set[str]()
     for talk in conversations.values():

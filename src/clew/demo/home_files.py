@@ -9,14 +9,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from clew.demo import identifiers
+from clew.demo.demo_stories import session_id
 from clew.demo.line_script import encode_line
-from clew.demo.stories import tide_gauges
-from clew.demo.stories.story import BAKERY, CLOCK, DRIP, TIDES, session_id
 from clew.demo.talk import Talk, is_prompt, talk
 from clew.demo.version_layout import Data
 from clew.wire.project_slug import slug
 from clew.wire.timestamps import format_timestamp, parse_timestamp
 
+BAKERY = "/home/ada/work/bakery-orders"
+CLOCK = "C:\\Users\\ada\\source\\repos\\ChessClock"
+DRIP = "/home/ada/src/drip"
 DELETED = session_id("gone")  # in the history and the index, but its file was deleted
 WARMUP = identifiers.hexadecimal(8, "warmup")
 SETTINGS = {"model": "opus", "cleanupPeriodDays": 365, "permissions": {"allow": ["Bash(git:*)"]}}
@@ -30,7 +32,6 @@ def files(conversations: Mapping[str, Talk], now: datetime) -> Iterator[tuple[st
     yield "history.jsonl", b"".join(map(encode_line, history(talks, now))), now
     yield "stats-cache.json", _indented(statistics(talks, then)), then
     yield "settings.json", _indented(SETTINGS), now - timedelta(days=60)
-    yield f"projects/{slug(TIDES)}/memory/MEMORY.md", tide_gauges.MEMORY.encode(), conversations["overflow"].now
     bad, sensor = conversations["bad-day"], conversations["sensor"]
     yield f"projects/{slug(BAKERY)}/sessions-index.json", _indented(stale_index(bad, now)), bad.now
     yield f"projects/{slug(DRIP)}/{EMPTY}.jsonl", b"", sensor.now

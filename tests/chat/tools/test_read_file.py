@@ -268,8 +268,8 @@ def test_pages_of_a_pdf_file(scene: ToolContext) -> None:
     for asked, told in (
         ("1-21", "at most 20"),
         ("31", "there is no page 31"),
-        ("4-2", "no range"),
-        ("0", "no range"),
+        ("4-2", "not a valid page range"),
+        ("0", "not a valid page range"),
         ("all", "give a page"),
     ):
         assert told in misuse(run(READ, scene, file_path="a.pdf", pages=asked))
@@ -277,7 +277,7 @@ def test_pages_of_a_pdf_file(scene: ToolContext) -> None:
 
 def test_what_is_no_pdf_file(scene: ToolContext) -> None:
     put(scene, "a.pdf", "hello")
-    assert "no PDF file" in misuse(run(READ, scene, file_path="a.pdf"))
+    assert "not a PDF file" in misuse(run(READ, scene, file_path="a.pdf"))
     put(scene, "b.pdf", b"%PDF-1.4\nnothing more")
     assert "damaged PDF" in trouble(run(READ, scene, file_path="b.pdf"))
     put(scene, "c.txt", "hello")
