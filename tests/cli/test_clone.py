@@ -106,7 +106,7 @@ def test_turns_are_left_out(run: Run, words: list[str], left: list[str]) -> None
     [
         (["--turn", "9"], 1, "No turn matches '9'"),
         (["--turn", "1-3"], 2, "no turn would be left"),
-        (["--turn", "x"], 2, "'x' is no turn"),
+        (["--turn", "x"], 2, "Invalid turn range 'x'"),
         ([], 2, "one of the arguments --turn --keep is required"),
     ],
 )

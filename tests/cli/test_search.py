@@ -129,10 +129,36 @@ def test_filters_may_be_options_or_words(clew: Run, demo: DemoSummary) -> None:
 
 def test_a_search_of_an_index_that_is_current_imports_nothing_heavy(clew: Run, demo: DemoSummary) -> None:
     clew("search", "valve")
-    heavy = "{'msgspec', 'argparse', 'rich', 'dataclasses', 'pathlib', 'json'}"
+    heavy = "{'msgspec', 'rich', 'dataclasses', 'pathlib', 'json'}"
     script = (
         f"import sys; from clew.cli import main; main(sys.argv[1:]); sys.exit(str(sorted(set(sys.modules) & {heavy})))"
     )
     words = ["search", "valve", "--no-refresh", "--reveal", "--claude-dir", str(demo.root)]
     done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, env=os.environ.copy())
     assert done.stderr.strip() == "[]" and "valve" in done.stdout
+
+
+def test_options_are_understood_however_they_are_written(clew: Run, demo: DemoSummary) -> None:
+    expected = clew("search", "the", "--limit", "1", "--json")
+    assert len(expected[1].splitlines()) == 1
+    for words in (["the", "-n1", "--json"], ["-n", "1", "--json", "the"], ["--limit=1", "the", "--json"]):
+        assert clew("search", *words) == expected
+
+
+def test_terms_and_options_may_be_mixed(clew: Run, demo: DemoSummary) -> None:
+    expected = clew("search", "valve", "the", "--json")
+    assert expected[0] == 0 and clew("search", "valve", "--json", "the") == expected
+
+
+@pytest.mark.parametrize("word", ["-pressure", "-n5x", "-password", "-quiet", "-hello"])
+def test_a_word_with_a_dash_is_excluded_even_if_an_option_begins_like_it(
+    clew: Run, demo: DemoSummary, word: str
+) -> None:
+    assert clew("search", "valve", word, "--json") == clew("search", f"valve {word}", "--json")
+    assert clew("search", word, "valve", "--json")[1] == clew("search", f"{word} valve", "--json")[1] != ""
+
+
+@pytest.mark.parametrize("option", ["--context", "--limit", "--budget"])
+def test_an_option_that_needs_a_number_says_so(clew: Run, demo: DemoSummary, option: str) -> None:
+    code, out, err = clew("search", "valve", option, "x")
+    assert (code, out) == (2, "") and "'x' is not a whole number" in err and "Try: clew search --help" in err

@@ -98,11 +98,11 @@ def test_the_setting_for_claude_code(clew: Run) -> None:
 def test_it_loads_nothing_heavy(claude: Path, clew: Run) -> None:
     talk().user("a").reply("b").write(claude)
     clew("usage")
-    heavy = ("msgspec", "apsw", "argparse", "rich", "dataclasses", "typing", "pathlib")
+    heavy = ("msgspec", "apsw", "rich", "dataclasses", "typing", "pathlib")
     script = (
         f"import sys; sys.path[:0] = {sys.path!r}\n"
-        "from clew.cli.cost.statusline import print_line\n"
-        f"print_line({str(claude)!r}, False)\n"
+        "from clew.cli import main\n"
+        f"main(['statusline', '--no-refresh', '--claude-dir', {str(claude)!r}])\n"
         f"print([m for m in {heavy!r} if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-S", "-c", script], input="{}", capture_output=True, text=True, check=True)

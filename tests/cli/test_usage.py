@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from clew.cli.cost.usage import quick
 from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import bash, talk
 from tests.cli.conftest import Run
@@ -53,14 +52,6 @@ def test_every_way_gives_the_same_total(demo: DemoSummary, clew: Run, by: str) -
     assert sum(row["output"] for row in rows) == total["output"]
     assert sum(row["cache_read"] for row in rows) == total["cache_read"] == 5104912
     assert abs(sum(row["cost_micros"] for row in rows) - total["cost_micros"]) <= len(rows)
-
-
-def test_the_short_way_and_the_long_way_say_the_same(demo: DemoSummary, clew: Run) -> None:
-    """Plain arguments are understood without the parser; `--limit` sends the same question through it."""
-    for by in ("daily", "weekly", "model"):
-        for flags in ([], ["--json"], ["--compact"], ["--breakdown"]):
-            assert clew("usage", by, *flags) == clew("usage", by, *flags, "--limit", "999")
-    assert quick(["--limit", "3"]) is None and quick(["--help"]) is None and quick(["blocks"]) is None
 
 
 def test_the_second_time_says_the_same(demo: DemoSummary, clew: Run) -> None:
@@ -275,7 +266,7 @@ def test_a_picture_of_an_unknown_kind(demo: DemoSummary, clew: Run, tmp_path: Pa
 
 def test_a_second_look_loads_nothing_heavy(demo: DemoSummary, claude: Path, clew: Run) -> None:
     clew("usage")
-    heavy = ("msgspec", "apsw", "argparse", "rich", "dataclasses", "typing", "pathlib", "datetime")
+    heavy = ("msgspec", "apsw", "rich", "dataclasses", "typing", "pathlib", "datetime")
     script = (
         "import sys; from clew.cli import main\n"
         f"main(['usage', '--claude-dir', {str(claude)!r}])\n"

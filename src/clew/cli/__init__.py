@@ -10,7 +10,9 @@ Modules:
     guarded_streams  Wrap stdout and stderr so that no escape sequence but ours reaches a terminal or a log.
     keep/            Commands of the archive and the stores.
     key_reader       Read single key presses from a terminal while something else runs.
+    options          Command-line options that several commands share, and the parsers of option values.
     output           Print text, JSON, CSV and messages: data to stdout, messages to stderr.
+    progress         Progress lines on a terminal.
     read/            Commands that print sessions.
     run_command      Run a command: parse the arguments, call its module, and report errors.
     select_session   Find the session that a command is about: by id, by a part of it, by path, or the newest.
@@ -22,11 +24,13 @@ Modules:
 
 from __future__ import annotations
 
+import gc
 import sys
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command. Return 0 for success, 1 if nothing matched, 2 for failure or damage, 130 after an interrupt."""
+    gc.set_threshold(50_000)  # imports and parsed files create few cycles; looking for them took a tenth of the time
     from clew.system.subprocesses import isolate_process
 
     isolate_process()
@@ -45,25 +49,10 @@ def _main(arguments: list[str]) -> int:
 
         print(f"clew {__version__}")
         return 0
-    if arguments[:1] == ["--index-shard"]:  # a process of a large build, which `index/build.py` started
+    if arguments[:1] == ["--index-shard"]:  # a process of a large build, which `index/parallel_build.py` started
         from clew.index.parallel_build import build_shard
 
         return build_shard(*arguments[1:])
-    if arguments[:1] == ["search"]:
-        from clew.cli.find.search import quick
-
-        if (done := quick(arguments[1:])) is not None:
-            return done
-    if arguments[:1] == ["usage"]:
-        from clew.cli.cost.usage import quick as quick_usage
-
-        if (done := quick_usage(arguments[1:])) is not None:
-            return done
-    if arguments[:1] == ["statusline"]:
-        from clew.cli.cost.statusline import quick as quick_line
-
-        if (done := quick_line(arguments[1:])) is not None:
-            return done
     from clew.cli.run_command import run
 
     return run(arguments)

@@ -7,15 +7,15 @@ declares its options, and `run(options)` runs it and returns the exit code.
 from __future__ import annotations
 
 from keyword import iskeyword
-from typing import NamedTuple
 
 
-class Group(NamedTuple):
+class Group:
     """Commands of one sub-package: the heading in the help, and the purpose of each command."""
 
-    package: str
-    heading: str
-    commands: dict[str, str]
+    def __init__(self, package: str, heading: str, commands: dict[str, str]) -> None:
+        self.package = package
+        self.heading = heading
+        self.commands = commands
 
 
 GROUPS = (

@@ -6,10 +6,8 @@ escaped (equal in value), CSV is cleaned on a terminal and unchanged in a pipe o
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any, TextIO
 
 from clew.system.control_characters import clean_name, escape_json_bytes
@@ -17,19 +15,14 @@ from clew.system.plural import plural
 from clew.version import JSON_SCHEMA
 from clew.view.sanitize import clean, format_age, format_size, one_line
 from clew.wire.json_codec import encode
-from clew.wire.timestamps import parse_user_time
 
 __all__ = [
-    "add_common_options",
     "clean",
     "clean_name",
     "format_age",
     "format_size",
     "is_terminal",
     "one_line",
-    "parse_count",
-    "parse_number",
-    "parse_time",
     "print_csv",
     "print_data",
     "print_json",
@@ -102,57 +95,6 @@ def print_csv(columns: Sequence[str], rows: Iterable[Iterable[Any]], file: TextI
     for count, row in enumerate(rows, 1):  # noqa: B007 - the number is returned
         writer.writerow(map(cell, row))
     return count
-
-
-def add_common_options(command: argparse.ArgumentParser, *, lists: bool = False) -> None:
-    """Add the options that mean the same in every command."""
-    if lists:
-        command.add_argument(
-            "--project", "-p", metavar="PATH", help="only this project: its path, its name or a part of it"
-        )
-        command.add_argument(
-            "--since", metavar="WHEN", type=parse_time, help="only from this time on: 7d, yesterday, 2026-01-31"
-        )
-        command.add_argument("--until", metavar="WHEN", type=parse_time, help="only before this time")
-        command.add_argument("--limit", "-n", metavar="N", type=parse_count, help="show at most N")
-    command.add_argument("--json", action="store_true", help="print versioned JSON lines")
-    command.add_argument("--quiet", "-q", action="store_true", help="print no messages on stderr")
-    command.add_argument("--claude-dir", metavar="DIR", help="the folder of Claude Code (default ~/.claude)")
-
-
-def parse_time(text: str) -> datetime:
-    """Parse a point in time, such as `7d`, `yesterday` or `2026-01-31`."""
-    try:
-        return parse_user_time(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def parse_size(text: str) -> int:
-    """Parse a number of bytes: `4096`, `512k`, `10M` or `1G`."""
-    scale = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(text[-1:].lower(), 1)
-    digits = text[:-1] if scale > 1 else text
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 10 and int(digits)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size: write 4096, 512k, 10M or 1G")
-    return int(digits) * scale
-
-
-def parse_count(text: str) -> int:
-    """Parse a whole number that is not negative."""
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
-    return int(text)
-
-
-def parse_number(text: str, unit: str = "seconds") -> float:
-    """Parse a number of seconds, or of another unit, that is not negative."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of {unit}")
-    return value
 
 
 def describe_left_out(count: int) -> str:

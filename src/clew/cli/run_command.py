@@ -6,18 +6,17 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
-from typing import NoReturn
 
 from clew.cli.commands import COMMANDS, format_listing, module_name
 from clew.cli.guarded_streams import Guarded
-from clew.cli.output import print_message
-from clew.errors import UNEXPECTED_ERRORS, Ambiguous, ClewError, NotFound
-from clew.system.control_characters import clean_name
-from clew.system.environment import is_debugging
-from clew.version import __version__
+from clew.errors import UNEXPECTED_ERRORS, Ambiguous, BadQuery, ClewError, NotFound
+from clew.system.environment import terminal_columns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, NoReturn
 
 DONE, NOTHING, FAILED, INTERRUPTED = 0, 1, 2, 130
 _CODES: tuple[tuple[type[BaseException], int], ...] = ((NotFound, NOTHING), (Ambiguous, FAILED), (ClewError, FAILED))
@@ -28,21 +27,36 @@ _NEXT_STEPS: tuple[tuple[type[OSError], str], ...] = (
 )
 
 
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Formats help to the width of the terminal.
+
+    argparse creates a formatter for every option, also when no help is printed, and would import `shutil` each time to
+    ask for the width.
+    """
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=terminal_columns() - 2)
+
+
 class Parser(argparse.ArgumentParser):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(formatter_class=_HelpFormatter, **settings)
+
     def error(self, message: str) -> NoReturn:
-        print_message(f"clew: {message}")
-        print_message(f"Try: {self.prog} --help")
+        _print_message(f"clew: {message}")
+        _print_message(f"Try: {self.prog} --help")
         raise SystemExit(FAILED)
 
 
-def build_parser(only: str | None = None) -> Parser:
-    """Build the parser of all commands, or of one command only, which saves importing the others."""
+def build_parser() -> Parser:
+    """Build the parser of all commands. It imports every command; `command_parser` imports one."""
+    from clew.version import __version__
+
     top = Parser(
         prog="clew",
         usage="clew [-h] [--version] COMMAND ...",
         description="Read, search, price, edit, archive and continue Claude Code sessions.",
         epilog=format_listing(),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument(
         "--version", "-V", action="version", version=f"clew {__version__}", help="print the version and exit"
@@ -50,25 +64,37 @@ def build_parser(only: str | None = None) -> Parser:
     sub = top.add_subparsers(
         dest="command", metavar="COMMAND", prog="clew", parser_class=Parser, help=argparse.SUPPRESS
     )
-    for name in COMMANDS if only is None else (only,):
-        purpose = COMMANDS[name]
-        command = sub.add_parser(name, description=purpose[0].upper() + purpose[1:] + ".")
-        module = import_module(module_name(name))
-        module.add_arguments(command)
-        command.set_defaults(handler=module.run)
+    for name in COMMANDS:
+        _add_arguments(sub.add_parser(name, description=_describe(name)), name)
     return top
 
 
+def command_parser(name: str) -> Parser:
+    """Build the parser of one command, without its name: `command_parser("ls").parse_args(["--json"])`."""
+    command = Parser(prog=f"clew {name}", description=_describe(name))
+    _add_arguments(command, name)
+    return command
+
+
+def _add_arguments(command: argparse.ArgumentParser, name: str) -> None:
+    module = import_module(module_name(name))
+    module.add_arguments(command)
+    command.set_defaults(handler=module.run)
+
+
+def _describe(name: str) -> str:
+    purpose = COMMANDS[name]
+    return f"{purpose[0].upper()}{purpose[1:]}."
+
+
 def run(arguments: Sequence[str]) -> int:
-    """Run a command with its arguments and return the exit code. Errors are reported in one sentence, with a next
-    step.
-    """
+    """Run a command and return its exit code. Errors are reported in one sentence, with a next step."""
     for stream in (sys.stdout, sys.stderr):
         plain = stream.stream if isinstance(stream, Guarded) else stream
         if isinstance(plain, io.TextIOWrapper):
             plain.reconfigure(errors="replace")  # not every terminal can show every character
     try:
-        if not arguments and sys.stdin.isatty() and sys.stdout.isatty() and find_spec("textual"):
+        if not arguments and sys.stdin.isatty() and sys.stdout.isatty() and _has_browser():
             return int(import_module("clew.cli.read.browse").browse())
         options = _parse(arguments or ["ls"])
         return _finish(int(options.handler(options)))
@@ -77,8 +103,10 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         return _discard_stdout()
     except KeyboardInterrupt:
-        print_message("Interrupted.")
+        _print_message("Interrupted.")
         return INTERRUPTED
+    except BadQuery as error:
+        return _report_query(error)
     except ClewError as error:
         return _report(str(error), _next_step(error), next(code for kind, code in _CODES if isinstance(error, kind)))
     except OSError as error:
@@ -96,12 +124,18 @@ def _next_step(error: ClewError) -> str:
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse the arguments. Unknown arguments are reported by the parser of the command, so that its help is suggested."""
-    command = arguments[0] if arguments[0] in COMMANDS else None
-    options, unknown = build_parser(command).parse_known_args(_join_project_names(arguments))
-    if unknown:
-        Parser(prog=f"clew {options.command or ''}".strip()).error(f"unrecognized arguments: {' '.join(unknown)}")
-    return options if options.command else build_parser("ls").parse_args(["ls"])
+    """Parse the arguments with the parser of their command, or of all commands if they do not begin with one."""
+    name = arguments[0]
+    if name not in COMMANDS:
+        options = build_parser().parse_args(arguments)
+        return options if options.command else command_parser("ls").parse_args([])
+    command = command_parser(name)
+    words = _join_project_names(arguments[1:])
+    if name != "search":
+        return command.parse_args(words)
+    from clew.cli.find.search import parse_arguments
+
+    return parse_arguments(command, words)
 
 
 def _join_project_names(arguments: Sequence[str]) -> list[str]:
@@ -126,14 +160,41 @@ def _discard_stdout() -> int:
     return DONE
 
 
+def _has_browser() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("textual") is not None
+
+
+def _print_message(text: str) -> None:
+    from clew.cli.output import print_message  # not before: it imports more than a quick command needs
+
+    print_message(text)
+
+
 def _report(sentence: str, hint: str, code: int) -> int:
-    print_message(f"clew: {sentence}")
+    _print_message(f"clew: {sentence}")
     if hint:
-        print_message(hint)
+        _print_message(hint)
     return code
 
 
+def _report_query(error: BadQuery) -> int:
+    """Show where a query is wrong: the text around the position, and a caret below it."""
+    from clew.system.control_characters import clean_name
+
+    before, after = clean_name(error.text[: error.at])[-60:], clean_name(error.text[error.at :])[:60]
+    _print_message(f"clew: {error.reason}.")
+    _print_message(f"  {before}{after}")
+    _print_message(f"  {' ' * len(before)}^")
+    if error.hint:
+        _print_message(error.hint)
+    return FAILED
+
+
 def _describe_os_error(error: OSError) -> str:
+    from clew.system.control_characters import clean_name
+
     return f"{clean_name(str(error.filename))}: {error.strerror}." if error.filename else str(error)
 
 
@@ -148,6 +209,8 @@ def _report_unexpected(error: Exception) -> int:
     """Report an unexpected error in one sentence. A plain ValueError is about the user's input; all else is a bug of
     ours.
     """
+    from clew.system.environment import is_debugging
+
     if is_debugging():
         import traceback
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 
-from clew.cli.output import parse_count
+from clew.cli.options import parse_count
 from clew.conversation.session import Session
+from clew.conversation.turn_numbers import TurnRange
 from clew.conversation.turns import Turn
 from clew.errors import NotFound
 from clew.system.plural import plural
@@ -15,17 +15,19 @@ from clew.system.plural import plural
 
 def add_turn_options(command: ArgumentParser) -> None:
     """Add the options that select turns: `--turns`, `--last` and `--branch`."""
-    command.add_argument("--turns", metavar="A-B", type=parse_turns, help="only these turns: 3, 3-7, 3-, -7")
+    command.add_argument(
+        "--turns", metavar="A-B", type=parse_turns, help="only these turns: 3, 3-7, 3-, or -1 for the last"
+    )
     command.add_argument("--last", metavar="N", type=parse_count, help="only the last N turns")
     command.add_argument("--branch", metavar="N", type=parse_count, help="another branch, by its number in clew trace")
 
 
-def parse_turns(text: str) -> tuple[int, int]:
-    first, dash, last = text.partition("-")
-    if not all(part.isdigit() or not part for part in (first, last)) or not (first or last):
-        raise ArgumentTypeError(f"{text!r} is no range of turns: write 3, 3-7, 3- or -7")
-    start = int(first or 1)
-    return start, int(last) if last else (start if not dash else sys.maxsize)
+def parse_turns(text: str) -> TurnRange:
+    """Parse the value of an option that selects turns."""
+    try:
+        return TurnRange(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
 
 
 def selects_part(options: Namespace) -> bool:
@@ -42,8 +44,8 @@ def select_turns(session: Session, options: Namespace) -> Sequence[Turn]:
             raise NotFound(str(options.branch), "branch", [str(b.number) for b in session.branches])
         turns = session.turns_of(branch)
     if options.turns:
-        first, last = options.turns
-        turns = tuple(t for t in turns if first <= t.number <= last)
+        numbers = options.turns.resolve(turns[-1].number if turns else 0)
+        turns = tuple(turn for turn in turns if turn.number in numbers)
     if options.last is not None:
         turns = turns[max(0, len(turns) - options.last) :]
     if not turns and (options.turns or options.last is not None):
@@ -52,9 +54,6 @@ def select_turns(session: Session, options: Namespace) -> Sequence[Turn]:
 
 
 def _no_turns_error(options: Namespace, count: int) -> NotFound:
-    first, last = options.turns or (f"--last {options.last}", sys.maxsize)
     return NotFound(
-        str(first) if last in (first, sys.maxsize) else f"{first}-{last}",
-        "turn",
-        hint=f"The session has {plural(count, 'turn')}.",
+        str(options.turns or f"--last {options.last}"), "turn", hint=f"The session has {plural(count, 'turn')}."
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
@@ -16,6 +15,7 @@ from clew.conversation.load import read
 from clew.conversation.rounds import rounds_of
 from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
+from clew.conversation.turn_numbers import TurnRange
 from clew.conversation.turns import Turn
 from clew.errors import READ_ERRORS, UNEXPECTED_ERRORS, ClewError, NotFound, Refused
 from clew.index.known_sessions import list_gone_sessions
@@ -39,7 +39,7 @@ from clew.wire.timestamps import parse_user_time
 LONGEST_TEXT = 200  # characters of an input in a list of rounds
 BUDGET = 10.0  # seconds for reading what is new before a search is answered
 _ID = re.compile(r"[0-9a-fA-F-]+")
-_TURNS = re.compile(r"\s*(?:last\s+(?P<last>\d+)|(?P<first>\d+)\s*(?P<dash>-?)\s*(?P<stop>\d*))\s*")
+_LAST = re.compile(r"\s*last\s+(\d+)\s*")
 
 
 class McpTool(NamedTuple):
@@ -206,7 +206,7 @@ def _listed(
 
 def read_session(tree: Tree, asked: tool_arguments.ReadSession) -> str:
     session = _session(tree, asked.id)
-    turns = _chosen(session, asked.turns)
+    turns = _select_turns(session, asked.turns)
     last = len(session.turns)
     wanted = ViewOptions(depth=asked.depth, lines=None if asked.depth == "full" else 6)
     head = [f"Turns {turns[0].number}-{turns[-1].number} of {last} of session {session.id}."]
@@ -239,7 +239,7 @@ def list_rounds(tree: Tree, asked: tool_arguments.ListRounds) -> str:
 
 def read_turn(tree: Tree, asked: tool_arguments.ReadTurn) -> str:
     session = _session(tree, asked.id)
-    turns = _chosen(session, str(asked.number))
+    turns = _select_turns(session, str(asked.number))
     body = quoted_rows(rows(session, turns, ViewOptions(depth="full", lines=None, diff_lines=None)))
     head = [f"Turn {asked.number} of {len(session.turns)} of session {session.id}, whole."]
     return _paged(head, page(body, asked.cursor))
@@ -320,18 +320,16 @@ def _at(tree: Tree, path: str) -> Session:
     return read(file)
 
 
-def _chosen(session: Session, asked: str) -> tuple[Turn, ...]:
-    found = _TURNS.fullmatch(asked)
-    if found is None:
-        raise ValueError(f'{asked!r} is no range of turns: write "3", "3-7", "3-" or "last 2"')
-    if found["last"]:
-        turns = session.turns[max(0, len(session.turns) - int(found["last"])) :]
+def _select_turns(session: Session, text: str) -> tuple[Turn, ...]:
+    """The turns of a range. Raises ValueError for text that is not a range, and NotFound if the session has none of them."""
+    count = len(session.turns)
+    if last := _LAST.fullmatch(text):
+        turns = session.turns[max(0, count - int(last[1])) :]
     else:
-        first = int(found["first"])
-        stop = int(found["stop"]) if found["stop"] else sys.maxsize if found["dash"] else first
-        turns = tuple(turn for turn in session.turns if first <= turn.number <= stop)
+        numbers = TurnRange(text).resolve(count)
+        turns = tuple(turn for turn in session.turns if turn.number in numbers)
     if not turns:
-        raise NotFound(asked, "turn", hint=f"The session has {plural(len(session.turns), 'turn')}.")
+        raise NotFound(text, "turn", hint=f"The session has {plural(count, 'turn')}.")
     return turns
 
 

@@ -46,7 +46,9 @@ class ListSessions(Struct, frozen=True, forbid_unknown_fields=True):
 
 class ReadSession(Struct, frozen=True, forbid_unknown_fields=True):
     id: Id
-    turns: Annotated[str, Meta(max_length=SHORT, description='Which turns: "3", "3-7", "3-" or "last 2".')] = "1-5"
+    turns: Annotated[str, Meta(max_length=SHORT, description='Which turns: "3", "3-7", "3-", "-1" or "last 2".')] = (
+        "1-5"
+    )
     depth: Depth = "calls"
     cursor: Cursor = 0
 

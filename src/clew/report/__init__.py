@@ -3,11 +3,10 @@
 Modules:
     activity_totals   Activity: sessions, messages, tool calls and hours, as stats-cache.json totals them, counted
                       from the transcripts.
-    bulk_buckets      Tallies: the replies of a file added up as they are read.
     collect_buckets   Gathering: the cells that a report needs, from the summary if it will do, else from the store.
     context_history   Context: how the window of a session filled up, turn by turn, and with what.
     cost_by_turn      Turns: what each prompt cost, with all the agents that came of it.
-    custom_prices     One's own prices: a file of the user that goes before the table of the package.
+    custom_prices     Prices from a file of the user, which override the table of the package.
     five_hour_blocks  Blocks: windows of five hours, as the limits of subscriptions count them, with how fast they
                       fill.
     plots             Plots: what is drawn of usage, as pictures and as lines for a terminal.

@@ -1,8 +1,7 @@
-"""One's own prices: a file of the user that goes before the table of the package."""
+"""Prices from a file of the user, which override the table of the package."""
 
 from __future__ import annotations
 
-import json
 import os
 
 from clew.facts.prices import load
@@ -21,9 +20,11 @@ def prices(path: str | None = None) -> Prices:
     name = path or os.path.join(config_home(), "clew", "prices.json")
     if path is None and not os.path.exists(name):
         return load()
+    import json  # most users have no file of prices
+
     with open(name, encoding="utf-8") as file:
         try:
-            given = json.load(file)
+            values = json.load(file)
         except ValueError as error:
             raise ValueError(f"{name} is not a price table: {error}") from None
-    return load(given, name)
+    return load(values, name)

@@ -20,8 +20,7 @@ from msgspec import msgpack
 
 from clew.errors import READ_ERRORS, UNEXPECTED_ERRORS
 from clew.facts.token_usage import Spend, usage
-from clew.report.bulk_buckets import BucketCounter
-from clew.report.usage_bucket import Cell, ReplyContext, add_to, cell_of, cells_of, put
+from clew.report.usage_bucket import Cell, ReplyContext, add_to, cell_of, cells_of, put, sum_replies
 from clew.report.usage_summary import UsageSummary, folder_of, load, save, states_of
 from clew.system.sqlite_file import BUSY_MS, DAMAGE, UNUSABLE, WriteTransaction, reset_database
 from clew.wire.bulk_scan import scan
@@ -71,7 +70,7 @@ class Store:
             self.database = _opened(self.folder)
         except UNUSABLE:
             self._forget_cache()
-        self._tally = BucketCounter()
+        self._minutes: dict[str, int] = {}
         self.failed: list[str] = []
 
     def _forget_cache(self) -> None:
@@ -174,7 +173,7 @@ class Store:
         offset, session = 0 if reader.has_tail else reader.offset, reader.session
         state = (found.path, found.inode, found.size, found.mtime_ns, offset, mark_of(file, offset))
         blobs = (msgpack.encode(list(replies)), msgpack.encode(list(replies.values())))
-        sums = marshal.dumps(list(self._tally.sums(replies.values()).items()))
+        sums = marshal.dumps(list(sum_replies(replies.values(), self._minutes).items()))
         return (*state, found.folder, session, found.agent, sums, *blobs)
 
     def _sums(self) -> Sums:

@@ -116,6 +116,14 @@ def add_to(sums: Sums, cell: Cell, sign: int = 1) -> None:
     put(sums, key, [sign * number for number in cell[5:14]])
 
 
+def sum_replies(spends: Iterable[Spend], minutes: dict[str, int]) -> Sums:
+    """The numbers of replies, by quarter of an hour, model and mode."""
+    sums: Sums = {}
+    for spend in spends:
+        add_to(sums, cell_of(spend, None, minutes))
+    return sums
+
+
 def put(sums: Sums, key: Key, numbers: list[int]) -> None:
     found = sums.get(key)
     sums[key] = list(map(add, found, numbers)) if found else numbers

@@ -6,6 +6,7 @@ It imports only `os`, because every search starts here and must answer within a 
 from __future__ import annotations
 
 import os
+import sys
 
 ALLOW_HTTP = "CLEW_ALLOW_HTTP"
 _FOLDER_LISTS = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH")
@@ -229,3 +230,14 @@ def import_folders() -> list[str]:
 def system_folder() -> str:
     """Return the Windows folder."""
     return os.environ.get("SYSTEMROOT") or "C:\\"
+
+
+def terminal_columns() -> int:
+    """The width of the terminal: `$COLUMNS`, else that of stdout; 80 if it is not a terminal."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80 if sys.__stdout__ else 80
+    except (OSError, ValueError):
+        return 80

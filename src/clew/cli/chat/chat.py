@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.cli.chat import chat_stream
-from clew.cli.output import add_common_options, clean, parse_count, print_data, print_json, print_message
+from clew.cli.options import add_common_options, parse_count
+from clew.cli.output import clean, print_data, print_json, print_message
 
 if TYPE_CHECKING:
     from clew.chat.events import Event, TurnFinished
@@ -112,9 +113,7 @@ def rights(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     import asyncio
-    import gc
 
-    gc.set_threshold(50_000)  # a start and a resume make much and drop little: looking for cycles took a tenth of them
     if options.rewind_files:
         return _rewind_files(options)
     if options.input_format == "stream-json":

@@ -121,13 +121,13 @@ def main() -> int:
 
 
 def _main(words: list[str]) -> int:
-    from clew.cli.run_command import build_parser, run
+    from clew.cli.run_command import command_parser, run
     from clew.version import __version__
 
     if words in (["-v"], ["--version"]):
         print(f"{LEVEL} (the level of the format; clew {__version__})")
         return 0
-    _, unknown = build_parser("chat").parse_known_args(["chat", *words])
+    _, unknown = command_parser("chat").parse_known_args(words)
     if unknown:
         print_message(f"clew: passed over: {' '.join(unknown)}")
     return run(["chat", *(word for word in words if word not in unknown)])

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew.cli.chat import chat
-from clew.cli.output import add_common_options, clean_name, print_json, print_message
+from clew.cli.options import add_common_options
+from clew.cli.output import clean_name, print_json, print_message
 from clew.cli.read import compare
 from clew.cli.select_session import open_session
 from clew.errors import NotFound, Refused

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clew.cli.find.gone_sessions_error import gone_by_id, gone_by_words
-from clew.cli.output import add_common_options, clean, clean_name, format_age, one_line, print_json, print_message
+from clew.cli.options import add_common_options
+from clew.cli.output import clean, clean_name, format_age, one_line, print_json, print_message
 from clew.cli.select_session import open_tree
 from clew.collect.archive.archived_sessions import ArchivedSessions
 from clew.conversation.session_listing import Outline

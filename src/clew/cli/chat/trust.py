@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from clew.cli.output import add_common_options, print_json, print_message
+from clew.cli.options import add_common_options
+from clew.cli.output import print_json, print_message
 from clew.view.approval_text import escape_line
 
 _STATES = {

@@ -1,12 +1,13 @@
 """Commands about token usage and cost.
 
 Modules:
-    statusline      `clew statusline`: one line for the status line of Claude Code, which tells what it knows on
+    statusline      `clew statusline`: print one line for the status line of Claude Code, which passes its state on
                     stdin.
-    usage           `clew usage`: what it took and what it cost.
-    usage_archived  What the archive keeps of transcripts that are gone from the tree or were written anew: usage
-                    never shrinks by that.
+    usage           `clew usage`: token usage and cost.
+    usage_archived  Transcripts that are only in the archive, deleted or rewritten in the tree, so that usage never
+                    shrinks.
     usage_plot      `clew usage --plot`: draw it, in the terminal or into a file.
+    usage_request   Options of `clew usage`, and the collecting and printing that its views share.
     usage_views     The views of `clew usage`: blocks, context, turns, waste, and a comparison with what Claude Code
                     counted itself.
 """

@@ -1,18 +1,15 @@
-"""`clew usage`: what it took and what it cost.
+"""`clew usage`: token usage and cost.
 
-The common question is to be answered in the time that Python takes to start, so this module understands plain arguments by
-itself and imports neither argparse nor rich; `arguments` says the same for the help and the reference.
+The usual report should take little longer than Python takes to start, so modules are imported when they are needed.
 """
 
 from __future__ import annotations
 
-import io
-import os
 import sys
-import time
 
-from clew.errors import READ_ERRORS
-from clew.report.usage_table import BY, TIMES, Wanted, needs_places, table
+from clew.cli.cost.usage_request import UsageOptions, collect_usage, print_csv, print_json, terminal_width
+from clew.cli.options import add_common_options
+from clew.report.usage_table import BY, Wanted, needs_places, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,69 +18,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clew.facts.prices import Prices
-    from clew.report.collect_buckets import ArchivedTranscript, Gathered
+    from clew.report.collect_buckets import Gathered
     from clew.report.usage_row import UsageRow
     from clew.report.usage_table import UsageTable
 
 ALIASES = {"daily": "day", "weekly": "week", "monthly": "month", "hourly": "hour"}
 VIEWS = ("blocks", "context", "turns", "waste")
-_PLAIN = ("--json", "--quiet", "-q", "--compact", "--breakdown")
-
-
-class UsageOptions:
-    """What is to be shown, and how."""
-
-    def __init__(self) -> None:
-        self.wanted = Wanted()
-        self.view = ""
-        self.session: str | None = None
-        self.claude_dir: str | None = None
-        self.prices: str | None = None
-        self.plot: str | None = None
-        self.flags: set[str] = set()
-
-    def has(self, flag: str) -> bool:
-        return flag in self.flags
-
-    @property
-    def is_quiet(self) -> bool:
-        return self.has("quiet")
-
-
-def quick(arguments: list[str]) -> int | None:
-    """Answer a plain question; None if the whole parser is needed to understand or explain it."""
-    plan = UsageOptions()
-    words = iter(arguments)
-    for word in words:
-        if word in _PLAIN:
-            plan.flags.add("quiet" if word == "-q" else word[2:])
-        elif word == "--claude-dir":
-            plan.claude_dir = next(words, None)
-            if plan.claude_dir is None:
-                return None
-        elif ALIASES.get(word, word) in (*TIMES, "model"):
-            plan.wanted = plan.wanted._replace(by=ALIASES.get(word, word))
-        else:
-            return None
-    plan.wanted = plan.wanted._replace(by_model=plan.has("breakdown"))
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
-    try:
-        code = report_usage(plan)
-        sys.stdout.flush()
-        return code
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except READ_ERRORS:
-        return None  # where the parser is, errors are explained
-    except KeyboardInterrupt:
-        return 130
 
 
 def add_arguments(command: ArgumentParser) -> None:
-    from clew.cli.output import add_common_options
-
     kinds = (*ALIASES, *BY, *VIEWS)
     command.add_argument("by", nargs="?", choices=kinds, default="daily", metavar="BY", help=_HELP)
     command.add_argument("id", nargs="?", metavar="ID", help="the session of context, turns or waste; a part of its id")
@@ -156,7 +99,7 @@ def report_usage(plan: UsageOptions) -> int:
 
         return view(plan, prices)
     root = claude_home(plan.claude_dir)
-    gathered = gather_all(plan, root, bool(plan.view) or needs_places(plan.wanted) or plan.plot is not None)
+    gathered = collect_usage(plan, root, bool(plan.view) or needs_places(plan.wanted) or plan.plot is not None)
     if plan.view == "blocks":
         from clew.cli.cost.usage_views import show_blocks
 
@@ -185,52 +128,6 @@ def _warn(plan: UsageOptions) -> None:
         warn_of_session(plan)
 
 
-def gather_all(plan: UsageOptions, root: str, places: bool) -> Gathered:
-    import gc
-
-    from clew.report.collect_buckets import gather
-    from clew.system.environment import cache_home
-
-    gc.disable()  # a command ends soon, and what it makes has no cycles: looking for them took a tenth of its time
-    progress = None if plan.is_quiet else _progress()
-    gathered = gather(root, cache_home(), places=places, kept=_kept(root), progress=progress)
-    if gathered.missed and not plan.is_quiet:
-        from clew.cli.output import print_message
-        from clew.system.file_errors import ErrorCollector, unreadable_reason
-
-        for path in gathered.missed:
-            ErrorCollector(print_message).add(path, unreadable_reason(path))
-    return gathered
-
-
-def _kept(root: str) -> list[ArchivedTranscript]:
-    """What an archive keeps of the tree that is no longer in it."""
-    from clew.system.environment import data_home
-
-    if not os.path.exists(os.path.join(data_home(), "archive", "archive.db")):
-        return []
-    from clew.cli.cost.usage_archived import kept
-
-    return kept(root)
-
-
-def _progress() -> Callable[[int, int], None] | None:
-    """Says how far it is on a terminal, once a second has passed."""
-    if not sys.stderr.isatty():
-        return None
-    start = time.monotonic()
-    said = [False]
-
-    def tell(done: int, total: int) -> None:
-        if done >= total and said[0]:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-        elif time.monotonic() - start > 1:
-            said[0] = True
-            print(f"\rReading transcripts: {100 * done // max(1, total)} %", end="", file=sys.stderr, flush=True)
-
-    return tell
-
-
 def show(plan: UsageOptions, found: UsageTable, prices: Prices, gathered: Gathered) -> int:
     if not found.rows and not plan.has("json") and not plan.has("csv"):
         if not plan.is_quiet:
@@ -247,7 +144,9 @@ def show(plan: UsageOptions, found: UsageTable, prices: Prices, gathered: Gather
         for row in found.rows:
             row.name = names.get(row.name, row.name)
         measure = _measure(found)
-        for line in table_lines(found, found.by.upper(), prices, width(), compact=plan.has("compact"), measure=measure):
+        for line in table_lines(
+            found, found.by.upper(), prices, terminal_width(), compact=plan.has("compact"), measure=measure
+        ):
             print(line)
     return 0 if found.rows else 1
 
@@ -278,37 +177,3 @@ def _told(found: UsageTable, prices: Prices, names: dict[str, str]) -> Iterable[
         models = {"models": [part.told() for part in row.models.values()]} if row.models else {}
         yield {"kind": "usage", "by": found.by, **row.told(), **_label(row, names), **models}
     yield {"kind": "total", **found.total.told(), "price_date": prices.date, "price_source": prices.source}
-
-
-def print_json(values: Iterable[dict[str, Any]]) -> None:
-    """JSON lines, as everywhere; written with the library that is loaded already."""
-    import json
-
-    for value in values:
-        line = json.dumps({"clew": 1, **value}, ensure_ascii=False, separators=(",", ":"))
-        print(line if line.isprintable() else _escaped(line))
-
-
-def _escaped(line: str) -> str:
-    from clew.system.control_characters import escape_json
-
-    return escape_json(line)
-
-
-def print_csv(values: Iterable[dict[str, Any]]) -> None:
-    from clew.cli import output
-
-    rows = [
-        {key: " ".join(each) if isinstance(each, dict | list) else each for key, each in value.items()}
-        for value in values
-    ]
-    if rows:
-        output.print_csv(list(rows[0]), ([row.get(key) for key in rows[0]] for row in rows))
-
-
-def width() -> int:
-    """The columns of the terminal; 0 if it is none."""
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0
-    except (OSError, ValueError):
-        return 0

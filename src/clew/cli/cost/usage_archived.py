@@ -1,4 +1,4 @@
-"""What the archive keeps of transcripts that are gone from the tree or were written anew: usage never shrinks by that."""
+"""Transcripts that are only in the archive, deleted or rewritten in the tree, so that usage never shrinks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from clew.wire.tree_walk import TranscriptFile
 KINDS = ("session", "agent")
 
 
-def kept(root: str) -> list[ArchivedTranscript]:
-    """Every generation of a transcript but the one that is still in the tree."""
+def archived_transcripts(root: str) -> list[ArchivedTranscript]:
+    """Every generation of a transcript except the one that is still in the tree."""
     with Archive.open() as archive:
-        found = [each for each in _generations(archive, os.path.realpath(root)) if each.size]
-    return [ArchivedTranscript(_found(each), partial(_read, each)) for each in found]
+        files = [file for file in _generations(archive, os.path.realpath(root)) if file.size]
+    return [ArchivedTranscript(_describe(file), partial(_read, file)) for file in files]
 
 
 def _generations(archive: Archive, root: str) -> Iterator[Archived]:
@@ -28,10 +28,10 @@ def _generations(archive: Archive, root: str) -> Iterator[Archived]:
         if not os.path.lexists(os.path.join(root, file.path)):
             yield file
         if file.number > 1 or file.reason:
-            yield from (each for each in archive.generations(file) if each.generation != file.generation)
+            yield from (old for old in archive.generations(file) if old.generation != file.generation)
 
 
-def _found(file: Archived) -> TranscriptFile:
+def _describe(file: Archived) -> TranscriptFile:
     name = f"archive:{file.generation}:{file.path}"
     return TranscriptFile(name, file.project, file.session, file.agent, file.size, file.mtime, file.generation)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from clew.cli.cost.usage import UsageOptions, width
+from clew.cli.cost.usage_request import UsageOptions, terminal_width
 from clew.cli.output import print_message
 from clew.facts.prices import Prices
 from clew.report.collect_buckets import Gathered
@@ -28,7 +28,7 @@ def draw(plan: UsageOptions, gathered: Gathered, found: UsageTable, prices: Pric
     zone = Zone(plan.wanted.zone)
     chosen = chosen_of(gathered.cells, plan.wanted)
     if plan.plot in (None, "-"):
-        for line in [*cost_lines(found, width() or 80, columns), "", *activity_lines(chosen, zone)]:
+        for line in [*cost_lines(found, terminal_width() or 80, columns), "", *activity_lines(chosen, zone)]:
             print(line)
         return 0
     stacked = table(gathered.cells, plan.wanted._replace(by_model=True), prices)
@@ -37,7 +37,7 @@ def draw(plan: UsageOptions, gathered: Gathered, found: UsageTable, prices: Pric
 
 def draw_context(plan: UsageOptions, points: Sequence[ContextPoint]) -> int:
     if plan.plot in (None, "-"):
-        for line in context_lines(points, width() or 80):
+        for line in context_lines(points, terminal_width() or 80):
             print(line)
         return 0
     return write(plan, "Context by turn", [context_picture(points)])

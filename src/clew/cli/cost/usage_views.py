@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import chain, repeat
 from pathlib import Path
 
-from clew.cli.cost.usage import UsageOptions, gather_all, print_csv, print_json, width
+from clew.cli.cost.usage_request import UsageOptions, collect_usage, print_csv, print_json, terminal_width
 from clew.cli.output import clean_name, one_line, print_message
 from clew.cli.select_session import newest_session
 from clew.conversation.session import Session
@@ -104,7 +104,7 @@ def _turns(plan: UsageOptions, session: Session, prices: Prices) -> int:
     elif plan.has("csv"):
         print_csv(row.told() for row in found.rows)
     else:
-        for line in table_lines(found, "TURN", prices, width(), compact=plan.has("compact"), measure=columns):
+        for line in table_lines(found, "TURN", prices, terminal_width(), compact=plan.has("compact"), measure=columns):
             print(line)
     return 0 if found.rows else 1
 
@@ -183,7 +183,7 @@ def show_blocks(plan: UsageOptions, gathered: Gathered, prices: Prices) -> int:
     elif plan.has("csv"):
         print_csv(block.told() for block in found)
     else:
-        for line in block_lines(found, zone, width(), plan.has("compact")):
+        for line in block_lines(found, zone, terminal_width(), plan.has("compact")):
             print(line)
     return 0 if found else 1
 
@@ -221,7 +221,7 @@ def with_agent_types(gathered: Gathered) -> None:
 
 def _reconcile(plan: UsageOptions, prices: Prices) -> int:
     place = Tree(claude_dir(plan.claude_dir))
-    gathered = gather_all(plan, str(place.root), places=False)
+    gathered = collect_usage(plan, str(place.root), places=False)
     found: list[CountDifference] = []
     stats = read_stats(place.stats)
     if stats is not None:

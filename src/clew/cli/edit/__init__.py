@@ -2,9 +2,9 @@
 
 Modules:
     clone            `clew clone`: a copy of a session: whole, up to a turn, or in another project.
-    compact          `clew compact`: a session whose older turns are summed up, as /compact would do it.
+    compact          `clew compact`: copy a session with older turns replaced by a summary, as /compact does.
     compress         `clew compress`: a session whose older replies are shorter.
-    drop             `clew drop`: a session without some of its turns, or with some of them alone.
+    drop             `clew drop`: copy a session without some of its turns, or with only some of them.
     edit_output      What every edit shares: the options, and how a plan is shown, written and told of.
     merge            `clew merge`: join the same session, continued on two machines.
     redact           `clew redact`: a copy of a session without its secrets.

@@ -7,7 +7,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import add_common_options, clean, clean_name, format_size, is_terminal, print_json, print_message
+from clew.cli.options import add_common_options
+from clew.cli.output import clean, clean_name, format_size, is_terminal, print_json, print_message
 from clew.system import shell_quoting
 from clew.system.plural import plural
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from clew.cli.output import add_common_options, clean_name, print_json
+from clew.cli.options import add_common_options
+from clew.cli.output import clean_name, print_json
 from clew.cli.select_session import open_session
 from clew.wire.json_codec import as_text
 

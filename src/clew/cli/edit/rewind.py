@@ -9,7 +9,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import add_common_options, clean, one_line, print_json, print_message
+from clew.cli.options import add_common_options
+from clew.cli.output import clean, one_line, print_json, print_message
 from clew.cli.select_session import open_session, open_tree
 from clew.errors import Busy, ClewError, Refused
 from clew.system import shell_quoting

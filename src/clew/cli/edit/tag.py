@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from clew.cli.edit.retitle import told
-from clew.cli.output import add_common_options
+from clew.cli.options import add_common_options
 from clew.cli.select_session import open_session
 
 

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING
 
 from clew.cli.edit import edit_output
-from clew.cli.output import parse_count
+from clew.cli.options import parse_count
 from clew.cli.select_session import open_session
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import add_common_options, clean_name, format_age, one_line, print_json, print_message
+from clew.cli.options import add_common_options
+from clew.cli.output import clean_name, format_age, one_line, print_json, print_message
 from clew.wire.timestamps import parse_timestamp
 
 if TYPE_CHECKING:

@@ -5,5 +5,5 @@ Modules:
                          what is left is told.
     gone_sessions_error  Sessions whose transcript is gone: the error that reports one, by its id or by a search.
     recall               `clew recall`: keep what a search found, and read it again.
-    search               `clew search`: find anything.
+    search               `clew search`: search all sessions.
 """

@@ -10,16 +10,8 @@ from typing import Any
 
 import msgspec
 
-from clew.cli.output import (
-    add_common_options,
-    clean,
-    clean_name,
-    format_age,
-    one_line,
-    parse_count,
-    print_json,
-    print_message,
-)
+from clew.cli.options import add_common_options, parse_count
+from clew.cli.output import clean, clean_name, format_age, one_line, print_json, print_message
 from clew.cli.select_session import open_tree
 from clew.collect.archive.archived_sessions import ArchivedSessions
 from clew.errors import Refused

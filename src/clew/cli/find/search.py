@@ -1,22 +1,23 @@
-"""`clew search`: find anything.
+"""`clew search`: search all sessions.
 
-A search is to be answered in the time that Python takes to start, so this module parses its own arguments and imports
-neither argparse nor rich; `arguments` says the same for the help and the reference.
+A search should take little longer than Python takes to start, so this module imports what it needs when it needs it.
 """
 
 from __future__ import annotations
 
-import gc
 import os
+import re
 import sys
 import time
 
-from clew.errors import UNEXPECTED_ERRORS, BadQuery, ClewError, quote_input
+from clew.cli.options import add_common_options, parse_count
+from clew.errors import ClewError, quote_input
 from clew.system.plural import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Sequence
     from typing import Any
 
     from clew.index.gone_sessions import Archive
@@ -24,179 +25,173 @@ if TYPE_CHECKING:
     from clew.index.session_index import Index
     from clew.index.snippet import Passage
 
-BUDGET = 3.0  # seconds for reading what is new before the answer
-_FLAGS = (
-    *("--json", "--quiet", "-q", "--include-current", "--no-refresh", "--reveal"),
-    *("--regex", "--substring", "--semantic", "--archived"),
-)
-_VALUES = {"--limit": "limit", "-n": "limit", "--claude-dir": "claude_dir", "--project": "project", "-p": "project"}
-_VALUES |= {"--since": "since", "--until": "until", "--context": "context", "--budget": "budget"}
+REFRESH_SECONDS = 3.0  # time for indexing new lines before the search
+EMBED_SECONDS = 60  # time for embedding new texts before a search by meaning
+LIMIT = 10
+# `-word` excludes a word. These are options: -n, -p, -q, -h, and -n5.
+_EXCLUDED = re.compile(r"-(?!n\d*$|[pqh]$)[^-].*", re.DOTALL)
+_ESCAPE = "\0"  # no argument can contain it
 
 
-class SearchOptions:
-    """What a search is to do."""
-
-    __slots__ = ("budget", "claude_dir", "context", "flags", "limit", "project", "query", "since", "until")
-
-    def __init__(self) -> None:
-        self.query = ""
-        self.limit = "10"
-        self.context = ""
-        self.budget = "60"
-        self.claude_dir: str | None = None
-        self.project = self.since = self.until = ""
-        self.flags: set[str] = set()
-
-
-def quick(arguments: list[str]) -> int | None:
-    """Run a search whose arguments are plain; None if the whole parser is needed to understand or explain them."""
-    gc.set_threshold(50_000)  # what a search makes is gone with it; to look for garbage took a twentieth of its time
-    plan = SearchOptions()
-    words: list[str] = []
-    waiting = iter(arguments)
-    for word in waiting:
-        if word in _FLAGS:
-            plan.flags.add(word)
-        elif word in _VALUES:
-            value = next(waiting, None)
-            if value is None:
-                return None
-            setattr(plan, _VALUES[word], value)
-        elif word.startswith("--") or word == "-h":
-            return None
-        else:
-            words.append(word)
-    if not words or not all(number.isdigit() for number in (plan.limit, plan.context or "0", plan.budget)):
-        return None
-    plan.query = " ".join(words)
-    try:
-        return run_search(plan)
-    except BadQuery as error:
-        before, after = _plain(error.text[: error.at])[-60:], _plain(error.text[error.at :])[:60]
-        print(f"clew: {_plain(error.reason)}.\n  {before}{after}\n  {' ' * len(before)}^", file=sys.stderr)
-        if error.hint:
-            print(error.hint, file=sys.stderr)
-    except ClewError as error:
-        print(f"clew: {_plain(str(error))}\n{_plain(error.hint)}".rstrip(), file=sys.stderr)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        return 130
-    except (OSError, *UNEXPECTED_ERRORS):
-        return None  # where the parser is, errors are explained
-    return 2
+def add_arguments(command: ArgumentParser) -> None:
+    command.add_argument("query", nargs="+", help='words, "phrases", -not, OR, and fields such as tool:Bash since:30d')
+    command.add_argument("--regex", action="store_true", help="search for a regular expression in the text")
+    command.add_argument("--substring", action="store_true", help="search for an exact piece of text")
+    command.add_argument(
+        "--semantic", action="store_true", help="also find texts of similar meaning (needs an extra package)"
+    )
+    command.add_argument(
+        "--budget",
+        metavar="SECONDS",
+        type=parse_count,
+        default=EMBED_SECONDS,
+        help="with --semantic: time for embedding new texts (default 60)",
+    )
+    command.add_argument(
+        "--context", metavar="N", type=parse_count, help="show the turn of the best passage with N turns on either side"
+    )
+    command.add_argument("--archived", action="store_true", help="only sessions that are only in the archive")
+    command.add_argument("--include-current", action="store_true", help="include the session that runs this command")
+    command.add_argument("--reveal", action="store_true", help="do not mask secrets")
+    command.add_argument("--no-refresh", action="store_true", help="search the index without updating it")
+    add_common_options(command, lists=True)
 
 
-def run_search(plan: SearchOptions) -> int:
-    from clew.collect.archive.archived_sessions import ArchivedSessions
-    from clew.index.gone_sessions import add_gone, add_gone_matches
-    from clew.index.query_syntax import parse_query
-    from clew.index.session_index import Index
-    from clew.system.environment import current_session
+def parse_arguments(command: ArgumentParser, arguments: Sequence[str]) -> Namespace:
+    """Parse options and query terms in any order: `clew search retry -timeout --json backoff`.
 
-    filters = "".join(f' {name}:"{value}"' for name in ("project", "since", "until") if (value := getattr(plan, name)))
-    without = None if "--include-current" in plan.flags else current_session()
-    quiet = bool(plan.flags & {"--quiet", "-q"})
-    limit = int(plan.limit)
-    archive = None if "--archived" in plan.flags else ArchivedSessions(plan.claude_dir)
-    with Index.open(_place(plan, quiet)) as index:
-        is_scan = bool(plan.flags & {"--regex", "--substring"})
-        if "--no-refresh" not in plan.flags and not (is_scan and index.unusable and not filters):
-            refresh(index, quiet)
-        found: list[SearchResult]
-        if is_scan and "--semantic" not in plan.flags:
-            regex = "--regex" in plan.flags
-            made = index.grep(plan.query, regex=regex, filters=filters, without=without)
-            found = [result for result, _ in zip(made, range(limit), strict=False)]
-            found = add_gone_matches(
-                index, plan.query, parse_query(filters), found, limit, regex=regex, archive=archive, without=without
-            )
-        else:
-            semantic = "--semantic" in plan.flags
-            if semantic:
-                _embed(index, plan, archive, quiet)
-            query = parse_query(plan.query + filters)
-            results = index.search(query, limit, without=without, semantic=semantic)
-            add_gone(index, query, results, limit, archive=archive, without=without, semantic=semantic)
-            if results.instead and not quiet:
-                print(f"Nothing matches {quote_input(plan.query)}; this is for {results.instead!r}.", file=sys.stderr)
-            found = results
-        _show(index, found, plan)
-    if not found and not quiet:
-        print(f"Nothing matches {quote_input(plan.query)}.", file=sys.stderr)
+    argparse would take `-timeout` for an option, so terms that begin with a dash are escaped until it is done.
+    """
+    stop = arguments.index("--") if "--" in arguments else len(arguments)
+    escaped = [f"{_ESCAPE}{word}" if _EXCLUDED.fullmatch(word) else word for word in arguments[:stop]]
+    command.usage = "clew search [options] query ..."  # so that it need not be formatted
+    options = command.parse_intermixed_args([*escaped, *arguments[stop:]])
+    options.query = [word.removeprefix(_ESCAPE) for word in options.query]
+    return options
+
+
+def run(options: Namespace) -> int:
+    query = " ".join(options.query)
+    with _open_index(options) as index:
+        results = _search(index, query, options)
+        _print_results(index, results, options)
+    if not results and not options.quiet:
+        print(f"Nothing matches {quote_input(query)}.", file=sys.stderr)
         if index.default.filters:
             print(
                 f"Your settings narrow searches to {index.default.text}; in:all searches everything.", file=sys.stderr
             )
-    return 0 if found else 1
+    return 0 if results else 1
 
 
-def _place(plan: SearchOptions, quiet: bool) -> str | None:
-    """The folder to search: that of Claude Code, or the attic with what is gone from there."""
-    if "--archived" not in plan.flags:
-        return plan.claude_dir
+def _open_index(options: Namespace) -> Index:
+    """The index of the folder of Claude Code, or with `--archived` of the sessions that were deleted from it."""
+    from clew.index.session_index import Index
+
+    if not options.archived:
+        return Index.open(options.claude_dir)
     from clew.collect.archive.deleted_tree import deleted_tree_path
 
-    if not quiet:
-        print("These are in the archive alone; bring one back with: clew restore ID", file=sys.stderr)
-    return str(deleted_tree_path(plan.claude_dir))
+    if not options.quiet:
+        print("These sessions are only in the archive. Restore one with: clew restore ID", file=sys.stderr)
+    return Index.open(str(deleted_tree_path(options.claude_dir)))
 
 
-def _embed(index: Index, plan: SearchOptions, archive: Archive | None, quiet: bool) -> None:
-    """Bring the vectors up to date, those of archived sessions too."""
-    if plan.flags & {"--regex", "--substring"}:
-        raise ClewError("A text that is looked for letter by letter has no meaning: leave out --semantic or the other.")
-    if "--no-refresh" in plan.flags or not int(plan.budget):
+def _search(index: Index, query: str, options: Namespace) -> list[SearchResult]:
+    """Refresh the index and search it, and add sessions without a transcript."""
+    from clew.collect.archive.archived_sessions import ArchivedSessions
+    from clew.index.gone_sessions import add_gone, add_gone_matches
+    from clew.index.query_syntax import parse_query
+    from clew.system.environment import current_session
+
+    limit = LIMIT if options.limit is None else options.limit
+    without = None if options.include_current else current_session()
+    archive = None if options.archived else ArchivedSessions(options.claude_dir)
+    filters = _filters(options)
+    is_scan = options.regex or options.substring
+    if not options.no_refresh and not (is_scan and index.unusable and not filters):
+        refresh(index, options.quiet)
+    if is_scan and not options.semantic:
+        matches = index.grep(query, regex=options.regex, filters=filters, without=without)
+        results = [result for result, _ in zip(matches, range(limit), strict=False)]
+        return add_gone_matches(
+            index, query, parse_query(filters), results, limit, regex=options.regex, archive=archive, without=without
+        )
+    if options.semantic:
+        _embed(index, options, archive)
+    parsed = parse_query(query + filters)
+    ranked = index.search(parsed, limit, without=without, semantic=options.semantic)
+    add_gone(index, parsed, ranked, limit, archive=archive, without=without, semantic=options.semantic)
+    if ranked.instead and not options.quiet:
+        print(f"Nothing matches {quote_input(query)}; showing results for {ranked.instead!r}.", file=sys.stderr)
+    return ranked
+
+
+def _filters(options: Namespace) -> str:
+    """The options that filter, in the query language."""
+    values = {
+        "project": options.project,
+        "since": options.since.isoformat() if options.since else None,
+        "until": options.until.isoformat() if options.until else None,
+    }
+    return "".join(f' {name}:"{value}"' for name, value in values.items() if value)
+
+
+def _embed(index: Index, options: Namespace, archive: Archive | None) -> None:
+    """Update the vectors, also those of archived sessions."""
+    if options.regex or options.substring:
+        raise ClewError("--semantic searches by meaning: leave it out, or leave out --regex and --substring.")
+    if options.no_refresh or not options.budget:
         return
     from clew.cli.find.embedding_progress import embed
     from clew.index.gone_sessions import refresh_archived
     from clew.index.session_index import Index
 
-    embed(index, int(plan.budget), quiet)
+    embed(index, options.budget, options.quiet)
     if archive is not None and archive.folder:
         with Index.open(archive.folder) as archived:
             refresh_archived(archived)
-            embed(archived, int(plan.budget), quiet)
+            embed(archived, options.budget, options.quiet)
 
 
-def _show(index: Index, found: list[SearchResult], plan: SearchOptions) -> None:
-    if "--reveal" not in plan.flags:
-        _mask(found)
-    if "--json" in plan.flags:
-        _print_json(found)
-    elif plan.context:
-        _print_context(index, found, int(plan.context), "--reveal" in plan.flags)
+def _print_results(index: Index, results: list[SearchResult], options: Namespace) -> None:
+    if not options.reveal:
+        _mask(results)
+    if options.json:
+        from clew.cli.output import print_json
+
+        print_json(_result_json(result) for result in results)
+    elif options.context is not None:
+        _print_context(index, results, options.context, options.reveal)
     else:
-        _print(found)
+        _print_text(results)
 
 
-def _print_context(index: Index, found: list[SearchResult], turns: int, reveal: bool) -> None:
-    """Each result with the turns around its best passage, as `clew show` would print them."""
+def _print_context(index: Index, results: list[SearchResult], turns: int, reveal: bool) -> None:
+    """Print each result with the turns around its best passage, as `clew show` prints them."""
     from clew.conversation.load import read
     from clew.index.gone_sessions import describe_gone
     from clew.view.mask_rows import mask_rows
     from clew.view.row_terminal import print_rows
     from clew.view.rows import ViewOptions, rows
 
-    for result in found:
+    for result in results:
         print(_heading(result, False))
         passage = result.passages[0]
         around = index.context(passage, turns) if passage.offset >= 0 else []
-        made = rows(read(passage.path), around, ViewOptions()) if passage.path else iter(())
-        print_rows(made if reveal else mask_rows(made), sys.stdout, sys.stdout.isatty())
+        turn_rows = rows(read(passage.path), around, ViewOptions()) if passage.path else iter(())
+        print_rows(turn_rows if reveal else mask_rows(turn_rows), sys.stdout, sys.stdout.isatty())
         print(f"    {_plain(describe_gone(result))}\n" if result.gone else "")
 
 
-def _mask(found: list[SearchResult]) -> None:
-    """Hide secrets in what will be shown; where a passage changes its marks would be wrong and go."""
+def _mask(results: list[SearchResult]) -> None:
+    """Mask secrets in the results. A passage that changes loses its marks, which would be wrong."""
     from clew.facts.secrets.mask_secrets import mask, may_contain_secrets
 
-    if not any(
-        may_contain_secrets([text for result in found for text in (result.title, *(p.text for p in result.passages))])
-    ):
+    texts = [text for result in results for text in (result.title, *(passage.text for passage in result.passages))]
+    if not any(may_contain_secrets(texts)):
         return
-    for result in found:
+    for result in results:
         result.title = mask(result.title)[0]
         for passage in result.passages:
             text, secrets = mask(passage.text)
@@ -205,24 +200,24 @@ def _mask(found: list[SearchResult]) -> None:
 
 
 def refresh(index: Index, quiet: bool) -> None:
-    """Bring the index up to date: all of it the first time, with a bar; later for a moment, and say what is left."""
+    """Update the index: completely the first time, with a progress bar; later for a few seconds, reporting what is left."""
     bar = _bar if sys.stderr.isatty() and not quiet else None
     if index.unusable and not quiet:
-        print(_plain(f"{index.unusable}; this search makes a temporary index."), file=sys.stderr)
+        print(_plain(f"{index.unusable}; this search creates a temporary index."), file=sys.stderr)
     if index.is_new:
         done = index.refresh(progress=bar)
         if bar:
             print("\r\x1b[K", end="", file=sys.stderr)
         _report_skipped(done.skipped, quiet)
         return
-    done = index.refresh(BUDGET)
+    done = index.refresh(REFRESH_SECONDS)
     _report_skipped(done.skipped, quiet)
     if not done.is_complete and not quiet:
         print(f"{plural(done.left, 'changed file')} not searched yet; the next search continues.", file=sys.stderr)
 
 
 def _report_skipped(paths: list[str], quiet: bool) -> None:
-    """Name the files that cannot be indexed, and so are not searched."""
+    """Name the files that cannot be indexed, and are therefore not searched."""
     if paths and not quiet:
         from clew.cli.output import print_message
         from clew.system.file_errors import ErrorCollector
@@ -236,13 +231,7 @@ def _bar(done: int, total: int) -> None:
     print(f"\rIndexing {total / 1e6:.0f} MB  {'█' * int(30 * share):░<30} {share:4.0%}", end="", file=sys.stderr)
 
 
-def _print_json(found: list[SearchResult]) -> None:
-    from clew.cli.output import print_json
-
-    print_json(_json(result) for result in found)
-
-
-def _json(result: SearchResult) -> dict[str, Any]:
+def _result_json(result: SearchResult) -> dict[str, Any]:
     return {
         "kind": "result",
         "session": result.session,
@@ -284,13 +273,13 @@ def _rounded(similarity: float | None) -> float | None:
     return None if similarity is None else round(similarity, 4)
 
 
-def _print(found: list[SearchResult]) -> None:
+def _print_text(results: list[SearchResult]) -> None:
     from clew.index.gone_sessions import describe_gone
     from clew.system import shell_quoting
     from clew.system.environment import wants_colour
 
     colour = sys.stdout.isatty() and wants_colour()
-    for result in found:
+    for result in results:
         print(_heading(result, colour))
         for passage in result.passages:
             print(f"    {_passage(passage, colour)}")
@@ -330,7 +319,7 @@ def _styled(text: str, style: str, colour: bool) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text of a transcript on one line that cannot drive a terminal."""
+    """Text of a transcript on one line, without control characters."""
     if text.isprintable():
         return text
     from clew.system.control_characters import clean_name
@@ -344,38 +333,3 @@ def _ago(then: int | None) -> str:
         if seconds >= length:
             return f"{int(seconds // length)}{unit} ago"
     return "now" if then else ""
-
-
-def add_arguments(command: ArgumentParser) -> None:
-    from clew.cli.output import add_common_options, parse_count
-
-    command.add_argument("query", nargs="+", help='words, "phrases", -not, OR, and fields such as tool:Bash since:30d')
-    command.add_argument("--regex", action="store_true", help="the query is a regular expression over the text itself")
-    command.add_argument("--substring", action="store_true", help="the query is a piece of text, letter by letter")
-    command.add_argument("--semantic", action="store_true", help="find also what was said in other words (an extra)")
-    command.add_argument(
-        "--budget", metavar="SECONDS", type=parse_count, help="with --semantic: time for embedding (60)"
-    )
-    command.add_argument("--context", metavar="N", help="show the turn of the best passage with N turns on either side")
-    command.add_argument("--archived", action="store_true", help="sessions that are in the archive alone")
-    command.add_argument("--include-current", action="store_true", help="also the session that asks")
-    command.add_argument("--reveal", action="store_true", help="do not mask secrets")
-    command.add_argument("--no-refresh", action="store_true", help="search the index as it is")
-    add_common_options(command, lists=True)
-
-
-def run(options: Namespace) -> int:
-    """The same by the parsed arguments, for what the quick way does not understand."""
-    plan = SearchOptions()
-    plan.query = " ".join(options.query)
-    plan.limit = str(options.limit if options.limit is not None else 10)
-    plan.claude_dir, plan.project = options.claude_dir, options.project or ""
-    plan.since, plan.until = (when.isoformat() if when else "" for when in (options.since, options.until))
-    wanted = {"--json": options.json, "--quiet": options.quiet}
-    wanted |= {"--include-current": options.include_current, "--no-refresh": options.no_refresh}
-    wanted |= {"--reveal": options.reveal, "--regex": options.regex, "--substring": options.substring}
-    wanted |= {"--semantic": options.semantic, "--archived": options.archived}
-    plan.context = options.context or ""
-    plan.budget = plan.budget if options.budget is None else str(options.budget)
-    plan.flags = {flag for flag, is_set in wanted.items() if is_set}
-    return run_search(plan)

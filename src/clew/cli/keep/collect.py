@@ -11,7 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import add_common_options, clean_name, format_size, parse_size, print_json, print_message
+from clew.cli.options import add_common_options, parse_size
+from clew.cli.output import clean_name, format_size, print_json, print_message
 from clew.errors import NotFound, Refused
 from clew.system.plural import noun, plural
 from clew.wire.layout import claude_dir

@@ -6,7 +6,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.cli.output import add_common_options, clean_name, format_size, print_json, print_message
+from clew.cli.options import add_common_options
+from clew.cli.output import clean_name, format_size, print_json, print_message
 from clew.errors import NotFound
 from clew.system import shell_quoting
 

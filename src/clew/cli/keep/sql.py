@@ -12,16 +12,8 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from clew.cli.output import (
-    add_common_options,
-    format_size,
-    json_line,
-    one_line,
-    parse_number,
-    print_csv,
-    print_json,
-    print_message,
-)
+from clew.cli.options import add_common_options, parse_number
+from clew.cli.output import format_size, json_line, one_line, print_csv, print_json, print_message
 from clew.errors import Refused
 from clew.system.plural import plural
 

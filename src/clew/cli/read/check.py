@@ -10,7 +10,8 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
-from clew.cli.output import add_common_options, describe_left_out, format_size, one_line, print_json, print_message
+from clew.cli.options import add_common_options
+from clew.cli.output import describe_left_out, format_size, one_line, print_json, print_message
 from clew.cli.read.check_index import report_indexes
 from clew.cli.read.check_print import (
     Line,

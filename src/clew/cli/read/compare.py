@@ -8,7 +8,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import add_common_options, clean, clean_name, is_terminal, print_json, print_message
+from clew.cli.options import add_common_options
+from clew.cli.output import clean, clean_name, is_terminal, print_json, print_message
 from clew.cli.select_session import open_session
 from clew.errors import NotFound
 from clew.system.plural import plural

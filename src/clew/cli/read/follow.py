@@ -12,15 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from clew.cli.output import (
-    add_common_options,
-    is_terminal,
-    one_line,
-    parse_count,
-    parse_number,
-    print_json,
-    print_message,
-)
+from clew.cli.options import add_common_options, parse_count, parse_number
+from clew.cli.output import is_terminal, one_line, print_json, print_message
 from clew.cli.select_session import open_session
 from clew.conversation.replies import Call
 from clew.conversation.reply_ids import reply_key

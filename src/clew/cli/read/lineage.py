@@ -6,7 +6,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import add_common_options, clean_name, one_line, print_json
+from clew.cli.options import add_common_options
+from clew.cli.output import clean_name, one_line, print_json
 from clew.cli.select_session import open_session, open_tree
 from clew.system.file_errors import ErrorCollector
 

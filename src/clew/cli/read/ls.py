@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from clew.cli.output import add_common_options, clean, format_age, format_size, one_line, print_json, print_message
+from clew.cli.options import add_common_options
+from clew.cli.output import clean, format_age, format_size, one_line, print_json, print_message
 from clew.cli.read.ls_work_files import list_plans, list_todos
 from clew.cli.read.prompt_rounds import PromptRounds
 from clew.cli.select_session import error_fence, open_tree, read_outlines, report_unlisted_folders

@@ -11,15 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.cli.output import (
-    add_common_options,
-    clean_name,
-    is_terminal,
-    parse_count,
-    parse_number,
-    print_json,
-    print_message,
-)
+from clew.cli.options import add_common_options, parse_count, parse_number
+from clew.cli.output import clean_name, is_terminal, print_json, print_message
 from clew.cli.select_session import open_session
 from clew.cli.turn_range import add_turn_options, select_turns, selects_part
 from clew.system.plural import plural

@@ -7,16 +7,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from itertools import chain
 
-from clew.cli.output import (
-    add_common_options,
-    clean,
-    format_size,
-    is_terminal,
-    one_line,
-    parse_count,
-    print_json,
-    print_message,
-)
+from clew.cli.options import add_common_options, parse_count
+from clew.cli.output import clean, format_size, is_terminal, one_line, print_json, print_message
 from clew.cli.read.show_rounds import print_rounds, round_arguments
 from clew.cli.select_session import open_session
 from clew.cli.turn_range import add_turn_options, select_turns, selects_part

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from clew.cli.output import add_common_options, clean_name, is_terminal, one_line, print_json, print_message
+from clew.cli.options import add_common_options
+from clew.cli.output import clean_name, is_terminal, one_line, print_json, print_message
 from clew.cli.select_session import open_session
 from clew.conversation.session import Session
 from clew.facts.secrets.mask_secrets import mask

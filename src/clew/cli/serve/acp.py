@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.cli.chat import chat
-from clew.cli.output import add_common_options, print_message
+from clew.cli.options import add_common_options
+from clew.cli.output import print_message
 
 if TYPE_CHECKING:
     from clew.chat.session_factory import Wishes

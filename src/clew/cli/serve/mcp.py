@@ -7,7 +7,8 @@ import signal
 from argparse import ArgumentParser, Namespace
 from typing import NoReturn
 
-from clew.cli.output import add_common_options, print_json, print_message
+from clew.cli.options import add_common_options
+from clew.cli.output import print_json, print_message
 from clew.cli.run_command import INTERRUPTED
 
 

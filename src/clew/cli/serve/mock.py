@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import add_common_options, clean, clean_name, parse_count, print_json, print_message
+from clew.cli.options import add_common_options, parse_count
+from clew.cli.output import clean, clean_name, print_json, print_message
 
 if TYPE_CHECKING:
     from clew.api.mock.scripts import MockScript

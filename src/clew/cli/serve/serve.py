@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from clew.cli.output import add_common_options, parse_count, print_json, print_message
+from clew.cli.options import add_common_options, parse_count
+from clew.cli.output import print_json, print_message
 
 PACKAGES = ("jinja2", "markupsafe", "starlette", "uvicorn")
 

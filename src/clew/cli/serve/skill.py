@@ -7,7 +7,8 @@ from argparse import ArgumentParser, Namespace
 from hashlib import sha256
 from pathlib import Path
 
-from clew.cli.output import add_common_options, clean_name, print_json
+from clew.cli.options import add_common_options
+from clew.cli.output import clean_name, print_json
 from clew.cli.select_session import open_tree
 from clew.errors import Refused
 from clew.version import __version__

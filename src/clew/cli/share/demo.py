@@ -6,7 +6,8 @@ from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from clew.cli.output import add_common_options, clean_name, print_json
+from clew.cli.options import add_common_options
+from clew.cli.output import clean_name, print_json
 from clew.demo.demo_tree import write_demo
 from clew.system import shell_quoting
 from clew.system.plural import plural

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from errno import EEXIST
 from pathlib import Path
 
-from clew.cli.output import add_common_options, clean_name, print_data, print_json, print_message
+from clew.cli.options import add_common_options
+from clew.cli.output import clean_name, print_data, print_json, print_message
 from clew.cli.select_session import error_fence, open_session, read_outlines
 from clew.cli.turn_range import add_turn_options, select_turns, selects_part
 from clew.conversation.session import Session

@@ -12,7 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import add_common_options, clean_name, format_age, is_terminal, one_line, print_json, print_message
+from clew.cli.options import add_common_options
+from clew.cli.output import clean_name, format_age, is_terminal, one_line, print_json, print_message
 from clew.cli.select_session import error_fence, open_tree, resolve_folder
 from clew.errors import NotFound, Refused
 from clew.system import shell_quoting

@@ -1,0 +1,99 @@
+"""Options of `clew usage`, and the collecting and printing that its views share."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from clew.report.usage_table import Wanted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from clew.report.collect_buckets import ArchivedTranscript, Gathered
+
+
+class UsageOptions:
+    """The parsed options: which usage to report, and how."""
+
+    def __init__(self) -> None:
+        self.wanted = Wanted()
+        self.view = ""
+        self.session: str | None = None
+        self.claude_dir: str | None = None
+        self.prices: str | None = None
+        self.plot: str | None = None
+        self.flags: set[str] = set()
+
+    def has(self, flag: str) -> bool:
+        return flag in self.flags
+
+    @property
+    def is_quiet(self) -> bool:
+        return self.has("quiet")
+
+
+def collect_usage(plan: UsageOptions, root: str, places: bool) -> Gathered:
+    import gc
+
+    from clew.cli.progress import ProgressBar
+    from clew.report.collect_buckets import gather
+    from clew.system.environment import cache_home
+
+    gc.disable()  # a command ends soon and creates no cycles: looking for them took a tenth of its time
+    progress = None if plan.is_quiet else ProgressBar("Reading transcripts").update
+    gathered = gather(root, cache_home(), places=places, kept=_archived(root), progress=progress)
+    if gathered.missed and not plan.is_quiet:
+        from clew.cli.output import print_message
+        from clew.system.file_errors import ErrorCollector, unreadable_reason
+
+        for path in gathered.missed:
+            ErrorCollector(print_message).add(path, unreadable_reason(path))
+    return gathered
+
+
+def _archived(root: str) -> list[ArchivedTranscript]:
+    """The transcripts that are only in the archive."""
+    from clew.system.environment import data_home
+
+    if not os.path.exists(os.path.join(data_home(), "archive", "archive.db")):
+        return []
+    from clew.cli.cost.usage_archived import archived_transcripts
+
+    return archived_transcripts(root)
+
+
+def print_json(values: Iterable[dict[str, Any]]) -> None:
+    """Print JSON lines with the schema version, by the standard library: importing msgspec takes longer than a report."""
+    import json
+
+    for value in values:
+        line = json.dumps({"clew": 1, **value}, ensure_ascii=False, separators=(",", ":"))
+        print(line if line.isprintable() else _escape(line))
+
+
+def _escape(line: str) -> str:
+    from clew.system.control_characters import escape_json
+
+    return escape_json(line)
+
+
+def print_csv(values: Iterable[dict[str, Any]]) -> None:
+    from clew.cli import output
+
+    rows = [
+        {key: " ".join(field) if isinstance(field, dict | list) else field for key, field in value.items()}
+        for value in values
+    ]
+    if rows:
+        output.print_csv(list(rows[0]), ([row.get(key) for key in rows[0]] for row in rows))
+
+
+def terminal_width() -> int:
+    """The columns of the terminal; 0 if stdout is not a terminal."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0
+    except (OSError, ValueError):
+        return 0

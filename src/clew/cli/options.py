@@ -1,0 +1,68 @@
+"""Command-line options that several commands share, and the parsers of option values."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from datetime import datetime
+
+
+def add_common_options(command: ArgumentParser, *, lists: bool = False) -> None:
+    """Add the options that mean the same in every command; with `lists` also those that select sessions."""
+    if lists:
+        command.add_argument(
+            "--project", "-p", metavar="PATH", help="only this project: its path, its name or a part of it"
+        )
+        command.add_argument(
+            "--since", metavar="WHEN", type=parse_time, help="only from this time on: 7d, yesterday, 2026-01-31"
+        )
+        command.add_argument("--until", metavar="WHEN", type=parse_time, help="only before this time")
+        command.add_argument("--limit", "-n", metavar="N", type=parse_count, help="show at most N")
+    command.add_argument("--json", action="store_true", help="print versioned JSON lines")
+    command.add_argument("--quiet", "-q", action="store_true", help="print no messages on stderr")
+    add_claude_dir(command)
+
+
+def add_claude_dir(command: ArgumentParser) -> None:
+    """Add `--claude-dir`."""
+    command.add_argument("--claude-dir", metavar="DIR", help="the folder of Claude Code (default ~/.claude)")
+
+
+def parse_time(text: str) -> datetime:
+    """Parse a point in time, such as `7d`, `yesterday` or `2026-01-31`."""
+    from clew.wire.timestamps import parse_user_time
+
+    try:
+        return parse_user_time(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
+def parse_size(text: str) -> int:
+    """Parse a number of bytes: `4096`, `512k`, `10M` or `1G`."""
+    scale = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(text[-1:].lower(), 1)
+    digits = text[:-1] if scale > 1 else text
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 10 and int(digits)):
+        raise ArgumentTypeError(f"{text!r} is not a size: write 4096, 512k, 10M or 1G")
+    return int(digits) * scale
+
+
+def parse_count(text: str) -> int:
+    """Parse a whole number that is not negative."""
+    if not text.isdigit():
+        raise ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def parse_number(text: str, unit: str = "seconds") -> float:
+    """Parse a number of seconds, or of another unit, that is not negative."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e6:
+        raise ArgumentTypeError(f"{text!r} is not a number of {unit}")
+    return value
