@@ -144,7 +144,7 @@ def test_without_a_key(clew: Run, path: Path) -> None:
 def test_bands_that_cannot_be_understood(clew: Run, path: Path) -> None:
     code, out, err = clew("compress", path.stem, "--extractive", "--bands", "5:tiny")
     assert (code, out) == (2, "")
-    assert err.startswith("clew: No level is called 'tiny' in '5:tiny' at position 1.\n")
+    assert err.startswith("clew: No level is called 'tiny'.\n  5:tiny\n  ^\n")
 
 
 @pytest.mark.req("R296")

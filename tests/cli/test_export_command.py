@@ -266,7 +266,7 @@ def test_sessions_without_the_turns_asked_for_are_left_out(clew: Run, claude: Pa
     long, short = four().write(claude).stem, talk(seed=5).user("one").reply("ok").write(claude).stem
     code, out, err = clew("export", short, long, "--turns", "3-", "-o", str(tmp_path / "x"))
     assert (code, len(out.splitlines())) == (0, 2)
-    assert err == f"{short[:8]} is left out. No turn matches '3'.\n"
+    assert err == f"{short[:8]} is left out. No turn matches '3-'.\n"
 
 
 def test_nothing_to_export(clew: Run, claude: Path, tmp_path: Path) -> None:

@@ -110,6 +110,23 @@ def test_what_is_no_range_of_turns(clew: Run, text: str) -> None:
     assert "write 3, 3-7, 3- or -1" in err and err.endswith("Try: clew show --help\n")
 
 
+def test_minus_one_is_the_last_turn_in_every_command(clew: Run, claude: Path) -> None:
+    path = four().write(claude)
+    assert asked(clew("show", path.stem, "--turns", "-1")[1]) == ["q4"]
+    assert clew("drop", path.stem, "--turn", "-1", "--json", "--dry-run") == clew(
+        "drop", path.stem, "--turn", "4", "--json", "--dry-run"
+    )
+    assert clew("compact", path.stem, "--turns", "-1", "--extractive", "--dry-run", "--json") == clew(
+        "compact", path.stem, "--turns", "4", "--extractive", "--dry-run", "--json"
+    )
+
+
+def test_a_range_of_turns_that_is_far_too_long_is_refused_quickly(clew: Run, claude: Path) -> None:
+    path = four().write(claude)
+    code, out, err = clew("drop", path.stem, "--turn", "3-99999999999")
+    assert (code, out) == (1, "") and "No turn matches '5'" in err
+
+
 def test_another_branch_and_a_remark_that_there_is_one(clew: Run, claude: Path) -> None:
     path = four().rewind(to=2).user("other\nway").reply("b").write(claude)
     code, out, err = clew("show", path.stem)

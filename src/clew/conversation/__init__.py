@@ -30,5 +30,6 @@ Modules:
     surroundings       Find the messages around a position in a session: a line number or a uuid.
     titles             Choose the title of a session, with the precedence of the official SDK.
     tool_references    Remove references to tools that are no longer available from the results of a tool search.
+    turn_numbers       Turn ranges as users write them: `3`, `3-7`, `3-`, `-1`.
     turns              Divide a path into turns: a prompt of the user and everything that follows from it.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from itertools import islice
 
 from clew.cli.edit import edit_output
 from clew.cli.select_session import open_session
@@ -29,7 +30,11 @@ def run(options: Namespace) -> int:
 
     session = open_session(options, options.id)
     last = len(session.turns)
-    numbers = [number for turns in options.keep or options.turn for number in turns.resolve(last)]
+    numbers = [
+        number
+        for turns in options.keep or options.turn
+        for number in islice(turns.resolve(last), last + 1)  # `3-999999` need not be counted to its end
+    ]
     edit = plan(session)
     return edit_output.finish_with_sizes(
         options, edit.keep_turns(numbers) if options.keep else edit.drop_turns(numbers)

@@ -140,7 +140,7 @@ def _filters(options: Namespace) -> str:
 def _embed(index: Index, options: Namespace, archive: Archive | None) -> None:
     """Update the vectors, also those of archived sessions."""
     if options.regex or options.substring:
-        raise ClewError("--semantic searches by meaning: leave it out, or leave out --regex and --substring.")
+        raise ClewError("--semantic searches by meaning: leave out --semantic, or leave out --regex and --substring.")
     if options.no_refresh or not options.budget:
         return
     from clew.cli.find.embedding_progress import embed
