@@ -1,6 +1,6 @@
 """A benchmark of known items: how often a search has the session on top that a person means.
 
-    python -m benchmarks.recall [--misses] [--kind KIND] [--seed 1] [--keep DIR]
+    python -m benchmarks.recall [--peers none] [--misses] [--kind KIND] [--seed 1] [--keep DIR]
 
 Modules:
     __main__   The command: write the tree, make the queries, ask every program, print the scores.
@@ -10,5 +10,6 @@ Modules:
     reader     Read a tree with plain json; which sessions have which words in one passage.
     queries    Make queries of twelve kinds from target sessions.
     programs   Ask clew and its peers.
+    score      Ranks, their means, and the table.
     word_lists The files of words beside this module.
 """

@@ -1,54 +1,53 @@
 """`make bench-recall`: how often a search has the session on top that a person means.
 
-python -m benchmarks.recall [--misses] [--kind KIND ...] [--seed 1] [--keep DIR]
+python -m benchmarks.recall [--peers all] [--misses] [--kind KIND ...] [--seed 1] [--keep DIR]
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.recall import programs
-from benchmarks.recall.queries import GROUPS, KINDS, Query, make_queries
+from benchmarks.measure import Line, Note
+from benchmarks.peer import reason
+from benchmarks.recall.programs import PROGRAMS, Place
+from benchmarks.recall.queries import KINDS, Query, make_queries
 from benchmarks.recall.reader import Library, read_tree
+from benchmarks.recall.score import GROUPS, Answer, judge, mean_rank, print_table
 from benchmarks.recall.tree import write_tree
 
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The rank of the session that was meant, 0 if it is not among the results, and the session on top."""
-
-    query: Query
-    rank: int
-    first: str
+LEAST = {"exact": 0.95, "remembered": 0.90}
+PEERS = [name for name in PROGRAMS if name != "clew"]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="benchmarks.recall", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="benchmarks.recall", description="Search for known sessions.")
+    parser.add_argument("--peers", nargs="+", default=["all"], choices=["all", "none", *PEERS], help="default: all")
     parser.add_argument("--kind", action="append", default=[], choices=KINDS, help="only queries of this kind")
-    parser.add_argument("--misses", action="store_true", help="list the queries whose session is not on top")
+    parser.add_argument("--misses", action="store_true", help="list clew's queries whose session is not on top")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="keep the tree there, and use it again if it is there")
     options = parser.parse_args()
+    peers = PEERS if "all" in options.peers else [name for name in PEERS if name in options.peers]
     with tempfile.TemporaryDirectory() as scratch:
-        root = options.keep or Path(scratch) / "home" / ".claude"
-        if not (root / "projects").exists():
-            write_tree(root, options.seed, datetime.now(UTC))
-        library = read_tree(root)
+        place = Place((options.keep or Path(scratch) / "home").resolve(), Path(scratch))
+        if not (place.root / "projects").exists():
+            write_tree(place.root, options.seed, datetime.now(UTC))
+        library = read_tree(place.root)
         queries = make_queries(library, options.seed, options.kind)
-        print(describe(library, queries))
-        with programs.clew(root, Path(scratch)) as ask:
-            answers = [answer(ask, query) for query in queries]
-        report(answers)
-        if options.misses:
-            list_misses(answers, library)
-    return 0
+        print(describe(library, queries), flush=True)
+        answers = dict(ask(["clew", *peers], place, queries))
+    print_table(answers)
+    lines = list(compare(answers))
+    print(*lines, sep="\n")
+    if options.misses:
+        list_misses(answers["clew"], library)
+    return 0 if all(line.is_met for line in lines) else 1
 
 
 def describe(library: Library, queries: list[Query]) -> str:
@@ -57,30 +56,33 @@ def describe(library: Library, queries: list[Query]) -> str:
     return f"{sessions} sessions ({samples} real), {len(queries)} queries ({real} for real ones)"
 
 
-def answer(ask: programs.Ask, query: Query) -> Answer:
-    found = ask(query.text)[: programs.LIMIT]
-    return Answer(query, found.index(query.session) + 1 if query.session in found else 0, found[0] if found else "")
+def ask(names: list[str], place: Place, queries: list[Query]) -> Iterator[tuple[str, list[Answer]]]:
+    """Ask each program all queries. One that cannot be installed or asked is left out, with the reason."""
+    for name in names:
+        try:
+            program, found = PROGRAMS[name](place, [query.text for query in queries])
+        except (OSError, subprocess.SubprocessError) as error:
+            print(f"{name}: not asked: {reason(error)}", flush=True)
+        else:
+            yield program, [judge(*pair) for pair in zip(queries, found, strict=True)]
 
 
-def report(answers: list[Answer]) -> None:
-    print(f"{'kind':<14}{'n':>5}{'top-1':>8}{'top-5':>8}{'none':>7}{'MRR@20':>9}")
-    for kind in KINDS:
-        row(kind, [one for one in answers if one.query.kind == kind])
-    for group, kinds in GROUPS.items():
-        row(f"= {group}", [one for one in answers if one.query.kind in kinds])
-    row("= all", answers)
+def compare(answers: dict[str, list[Answer]]) -> Iterator[Line | Note]:
+    """What clew is held to: least values, and to be no worse than any peer in any kind."""
+    ours = answers["clew"]
+    for group, least in LEAST.items():
+        value = mean_rank(ours, GROUPS[group])
+        if value is not None:
+            yield Line(f"clew: MRR@20 of {group} queries", value, "", f"≥ {least:.2f}", value >= least)
+    for program, theirs in answers.items():
+        if program != "clew":
+            behind = [kind for kind in KINDS if (mean_rank(ours, [kind]) or 0) < (mean_rank(theirs, [kind]) or 0)]
+            yield Line(f"kinds in which {program} is better", len(behind), "", "= 0", not behind)
+            if behind:
+                yield Note(f"{program} is better in: {', '.join(behind)}")
 
 
-def row(name: str, answers: list[Answer]) -> None:
-    if not answers:
-        return
-    ranks = [one.rank for one in answers]
-    first, five = sum(rank == 1 for rank in ranks), sum(1 <= rank <= 5 for rank in ranks)
-    mean = sum(1 / rank for rank in ranks if rank) / len(ranks)
-    print(f"{name:<14}{len(ranks):>5}{first:>8}{five:>8}{ranks.count(0):>7}{mean:>9.3f}")
-
-
-def list_misses(answers: Iterable[Answer], library: Library) -> None:
+def list_misses(answers: list[Answer], library: Library) -> None:
     for one in answers:
         if one.rank != 1:
             real = "real " if one.query.session in library.samples else ""
@@ -89,7 +91,4 @@ def list_misses(answers: Iterable[Answer], library: Library) -> None:
 
 
 if __name__ == "__main__":
-    started = time.perf_counter()
-    code = main()
-    print(f"{time.perf_counter() - started:.0f} s")
-    sys.exit(code)
+    sys.exit(main())

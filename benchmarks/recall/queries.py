@@ -325,4 +325,3 @@ KINDS: dict[str, tuple[int, Draw]] = {
     "project": (30, _project),
     "typing error": (30, _typing),
 }
-GROUPS = {"exact": ("exact",), "remembered": ("inflected", "wrong word", "synonym")}
