@@ -18,7 +18,7 @@ from clew.chat.session_factory import ChatSession
 from clew.cli import main
 from clew.console.menu import Menu, MenuAnswer
 from clew.console.rewind_dialog import rewind
-from clew.view.rows import Row
+from clew.view.row_types import Row
 from tests.chat.chat_fixture import SESSION, World, world
 from tests.chat.rewind_cases import CASES, Case, fill
 from tests.chat.test_rewind_plan import drive

@@ -12,36 +12,36 @@ from clew.console.plain_ui import told
 from clew.console.render import Painter
 from clew.console.status_bar import Status, fragments
 from clew.console.transcript import Transcript
-from clew.view.rows import Row
+from clew.view.row_types import CallRow, DiffRow, ResultRow, Row, TableRow, TodoRow
 from clew.view.sanitize import columns
+from tests.view.every_row import ROW_TYPES, fill_row
 
 HOSTILE = "a\x1b]0;title\x07b\x1b[2Jc\x9b31md\x00e\u202ef"
-KINDS = ("prompt", "reply", "plan", "thinking", "call", "result", "failure", "diff", "todo", "error", "note", "summary")
 
 
 def plain(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_words_of_others_reach_the_terminal_as_codes(kind: str) -> None:
+@pytest.mark.parametrize("row_type", ROW_TYPES)
+def test_no_words_of_others_reach_the_terminal_as_codes(row_type: type[Row]) -> None:
     for colour in (True, False):
-        made = Painter(60, colour).paint(Row(kind, HOSTILE))
+        made = Painter(60, colour).paint(fill_row(row_type, HOSTILE))
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", plain(made).replace("\n", ""))
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", told(Row(kind, HOSTILE)))
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", told(fill_row(row_type, HOSTILE)))
 
 
 @pytest.mark.parametrize("width", [20, 37, 80, 200])
-@pytest.mark.parametrize("kind", KINDS)
-def test_nothing_is_wider_than_the_terminal(kind: str, width: int) -> None:
+@pytest.mark.parametrize("row_type", ROW_TYPES)
+def test_nothing_is_wider_than_the_terminal(row_type: type[Row], width: int) -> None:
     text = "word " * 40 + "\n" + "x" * 300 + "\n" + "字" * 90
-    for line in plain(Painter(width).paint(Row(kind, text))).split("\n"):
+    for line in plain(Painter(width).paint(fill_row(row_type, text))).split("\n"):
         assert columns(line) <= width
 
 
 def test_a_diff_has_the_numbers_of_its_lines() -> None:
     made = plain(
-        Painter(60).paint(Row("diff", "--- a\n+++ a\n@@ -9,3 +9,3 @@\n same\n-old\n+new\n@@ -40,1 +40,1 @@\n-x\n+y"))
+        Painter(60).paint(DiffRow("--- a\n+++ a\n@@ -9,3 +9,3 @@\n same\n-old\n+new\n@@ -40,1 +40,1 @@\n-x\n+y"))
     )
     assert [line.split() for line in made.splitlines()] == [
         ["9", "same"],
@@ -81,7 +81,7 @@ def test_live_lines_are_bounded() -> None:
 
 
 def test_plain_lines_say_in_words_what_signs_say_elsewhere() -> None:
-    assert told(Row("todo", "mend it", facts={"status": "in_progress"})) == "Todo, in progress: mend it"
-    assert told(Row("call", "Bash ls", facts={"failed": True})) == "Call: Bash ls (failed)"
-    assert told(Row("result", "a\nb\nc", limit=1)) == "Result: a\n2 more lines"
-    assert told(Row("table", "Cost", facts={"pairs": [("in all", "$1")]})) == "Cost\nin all: $1"
+    assert told(TodoRow("mend it", status="in_progress")) == "Todo, in progress: mend it"
+    assert told(CallRow("Bash ls", failed=True)) == "Call: Bash ls (failed)"
+    assert told(ResultRow("a\nb\nc", limit=1)) == "Result: a\n2 more lines"
+    assert told(TableRow("Cost", pairs=(("in all", "$1"),))) == "Cost\nin all: $1"

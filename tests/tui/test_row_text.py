@@ -9,9 +9,9 @@ from rich.cells import cell_len
 from clew.tui import folding
 from clew.tui.line_wrap import fit, wrap
 from clew.tui.row_text import RowState, height, layout, mark_matches, overlay, spans
-from clew.view.rows import Row
+from clew.view.row_types import AgentRow, CallRow, PromptRow, ReplyRow, ResultRow, Row
+from tests.view.every_row import ROW_TYPES, fill_row
 
-KINDS = ("prompt", "reply", "call", "result", "failure", "diff", "agent", "thinking", "note", "summary", "todo", "plan")
 TEXT = st.text(max_size=300) | st.text("ab \n\t`#*-+▸", max_size=200)
 STATES = st.sampled_from([RowState(), RowState(is_full=True)])
 
@@ -28,25 +28,25 @@ def test_what_is_cut_fits(text: str, width: int) -> None:
     assert cell_len(fit(text, width)) <= width
 
 
-@given(st.sampled_from(KINDS), TEXT, st.integers(20, 100), STATES, st.sampled_from([None, 0, 3]), st.integers(0, 2))
+@given(st.sampled_from(ROW_TYPES), TEXT, st.integers(20, 100), STATES, st.sampled_from([None, 0, 3]), st.integers(0, 2))
 def test_the_height_is_that_of_the_layout(
-    kind: str, text: str, width: int, state: RowState, limit: int | None, depth: int
+    row_type: type[Row], text: str, width: int, state: RowState, limit: int | None, depth: int
 ) -> None:
-    row = Row(kind, text, depth, limit=limit)
+    row = fill_row(row_type, text, depth, limit)
     made = layout(row, width, state)
     assert height(row, width, state) == len(made) > 0
     assert len(list(spans(row, made))) == len(made)
     assert all(cell_len(line.front + line.text) <= width for line in made)
 
 
-@given(st.sampled_from(["call", "agent"]), TEXT, st.integers(30, 100))
-def test_a_closed_fold_is_one_line(kind: str, text: str, width: int) -> None:
-    facts = {"failed": True, "seconds": 75.0}
-    made = layout(Row(kind, text, facts=facts), width, RowState("closed"))
-    assert len(made) == 1
-    assert cell_len(made[0].front + made[0].text) <= width
-    if kind == "call":
-        assert made[0].text.endswith("FAILED")
+@given(TEXT, st.integers(30, 100))
+def test_a_closed_fold_is_one_line(text: str, width: int) -> None:
+    call, agent = (
+        layout(row, width, RowState("closed")) for row in (CallRow(text, failed=True, seconds=75.0), AgentRow(text))
+    )
+    assert len(call) == len(agent) == 1
+    assert all(cell_len(line.front + line.text) <= width for line in (*call, *agent))
+    assert call[0].text.endswith("FAILED")
 
 
 @given(
@@ -60,17 +60,17 @@ def test_marks_change_no_text(parts: list[str], places: list[tuple[int, int]]) -
 
 
 def test_what_belongs_to_a_call() -> None:
-    rows = [
-        Row("prompt"),
-        Row("call", "one"),
-        Row("result"),
-        Row("call", "two"),
-        Row("agent", depth=1),
-        Row("call", depth=1),
-        Row("result", depth=1),
-        Row("agent", depth=1),
-        Row("reply", depth=1),
-        Row("reply"),
+    rows: list[Row] = [
+        PromptRow(),
+        CallRow("one"),
+        ResultRow(),
+        CallRow("two"),
+        AgentRow(depth=1),
+        CallRow(depth=1),
+        ResultRow(depth=1),
+        AgentRow(depth=1),
+        ReplyRow(depth=1),
+        ReplyRow(),
     ]
     assert [folding.fold_end(rows, i) for i in (1, 3, 4, 5, 7)] == [3, 9, 7, 7, 9]
     assert folding.visible_rows(rows, lambda _: False) == [0, 1, 3, 9]

@@ -17,7 +17,8 @@ from clew.view.mask_rows import MaskCount, mask_rows
 from clew.view.playback.asciicast import HEIGHT, WIDTH, asciicast_lines
 from clew.view.playback.frames import SPEEDS, Frame, Playing, player_rows, time_frames
 from clew.view.playback.player_page import player_page
-from clew.view.rows import Row, ViewOptions
+from clew.view.row_types import NoteRow, ReplyRow, Row
+from clew.view.rows import ViewOptions
 from clew.wire.json_codec import decode
 from tests.view.markup import FRAGMENT, tags
 from tests.view.payloads import PAYLOADS, everywhere
@@ -47,15 +48,15 @@ def test_the_pace_is_that_of_the_session_without_the_lunch_break() -> None:
     start = session().turns[0].time
     assert start is not None
     seconds = (0.0, 0.5, 3600.0, 3599.0, 3601.0)
-    rows = [Row("reply", str(at), time=start + timedelta(seconds=at)) for at in seconds]
-    rows.insert(2, Row("note", "without a time"))
+    rows: list[Row] = [ReplyRow(str(at), time=start + timedelta(seconds=at)) for at in seconds]
+    rows.insert(2, NoteRow("without a time"))
     found = list(time_frames(rows, 2.0))
     assert [frame.at for frame in found] == [0.0, 0.5, 0.5, 2.5, 2.5, 3.5]
     assert [frame.at for frame in time_frames(rows, 0.0)] == [0.0] * 6
 
 
 def test_time_passes_at_the_chosen_speed() -> None:
-    playing = Playing([Frame(float(n), 1, Row("reply", str(n))) for n in range(5)], speed=2.0)
+    playing = Playing([Frame(float(n), 1, ReplyRow(str(n))) for n in range(5)], speed=2.0)
     assert [f.row.text for f in playing.pass_time(0.0)] == ["0"]
     assert playing.wait() == 0.5
     assert [f.row.text for f in playing.pass_time(1.0)] == ["1", "2"]
@@ -67,7 +68,7 @@ def test_time_passes_at_the_chosen_speed() -> None:
 
 
 def test_keys() -> None:
-    playing = Playing([Frame(float(n), n // 2 + 1, Row("reply", str(n))) for n in range(8)])
+    playing = Playing([Frame(float(n), n // 2 + 1, ReplyRow(str(n))) for n in range(8)])
     playing.pass_time(0.0)
 
     def press(keys: str) -> list[str]:

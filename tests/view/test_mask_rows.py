@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clew.view.mask_rows import MaskCount, mask_rows
-from clew.view.rows import Row
+from clew.view.row_types import CallRow, ReplyRow, ResultRow, Row
 
 KEY = "sk-ant-api03-" + "aB3dE5fG7hJ9" * 3
 
@@ -16,7 +16,7 @@ def test_the_first_rows_do_not_wait_for_those_behind_them() -> None:
     def rows() -> Iterator[Row]:
         for number in range(100):
             asked.append(number)
-            yield Row("reply", "x" * 1024)
+            yield ReplyRow("x" * 1024)
 
     found = mask_rows(rows())
     next(found)
@@ -26,7 +26,7 @@ def test_the_first_rows_do_not_wait_for_those_behind_them() -> None:
 
 
 def test_secrets_are_masked_wherever_they_stand_among_many_rows() -> None:
-    rows = [Row("result", f"line {n}\nkey {KEY}" if n % 7 == 0 else f"line {n} " * n) for n in range(300)]
+    rows = [ResultRow(f"line {n}\nkey {KEY}" if n % 7 == 0 else f"line {n} " * n) for n in range(300)]
     tally = MaskCount()
     found = list(mask_rows(rows, tally))
     assert tally.secrets == len(range(0, 300, 7))
@@ -35,7 +35,7 @@ def test_secrets_are_masked_wherever_they_stand_among_many_rows() -> None:
 
 
 def test_a_secret_that_a_colour_hides_or_a_fact_holds_is_masked() -> None:
-    rows = [Row("result", KEY[:20] + "\x1b[31m" + KEY[20:]), Row("call", "run", facts={"tool": KEY, "failed": True})]
+    rows: list[Row] = [ResultRow(KEY[:20] + "\x1b[31m" + KEY[20:]), CallRow("run", tool=KEY, failed=True)]
     first, second = mask_rows(rows)
     assert first.text == "[REDACTED:anthropic-key]"
-    assert second.facts == {"tool": "[REDACTED:anthropic-key]", "failed": True}
+    assert second == CallRow("run", tool="[REDACTED:anthropic-key]", failed=True)

@@ -12,7 +12,8 @@ import pytest
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk, task
 from clew.view.progressive import HEAD_BYTES, MIN_BYTES, progressive_rows
-from clew.view.rows import Row, ViewOptions, rows
+from clew.view.row_types import Row
+from clew.view.rows import ViewOptions, rows
 from clew.wire.layout import session_at
 
 BULK = "a line of output that nobody reads to its end\n" * 500

@@ -15,7 +15,8 @@ from clew.demo.talk import DENSE, Talk, bash, edit, plan, task, todo, tool, writ
 from clew.demo.talk import talk as begin
 from clew.view.progressive import progressive_rows
 from clew.view.row_terminal import plain_lines, print_rows
-from clew.view.rows import Row, ViewOptions, rows
+from clew.view.row_types import AgentRow, CallRow, CompactionRow, PromptRow, ReplyRow, Row, TodoRow
+from clew.view.rows import ViewOptions, rows
 from clew.wire.layout import session_at
 
 Show = Callable[..., str]
@@ -312,7 +313,7 @@ def test_a_terminal_gets_colour_and_markdown(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_failure_and_an_agent_have_colours_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    found = [Row("call", "Bash x", facts={"failed": True}), Row("agent", "count", 1), Row("prompt", "hi")]
+    found: list[Row] = [CallRow("Bash x", failed=True), AgentRow("count", 1), PromptRow("hi")]
     shown = coloured(found, monkeypatch)
     assert "\x1b[31m● Bash x  FAILED\x1b[0m" in shown
     assert "\x1b[35m  │ ◆ agent count\x1b[0m" in shown
@@ -320,6 +321,6 @@ def test_a_failure_and_an_agent_have_colours_of_their_own(monkeypatch: pytest.Mo
 
 
 def test_every_kind_of_row_has_lines() -> None:
-    assert list(plain_lines(Row("compaction"))) == ["──── compacted (unknown) ────"]
-    assert list(plain_lines(Row("todo", "dig", facts={"status": "cancelled"}))) == ["    ☐ dig"]
-    assert list(plain_lines(Row("unheard-of", "text", 1))) == ["  │ text"]
+    assert list(plain_lines(CompactionRow())) == ["──── compacted (unknown) ────"]
+    assert list(plain_lines(TodoRow("dig", status="cancelled"))) == ["    ☐ dig"]
+    assert list(plain_lines(ReplyRow("text", 1))) == ["  │ text"]

@@ -9,7 +9,8 @@ import pytest
 
 from clew.conversation.session import Session
 from clew.demo.talk import DENSE, Talk, bash, edit, read, talk
-from clew.view.rows import DEPTHS, Row, ViewOptions, preamble_rows, remaining_rows, rows
+from clew.view.row_types import CallRow, PromptRow, ReplyRow, Row
+from clew.view.rows import DEPTHS, ViewOptions, preamble_rows, remaining_rows, rows
 
 
 def told(said: Talk, **wish: Any) -> list[Row]:
@@ -35,10 +36,10 @@ def test_each_depth_holds_all_of_the_one_before() -> None:
 
 def test_rows_carry_what_a_printer_needs() -> None:
     prompt, reply, call, result, *_ = told(garden())
-    assert (prompt.facts["number"], prompt.facts["kind"], prompt.facts["images"]) == (1, "prompt", 0)
-    assert prompt.time is not None and reply.facts == {"model": "claude-opus-5"}
-    facts = {k: call.facts[k] for k in ("tool", "failed", "open", "seconds")}
-    assert facts == {"tool": "Bash", "failed": False, "open": False, "seconds": 1.0}
+    assert isinstance(prompt, PromptRow) and isinstance(reply, ReplyRow) and isinstance(call, CallRow)
+    assert (prompt.number, prompt.images, prompt.round_badge) == (1, 0, "round 1 · first")
+    assert prompt.time is not None and reply.model == "claude-opus-5"
+    assert (call.tool, call.failed, call.is_open, call.seconds) == ("Bash", False, False, 1.0)
     assert (result.text, result.limit) == ("x\ny", 6)
     assert told(garden(), lines=None)[3].limit is None
 

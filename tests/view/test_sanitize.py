@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from clew.view.mask_rows import mask_rows
 from clew.view.row_terminal import plain_lines, print_rows
-from clew.view.rows import Row
+from clew.view.row_types import CallRow, ResultRow, Row
 from clew.view.sanitize import clean, columns, format_age, format_duration, format_size, format_tokens, one_line
 from clew.view.truncate import MAX_LINE, truncate
+from tests.view.every_row import ROW_TYPES, fill_row
 
 TOKEN = "ghp_" + "Ab3dEf6hIj" * 3 + "KLMNOP"
 ALLOWED = {"\n", "\t"}
@@ -57,12 +58,9 @@ def test_nothing_that_drives_a_terminal_is_left_and_cleaning_again_changes_nothi
     assert is_harmless(one_line(text)) and "\n" not in one_line(text)
 
 
-@given(
-    HOSTILE, st.sampled_from(["prompt", "reply", "call", "agent", "todo", "result", "diff", "title", "note", "error"])
-)
-def test_no_row_drives_a_terminal(text: str, kind: str) -> None:
-    facts = {"status": text, "kind": text, "model": text}
-    assert all(is_harmless(line) for line in plain_lines(Row(kind, text, 1, limit=3, facts=facts)))
+@given(HOSTILE, st.sampled_from(ROW_TYPES))
+def test_no_row_drives_a_terminal(text: str, row_type: type[Row]) -> None:
+    assert all(is_harmless(line) for line in plain_lines(fill_row(row_type, text, 1, limit=3)))
 
 
 def test_a_megabyte_of_openings_is_cleaned_in_no_time() -> None:
@@ -86,7 +84,7 @@ def test_letters_of_the_east_are_two_columns_wide() -> None:
 @pytest.mark.req("R235")
 def test_a_colour_in_the_middle_of_a_secret_does_not_hide_it() -> None:
     torn = f"{TOKEN[:9]}\x1b[0m{TOKEN[9:]}"
-    (row,) = mask_rows([Row("result", f"found {torn} here")])
+    (row,) = mask_rows([ResultRow(f"found {torn} here")])
     assert row.text == "found [REDACTED:github-token] here"
 
 
@@ -96,9 +94,9 @@ def test_a_secret_is_masked_before_the_text_is_cut() -> None:
     key = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEAx7Ab3Qz9Lm\n" * 20 + "-----END RSA PRIVATE KEY-----"
     for text, limit in ((wide, 3), (key, 2), (f"+{key}".replace("\n", "\n+"), 2)):
         out = io.StringIO()
-        print_rows(mask_rows([Row("result", text, limit=limit)]), out, colour=False)
+        print_rows(mask_rows([ResultRow(text, limit=limit)]), out, colour=False)
         assert "ghp_" not in out.getvalue() and "MIIE" not in out.getvalue()
-    call = Row("call", "Bash " + "y" * 140 + " " + TOKEN, limit=6)
+    call = CallRow("Bash " + "y" * 140 + " " + TOKEN, limit=6)
     assert not any("ghp_" in line for row in mask_rows([call]) for line in plain_lines(row))
 
 

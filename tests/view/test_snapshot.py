@@ -18,7 +18,8 @@ from clew.view.mask_rows import MaskCount, mask_rows
 from clew.view.row_html import fragments
 from clew.view.row_markdown import markdown_document
 from clew.view.row_terminal import print_rows
-from clew.view.rows import Row, ViewOptions, preamble_rows, rows
+from clew.view.row_types import Row
+from clew.view.rows import ViewOptions, preamble_rows, rows
 
 FOLDER = Path(__file__).with_name("snapshots")
 STORIES = ("sensor", "bad-day", "moved", "images", "research", "secrets", "languages", "planned", "agents", "workflow")

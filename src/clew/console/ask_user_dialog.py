@@ -17,7 +17,7 @@ from clew.console.transcript import Transcript
 from clew.console.ui import Face
 from clew.facts.tool_catalog import objects
 from clew.view.approval_text import escape_line
-from clew.view.rows import Row
+from clew.view.row_types import AboutRow
 
 YES, ALWAYS, MODE, NO = "yes", "always", "mode", "no"
 _EDITS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
@@ -129,7 +129,7 @@ class UserDialog:
                 "" if scope == "session" or self._is_trusted() else "; in later sessions once you trust it: clew trust"
             )
             rules = ", ".join(map(escape_line, told.decision.suggestions))
-            self._face.put(Row("about", f"From now on allowed: {rules}{later}"))
+            self._face.put(AboutRow(f"From now on allowed: {rules}{later}"))
         if chosen == MODE:
             if told.name == "ExitPlanMode":
                 session.engine.conversation.mode_before = "acceptEdits"

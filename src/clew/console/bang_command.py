@@ -11,7 +11,7 @@ from clew.chat.tools.shell_command import start_command
 from clew.chat.tools.tool import ToolFailed
 from clew.console.transcript import Transcript
 from clew.system.plural import plural
-from clew.view.rows import Row
+from clew.view.row_types import ErrorRow, FailureRow, ResultRow
 
 LOOK = 0.1  # seconds between two looks at the output
 LIVE = 2_000  # characters of it that are shown meanwhile
@@ -30,7 +30,7 @@ async def run(
     try:
         running = await start_command(command, dialogue.state.cwd)
     except ToolFailed as failed:
-        transcript.put(Row("error", str(failed)))
+        transcript.put(ErrorRow(str(failed)))
         return
     finally:
         if call.began is None:
@@ -69,4 +69,4 @@ def _tell(
     if (before := len(lines) - SHOWN) > 0 and not transcript.is_verbose:
         lines = [f"… {plural(before, 'line')} before this", *lines[-SHOWN:]]
     shown = "\n".join([*lines, *([error] if error else [])])
-    transcript.put(Row("failure" if failed else "result", shown))
+    transcript.put(FailureRow(shown) if failed else ResultRow(shown))

@@ -10,7 +10,7 @@ from clew.chat.store.live_conversation import text_of
 from clew.chat.tools.tool import CallResult
 from clew.facts.tool_catalog import diff, objects
 from clew.system.plural import plural
-from clew.view.rows import Row
+from clew.view.row_types import DiffRow, DoneRow, FailureRow, PlanRow, ResultRow, Row, TodoRow
 from clew.view.sanitize import format_duration, format_tokens
 from clew.wire.json_codec import Json
 
@@ -25,38 +25,38 @@ def rows_of(name: str, given: Json, result: CallResult, cwd: str, is_verbose: bo
     """The rows below the title of a call that has its result."""
     text = _TAGS.sub("", text_of(result.content))
     if result.is_error:
-        yield Row("failure", text, limit=None if is_verbose else FAILURE_LINES)
+        yield FailureRow(text, limit=None if is_verbose else FAILURE_LINES)
         return
     detail: Any = result.detail if isinstance(result.detail, dict) else {}
     match name:
         case "Edit" | "Write" | "MultiEdit":
             yield from _changed(detail, text, cwd, is_verbose)
         case "Read":
-            yield Row("result", _read(detail) or text, limit=LINES)
+            yield ResultRow(_read(detail) or text, limit=LINES)
         case "TodoWrite":
             yield from todo_rows(given.get("todos"))
         case "Task" | "Agent":
-            yield Row("result", _agent(detail) or text, limit=FEW)
+            yield ResultRow(_agent(detail) or text, limit=FEW)
         case "AskUserQuestion":
             answers = detail.get("answers")
             told = [f"{q} → {a}" for q, a in answers.items()] if isinstance(answers, dict) else []
-            yield Row("result", "\n".join(told) or "No answer.")
+            yield ResultRow("\n".join(told) or "No answer.")
         case "ExitPlanMode":
             if given.get("plan"):
-                yield Row("plan", str(given["plan"]))
-            yield Row("result", "The plan is approved.")
+                yield PlanRow(str(given["plan"]))
+            yield ResultRow("The plan is approved.")
         case _:
             few = FEW if name in ("Glob", "Grep") else LINES
-            yield Row("result", text, limit=None if is_verbose else few)
+            yield ResultRow(text, limit=None if is_verbose else few)
 
 
 def _changed(detail: Json, text: str, cwd: str, is_verbose: bool) -> Iterator[Row]:
     lines = diff(detail)[2:]
     if not lines:
-        yield Row("result", text, limit=LINES)
+        yield ResultRow(text, limit=LINES)
         return
-    yield Row("done", counted(lines, str(detail.get("filePath", "")), cwd, detail.get("type") == "create"))
-    yield Row("diff", "\n".join(lines), limit=None if is_verbose else DIFF_LINES)
+    yield DoneRow(counted(lines, str(detail.get("filePath", "")), cwd, detail.get("type") == "create"))
+    yield DiffRow("\n".join(lines), limit=None if is_verbose else DIFF_LINES)
 
 
 def counted(lines: list[str], path: str, cwd: str, is_new: bool = False) -> str:
@@ -92,4 +92,4 @@ def _agent(detail: Json) -> str:
 
 def todo_rows(todos: Any) -> Iterator[Row]:
     for todo in objects(todos):
-        yield Row("todo", str(todo.get("content", "")), facts={"status": str(todo.get("status", ""))})
+        yield TodoRow(str(todo.get("content", "")), status=str(todo.get("status", "")))

@@ -23,7 +23,7 @@ from clew.console.send_prompt import note_down, prompt_of
 from clew.console.transcript import Transcript
 from clew.console.ui import Face, Typed
 from clew.errors import ClewError
-from clew.view.rows import Row
+from clew.view.row_types import ErrorRow, PromptRow, Row
 from clew.wire.layout import Tree
 
 _CYCLE: tuple[Mode, ...] = ("default", "acceptEdits", "plan")
@@ -63,7 +63,7 @@ class Controller:
                 except ClewError as error:
                     if not self._has_opened:
                         raise
-                    self.face.put(Row("error", f"{error} {error.hint}".strip()))
+                    self.face.put(ErrorRow(f"{error} {error.hint}".strip()))
                     wanted = self._back(before)
         finally:
             for task in self._tasks:
@@ -122,9 +122,9 @@ class Controller:
             try:
                 done = await self._do(typed) if typed is not None else await self._heed()
             except ClewError as error:
-                self.face.put(Row("error", f"{error} {error.hint}".strip()))
+                self.face.put(ErrorRow(f"{error} {error.hint}".strip()))
             except OSError as error:
-                self.face.put(Row("error", f"{error.filename or ''} {error.strerror or error}".strip()))
+                self.face.put(ErrorRow(f"{error.filename or ''} {error.strerror or error}".strip()))
             else:
                 if isinstance(done, local_commands.Leave):
                     return None
@@ -185,7 +185,7 @@ class Controller:
 
     async def _at_once(self, name: str, arguments: str) -> None:
         assert self.session is not None
-        self.face.put(Row("prompt", f"/{name} {arguments}".strip()))
+        self.face.put(PromptRow(f"/{name} {arguments}".strip()))
         await local_commands.COMMANDS[name].run(local_commands.At(self.session, self.face, self.wishes, arguments))
 
     async def _queue(self, typed: Typed) -> None:
@@ -206,7 +206,7 @@ class Controller:
         if text == "/rewind":
             await self.rewind()
             return None
-        self.face.put(Row("prompt", typed.shown))
+        self.face.put(PromptRow(typed.shown))
         if text.startswith("!"):
             if text[1:].strip():
                 dialogue = self.session.engine.conversation
@@ -220,7 +220,7 @@ class Controller:
                 local_commands.At(self.session, self.face, self.wishes, line[1])
             )
         if line and line[0] != "compact" and line[0] not in self.session.skills:
-            self.face.put(Row("error", f"There is no command /{line[0]}. See /help."))
+            self.face.put(ErrorRow(f"There is no command /{line[0]}. See /help."))
             return None
         await self._say(typed)
         return None

@@ -16,7 +16,7 @@ from clew.console.ui import Face
 from clew.conversation.load import read
 from clew.system.environment import user_home
 from clew.system.plural import plural
-from clew.view.rows import Row
+from clew.view.row_types import AboutRow, TableRow
 from clew.view.sanitize import format_tokens, one_line
 
 
@@ -45,10 +45,10 @@ class At:
     arguments: str
 
     def tell(self, title: str, pairs: Sequence[tuple[object, object]]) -> None:
-        self.face.put(Row("table", title, facts={"pairs": list(pairs)}))
+        self.face.put(TableRow(title, pairs=tuple((str(name), str(value)) for name, value in pairs)))
 
     def say(self, text: str) -> None:
-        self.face.put(Row("about", text))
+        self.face.put(AboutRow(text))
 
     def reopen(self, **changed: object) -> Open:
         plain = {"session_id": "", "resume": "", "is_latest": False, "is_fork": False, "at": "", "title": ""}

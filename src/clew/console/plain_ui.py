@@ -11,36 +11,45 @@ import signal
 import sys
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, assert_never
 
 from clew.console.menu import PAUSE, Menu, MenuAnswer
 from clew.console.ui import Typed
 from clew.system.plural import plural
 from clew.view.approval_text import code, escape, escape_line
-from clew.view.rows import Row
+from clew.view.row_types import (
+    AboutRow,
+    AgentRow,
+    CallRow,
+    CompactionRow,
+    DiffRow,
+    DoneRow,
+    ErrorRow,
+    FailureRow,
+    InputRow,
+    InterruptRow,
+    MetaRow,
+    NoteRow,
+    PictureRow,
+    PlanRow,
+    PromptRow,
+    QueuedRow,
+    ReplyRow,
+    ResultRow,
+    Row,
+    SummaryRow,
+    TableRow,
+    ThinkingRow,
+    TitleRow,
+    TodoRow,
+    WarningRow,
+)
 from clew.view.sanitize import clean, one_line
 from clew.view.truncate import truncate
 
 if TYPE_CHECKING:
     from clew.console.controller import Controller
 
-_WORDS = {
-    "prompt": "You: ",
-    "queued": "You: ",
-    "reply": "",
-    "call": "Call: ",
-    "result": "Result: ",
-    "failure": "Failed: ",
-    "diff": "Change:\n",
-    "plan": "Plan:\n",
-    "thinking": "Thinking: ",
-    "error": "Error: ",
-    "warning": "Warning: ",
-    "interrupt": "",
-    "note": "Note: ",
-    "agent": "Agent: ",
-    "queue": "Queued: ",
-}
 _MARKS = {"│": "   ", "⋮": "   ..."}  # signs of the drawn console, in characters that are read aloud
 _NUMBERS = tuple(str(number) for number in range(1, 1000))
 _STATES = {"completed": "done", "in_progress": "in progress", "pending": "to do"}
@@ -48,16 +57,47 @@ _STATES = {"completed": "done", "in_progress": "in progress", "pending": "to do"
 
 def told(row: Row) -> str:
     """A row in words."""
-    if row.kind == "table":
-        return "\n".join([*([row.text] if row.text else []), *(clean(f"{n}: {v}") for n, v in row.facts["pairs"])])
-    if row.kind == "compaction":
-        return f"Compacted, from {row.facts.get('before')} tokens to {row.facts.get('after')}."
-    if row.kind == "todo":
-        return f"Todo, {_STATES.get(str(row.facts.get('status')), 'to do')}: {one_line(row.text)}"
+    match row:
+        case TableRow():
+            return clean("\n".join(row.lines))
+        case CompactionRow():
+            return f"Compacted, from {row.before} tokens to {row.after}."
+        case TodoRow():
+            return f"Todo, {_STATES.get(row.status, 'to do')}: {one_line(row.text)}"
+        case CallRow():
+            return f"Call: {_shown_lines(row, ' (failed)' if row.failed else '')}"
+        case PromptRow() | QueuedRow():
+            return f"You: {_shown_lines(row)}"
+        case ResultRow():
+            return f"Result: {_shown_lines(row)}"
+        case FailureRow():
+            return f"Failed: {_shown_lines(row)}"
+        case DiffRow():
+            return f"Change:\n{_shown_lines(row)}"
+        case PlanRow():
+            return f"Plan:\n{_shown_lines(row)}"
+        case ThinkingRow():
+            return f"Thinking: {_shown_lines(row)}"
+        case ErrorRow():
+            return f"Error: {_shown_lines(row)}"
+        case WarningRow():
+            return f"Warning: {_shown_lines(row)}"
+        case NoteRow():
+            return f"Note: {_shown_lines(row)}"
+        case AgentRow():
+            return f"Agent: {_shown_lines(row)}"
+        case ReplyRow() | InterruptRow() | SummaryRow() | MetaRow() | InputRow() | PictureRow():
+            return _shown_lines(row)
+        case TitleRow() | AboutRow() | DoneRow():
+            return _shown_lines(row)
+        case _:
+            assert_never(row)
+
+
+def _shown_lines(row: Row, state: str = "") -> str:
+    """Return the text of a row up to its limit, and the number of lines left out."""
     shown, more = truncate(clean(row.text), row.limit)
-    state = " (failed)" if row.kind == "call" and row.facts.get("failed") else ""
-    rest = f"\n{plural(more, 'more line')}" if more else ""
-    return f"{_WORDS.get(row.kind, '')}{shown}{state}{rest}"
+    return f"{shown}{state}" + (f"\n{plural(more, 'more line')}" if more else "")
 
 
 class PlainUi:
@@ -79,7 +119,7 @@ class PlainUi:
     # -- the face
 
     def put(self, row: Row) -> None:
-        if row.kind != "prompt":  # what was typed stands there already
+        if not isinstance(row, PromptRow):  # what was typed stands there already
             self._write(told(row) + "\n")
 
     def touch(self) -> None:

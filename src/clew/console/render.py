@@ -3,14 +3,41 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING, assert_never
 
 from clew.console.colours import PAINT
 from clew.system.plural import plural
 from clew.view.row_labels import compaction_label, duration_label, todo_sign
-from clew.view.rows import Row
+from clew.view.row_types import (
+    AboutRow,
+    AgentRow,
+    CallRow,
+    CompactionRow,
+    DiffRow,
+    DoneRow,
+    ErrorRow,
+    FailureRow,
+    InputRow,
+    InterruptRow,
+    MetaRow,
+    NoteRow,
+    PictureRow,
+    PlanRow,
+    PromptRow,
+    QueuedRow,
+    ReplyRow,
+    ResultRow,
+    Row,
+    SummaryRow,
+    TableRow,
+    ThinkingRow,
+    TitleRow,
+    TodoRow,
+    WarningRow,
+)
 from clew.view.sanitize import clean, one_line
 from clew.view.truncate import truncate
 
@@ -48,9 +75,8 @@ class Painter:
 
     def paint(self, row: Row) -> str:
         """A row, with the empty line before it that sets it off."""
-        made = _KINDS.get(row.kind, _note)
         indent = "  │ " * row.depth
-        return "".join(f"{indent}{line}\n" for line in made(self, row))
+        return "".join(f"{indent}{line}\n" for line in _row_lines(self, row))
 
     def lines(self, what: RenderableType, first: str = "", rest: str | None = None, width: int = 0) -> Iterator[str]:
         """Anything, line by line, behind a mark on the first line and as much room on the others."""
@@ -96,28 +122,72 @@ def _text(text: str, style: str = "") -> Text:
     return Text(clean(text).expandtabs(4), style=style, overflow="fold")
 
 
-def _prompt(painter: Painter, row: Row) -> Iterator[str]:
+def _row_lines(painter: Painter, row: Row) -> Iterator[str]:
+    match row:
+        case PromptRow():
+            return _prompt(painter, row, row.images)
+        case QueuedRow():
+            return _prompt(painter, row)
+        case ReplyRow():
+            return _reply(painter, row)
+        case PlanRow():
+            return _plan(painter, row)
+        case ThinkingRow():
+            return _thinking(painter, row)
+        case CallRow():
+            return _call(painter, row)
+        case ResultRow():
+            return _result(painter, row, "sign")
+        case FailureRow():
+            return _result(painter, row, "sign.failed")
+        case DiffRow():
+            return _diff(painter, row)
+        case TodoRow():
+            return _todo(painter, row)
+        case CompactionRow():
+            return _compaction(painter, row)
+        case AgentRow():
+            return painter.lines(_text(row.text), painter.styled("◆ ", "sign.agent"))
+        case TableRow():
+            return _table(painter, row)
+        case TitleRow():
+            return _marked(painter, row, "", "", "strong")
+        case AboutRow() | SummaryRow():
+            return _marked(painter, row, "  ", "")
+        case ErrorRow():
+            return chain([""], _marked(painter, row, "✗ ", "sign.error"))
+        case WarningRow():
+            return _marked(painter, row, "! ", "sign.warning")
+        case InterruptRow():
+            return _marked(painter, row, "  ⎿  ", "sign.warning")
+        case DoneRow():
+            return _marked(painter, row, "  ⎿  ", "")
+        case NoteRow() | MetaRow() | InputRow() | PictureRow():
+            return _marked(painter, row, "· ", "sign")
+        case _:
+            assert_never(row)
+
+
+def _prompt(painter: Painter, row: PromptRow | QueuedRow, images: int = 0) -> Iterator[str]:
     yield ""
-    images = row.facts.get("images") or 0
     seen = f"  [{plural(images, 'image')}]" if images else ""
     mark = painter.styled("❯ ", "sign.prompt")
     yield from painter.lines(_text((row.text or "(no text)") + seen, "strong"), mark)
 
 
-def _reply(painter: Painter, row: Row) -> Iterator[str]:
+def _reply(painter: Painter, row: ReplyRow) -> Iterator[str]:
     """A reply, or a part of it: the first has a mark, one that goes on stands close below the one before."""
-    part = row.facts.get("part", "first")
-    if part != "on":
+    if row.part != "on":
         yield ""
-    yield from painter.markdown(row.text, "● " if part == "first" else "  ")
+    yield from painter.markdown(row.text, "● " if row.part == "first" else "  ")
 
 
-def _plan(painter: Painter, row: Row) -> Iterator[str]:
+def _plan(painter: Painter, row: PlanRow) -> Iterator[str]:
     bar = painter.styled("  │ ", "sign.plan")
     yield from painter.markdown(row.text, bar, bar)
 
 
-def _thinking(painter: Painter, row: Row) -> Iterator[str]:
+def _thinking(painter: Painter, row: ThinkingRow) -> Iterator[str]:
     yield ""
     shown, more = truncate(clean(row.text), row.limit)
     yield from painter.lines(_text(shown, "thought"), painter.styled("✻ ", "sign"))
@@ -133,24 +203,23 @@ def call_title(painter: Painter, name: str, about: str, dot: str) -> Iterator[st
     yield from painter.lines(words, painter.styled("● ", f"sign.{dot}"))
 
 
-def _call(painter: Painter, row: Row) -> Iterator[str]:
+def _call(painter: Painter, row: CallRow) -> Iterator[str]:
     yield ""
     name, _, about = one_line(row.text).partition(" ")
-    dot = "failed" if row.facts.get("failed") else "open" if row.facts.get("open") else "done"
+    dot = "failed" if row.failed else "open" if row.is_open else "done"
     yield from call_title(painter, name, about, dot)
     if time := duration_label(row):
         yield painter.styled(f"  took {time}", "hint")
 
 
-def _result(painter: Painter, row: Row) -> Iterator[str]:
-    sign_style = "sign.failed" if row.kind == "failure" else "sign"
+def _result(painter: Painter, row: ResultRow | FailureRow, sign_style: str) -> Iterator[str]:
     shown, more = truncate(clean(row.text), row.limit)
     yield from painter.lines(_text(shown or "(no output)"), painter.styled("  ⎿  ", sign_style))
     if more:
         yield painter.styled(f"     … +{plural(more, 'line')}", "hint")
 
 
-def _diff(painter: Painter, row: Row) -> Iterator[str]:
+def _diff(painter: Painter, row: DiffRow) -> Iterator[str]:
     """A diff with the numbers of its lines."""
     shown, more = truncate(clean(row.text), row.limit)
     old = new = 0
@@ -172,39 +241,26 @@ def _diff(painter: Painter, row: Row) -> Iterator[str]:
         yield painter.styled(f"     … +{plural(more, 'line')}", "hint")
 
 
-def _todo(painter: Painter, row: Row) -> Iterator[str]:
-    status = row.facts.get("status")
-    style = f"todo.{status}" if status in ("completed", "in_progress") else ""
+def _todo(painter: Painter, row: TodoRow) -> Iterator[str]:
+    style = f"todo.{row.status}" if row.status in ("completed", "in_progress") else ""
     yield from painter.lines(_text(row.text, style), f"     {todo_sign(row)} ")
 
 
-def _compaction(painter: Painter, row: Row) -> Iterator[str]:
+def _compaction(painter: Painter, row: CompactionRow) -> Iterator[str]:
     yield ""
-    yield (
-        painter.styled("✻ ", "sign.warning")
-        + f"Compacted ({row.facts.get('trigger') or 'unknown'}{compaction_label(row)})"
-    )
+    text = f"Compacted ({row.trigger or 'unknown'}{compaction_label(row)})"
+    yield from painter.lines(_text(text), painter.styled("✻ ", "sign.warning"))
 
 
-def _agent(painter: Painter, row: Row) -> Iterator[str]:
-    yield from painter.lines(_text(row.text), painter.styled("◆ ", "sign.agent"))
+def _marked(painter: Painter, row: Row, mark: str, style: str, text_style: str = "") -> Iterator[str]:
+    """Yield the text of a row after a mark, which leaves as much room on the other lines."""
+    shown, more = truncate(clean(row.text), row.limit)
+    yield from painter.lines(_text(shown, text_style), painter.styled(mark, style) if mark.strip() else mark)
+    if more:
+        yield painter.styled(f"{' ' * len(mark)}… +{plural(more, 'line')}", "hint")
 
 
-def _marked(
-    mark: str, style: str, before: bool = False, text_style: str = ""
-) -> Callable[[Painter, Row], Iterator[str]]:
-    def paint(painter: Painter, row: Row) -> Iterator[str]:
-        if before:
-            yield ""
-        shown, more = truncate(clean(row.text), row.limit)
-        yield from painter.lines(_text(shown, text_style), painter.styled(mark, style) if mark.strip() else mark)
-        if more:
-            yield painter.styled(f"{' ' * len(mark)}… +{plural(more, 'line')}", "hint")
-
-    return paint
-
-
-def _table(painter: Painter, row: Row) -> Iterator[str]:
+def _table(painter: Painter, row: TableRow) -> Iterator[str]:
     """Pairs in two columns: what a command tells."""
     from rich.table import Table
 
@@ -212,35 +268,9 @@ def _table(painter: Painter, row: Row) -> Iterator[str]:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="strong", overflow="fold", max_width=max(painter.width // 2, 12))
     table.add_column(overflow="fold")
-    pairs: list[tuple[Any, Any]] = row.facts["pairs"]
-    for name, value in pairs:
-        table.add_row(_text(str(name)), _text(str(value)))
+    for name, value in row.pairs:
+        table.add_row(_text(name), _text(value))
     if row.text:
         yield from painter.lines(_text(row.text, "strong"), "  ")
-    if pairs:
+    if row.pairs:
         yield from painter.lines(table, "  ")
-
-
-_note = _marked("· ", "sign")
-_KINDS: dict[str, Callable[[Painter, Row], Iterator[str]]] = {
-    "prompt": _prompt,
-    "queued": _prompt,
-    "reply": _reply,
-    "plan": _plan,
-    "thinking": _thinking,
-    "call": _call,
-    "result": _result,
-    "failure": _result,
-    "diff": _diff,
-    "todo": _todo,
-    "compaction": _compaction,
-    "agent": _agent,
-    "table": _table,
-    "title": _marked("", "", text_style="strong"),
-    "about": _marked("  ", ""),
-    "summary": _marked("  ", ""),
-    "error": _marked("✗ ", "sign.error", before=True),
-    "warning": _marked("! ", "sign.warning"),
-    "interrupt": _marked("  ⎿  ", "sign.warning"),
-    "done": _marked("  ⎿  ", ""),
-}

@@ -14,7 +14,7 @@ from clew.console.ui import Face
 from clew.conversation.load import read
 from clew.errors import ClewError, NotFound
 from clew.system.plural import plural
-from clew.view.rows import Row
+from clew.view.row_types import AboutRow, DiffRow, ErrorRow, WarningRow
 from clew.view.sanitize import format_age, one_line
 
 BOTH, CONVERSATION, CODE = "both", "conversation", "code"
@@ -30,7 +30,7 @@ async def rewind(session: ChatSession, face: Face) -> str | None:
     path = session.engine.conversation.journal.path
     found = await asyncio.to_thread(lambda: rewind_points(read(path))) if path.exists() else ()
     if not found:
-        face.put(Row("about", "There is no prompt to go back to yet."))
+        face.put(AboutRow("There is no prompt to go back to yet."))
         return None
     options = [_option(place) for place in reversed(found)]
     undoing = _undoing(session)
@@ -46,11 +46,11 @@ async def rewind(session: ChatSession, face: Face) -> str | None:
     try:
         plan = await asyncio.to_thread(session.engine.plan_rewind, place.uuid)
     except ClewError as error:
-        face.put(Row("error", f"{error} {error.hint}".strip()))
+        face.put(ErrorRow(f"{error} {error.hint}".strip()))
         return None
     missing = _missing(plan)
     if missing:
-        face.put(Row("about", "\n".join(missing)))
+        face.put(AboutRow("\n".join(missing)))
     what = await face.choose(Menu("What should be restored?", _kinds(plan), _about(plan)))
     if what is None:
         return None
@@ -109,8 +109,8 @@ async def _carry_out(session: ChatSession, face: Face, plan: RewindPlan, what: s
     keep: tuple[PathChange, ...] = ()
     if what != CONVERSATION and plan.edited:
         for change in plan.edited:
-            face.put(Row("warning", f"{one_line(change.name)} was changed after the session wrote it:"))
-            face.put(Row("diff", change.edits, limit=_DIFF_LINES))
+            face.put(WarningRow(f"{one_line(change.name)} was changed after the session wrote it:"))
+            face.put(DiffRow(change.edits, limit=_DIFF_LINES))
         leave = Option("Leave these files as they are", "keep")
         answer = await face.choose(
             Menu("Someone else changed these files.", [leave, Option("Replace them too", "overwrite")])
@@ -121,9 +121,9 @@ async def _carry_out(session: ChatSession, face: Face, plan: RewindPlan, what: s
     deleted = [c for c in plan.deletions if what != CONVERSATION and (edits == "overwrite" or not c.is_edited)]
     if deleted:
         for change in deleted[:_LISTED]:
-            face.put(Row("warning", f"delete {one_line(change.name)}" + (f": {change.doubt}" if change.doubt else "")))
+            face.put(WarningRow(f"delete {one_line(change.name)}" + (f": {change.doubt}" if change.doubt else "")))
         if len(deleted) > _LISTED:
-            face.put(Row("warning", f"and {len(deleted) - _LISTED} more"))
+            face.put(WarningRow(f"and {len(deleted) - _LISTED} more"))
         count = plural(len(deleted), "file")
         stay = Option(f"Keep {count}, restore the rest", "keep")
         remove = Option(f"Delete {count}", "delete", "saved first, so that this can be undone")
@@ -135,9 +135,9 @@ async def _carry_out(session: ChatSession, face: Face, plan: RewindPlan, what: s
     try:
         done = await session.engine.rewind(plan, code=is_code, conversation=is_talk, edits=edits, keep=keep)
     except ClewError as error:
-        face.put(Row("error", f"{error} {error.hint}".strip()))
+        face.put(ErrorRow(f"{error} {error.hint}".strip()))
         return None
-    face.put(Row("about", "\n".join(_report(plan, done, is_talk=is_talk))))
+    face.put(AboutRow("\n".join(_report(plan, done, is_talk=is_talk))))
     return plan.place.text if is_talk and plan.place.text else None
 
 

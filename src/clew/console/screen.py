@@ -28,7 +28,7 @@ from clew.view.sanitize import one_line
 
 if TYPE_CHECKING:
     from clew.console.render import Painter
-    from clew.view.rows import Row
+    from clew.view.row_types import Row
 
 FRAME = 1 / 15  # seconds between two drawings
 TURN = 1 / 8  # seconds between two pictures of what turns

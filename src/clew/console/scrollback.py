@@ -9,7 +9,8 @@ from pathlib import Path
 from clew.conversation.session import Session
 from clew.system import shell_quoting
 from clew.system.plural import plural
-from clew.view.rows import Row, ViewOptions, rows
+from clew.view.row_types import AboutRow, Row
+from clew.view.rows import ViewOptions, rows
 
 REACH = 512 << 10  # bytes from the end of the file that are looked at first
 TURNS = 20
@@ -25,13 +26,13 @@ def newest(path: Path, turns: int = TURNS) -> Iterator[Row]:
     found = session.turns
     shown = found[-turns:]
     if not is_whole:
-        yield Row(
-            "about", f"Earlier turns are not shown. Read them with: {shell_quoting.session_command('show', path.stem)}"
+        yield AboutRow(
+            f"Earlier turns are not shown. Read them with: {shell_quoting.session_command('show', path.stem)}"
         )
     elif len(found) > len(shown):
         more = len(found) - len(shown)
         hidden = plural(more, "earlier turn is", "earlier turns are")
-        yield Row("about", f"{hidden} not shown. Read: {shell_quoting.session_command('show', path.stem)}")
+        yield AboutRow(f"{hidden} not shown. Read: {shell_quoting.session_command('show', path.stem)}")
     yield from rows(session, shown, SHOWN)
 
 

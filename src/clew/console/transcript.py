@@ -14,12 +14,26 @@ from clew.console.markdown_splitter import FinishedBlock, Splitter
 from clew.console.render import Painter, call_title
 from clew.facts.tool_catalog import subject, tool_name
 from clew.system.plural import plural
-from clew.view.rows import Row
+from clew.view.row_types import (
+    AboutRow,
+    CallRow,
+    CompactionRow,
+    ErrorRow,
+    InterruptRow,
+    NoteRow,
+    PromptRow,
+    ReplyPart,
+    ReplyRow,
+    Row,
+    ThinkingRow,
+    WarningRow,
+)
 from clew.view.sanitize import clean, format_duration, format_tokens, one_line
 from clew.wire.json_codec import Json
 
 SPINNER = "·✢✳✶✻✽✻✶✳✢"
 _SPEED = 8  # pictures of the spinner in a second
+_NOTICES: dict[str, type[NoteRow | WarningRow | ErrorRow]] = {"info": NoteRow, "warning": WarningRow, "error": ErrorRow}
 _LAST_LINES = 5
 
 
@@ -83,15 +97,15 @@ class Transcript:
                 self.doing = "Waiting for the model"
             case events.RequestRetried(number=number, of=of, delay=delay, message=text):
                 self._reset_block()
-                self.put(Row("warning", f"{text} Again in {delay:.0f} s ({number} of {of})."))
+                self.put(WarningRow(f"{text} Again in {delay:.0f} s ({number} of {of})."))
             case events.Notice(text=text, level=level):
-                self.put(Row(level if level != "info" else "note", text))
+                self.put(_NOTICES[level](text))
             case events.ConversationCompacted(trigger=trigger, before=before, after=after):
-                self.put(Row("compaction", facts={"trigger": trigger, "before": before, "after": after}))
+                self.put(CompactionRow(trigger=trigger, before=before, after=after))
             case events.PromptRecorded(content=content, is_queued=True):
-                self.put(Row("prompt", text_of(content)))
+                self.put(PromptRow(text_of(content)))
             case events.TaskFinished(summary=summary):
-                self.put(Row("note", summary))
+                self.put(NoteRow(summary))
             case events.TurnFinished():
                 self._finish(told)
 
@@ -114,18 +128,18 @@ class Transcript:
 
     def _print_title(self, call: Running, is_failed: bool) -> None:
         took = self.clock() - call.began if call.began is not None else 0.0
-        facts = {"failed": is_failed, "seconds": took if took >= 10 else 0}
-        self.put(Row("call", f"{tool_name(call.name)} {call.about}".strip(), facts=facts))
+        label = f"{tool_name(call.name)} {call.about}".strip()
+        self.put(CallRow(label, failed=is_failed, seconds=took if took >= 10 else None))
 
     def _finish(self, told: events.TurnFinished) -> None:
         for piece in self._splitter.finish():
             self._put_piece(piece)
         if told.is_interrupted:
-            self.put(Row("interrupt", "Interrupted. What should be done instead?"))
+            self.put(InterruptRow("Interrupted. What should be done instead?"))
         for error in told.errors:
-            self.put(Row("error", error))
+            self.put(ErrorRow(error))
         if told.milliseconds >= 60_000:
-            self.put(Row("about", f"took {format_duration(told.milliseconds / 1000)}"))
+            self.put(AboutRow(f"took {format_duration(told.milliseconds / 1000)}"))
 
     # -- a reply as it comes
 
@@ -155,9 +169,9 @@ class Transcript:
             self._put_piece(piece)
 
     def _put_piece(self, piece: FinishedBlock) -> None:
-        part = "first" if self._is_first else "on" if piece.goes_on else "next"
+        part: ReplyPart = "first" if self._is_first else "on" if piece.goes_on else "next"
         self._is_first = False
-        self.put(Row("reply", piece.text, facts={"part": part}))
+        self.put(ReplyRow(piece.text, part=part))
 
     def _said(self, block: Json) -> None:
         """A block is complete."""
@@ -171,9 +185,9 @@ class Transcript:
             text = str(block.get("thinking") or "")
             seconds = self.clock() - self._thinks_since
             if text.strip() and self.is_verbose:
-                self.put(Row("thinking", text))
+                self.put(ThinkingRow(text))
             elif text.strip():
-                self.put(Row("thinking", f"Thought for {format_duration(seconds)}" if seconds >= 1 else "Thought"))
+                self.put(ThinkingRow(f"Thought for {format_duration(seconds)}" if seconds >= 1 else "Thought"))
         elif block.get("type") == "tool_use" and isinstance(block.get("input"), dict):
             self.call(str(block["id"]), str(block["name"]), block["input"])
         self._reset_block()
@@ -210,11 +224,11 @@ class Transcript:
 
     def _unfinished(self, painter: Painter, room: int) -> Iterator[str]:
         if self._splitter.tail.strip():
-            part = "first" if self._is_first else "next"
-            row = Row("reply", self._splitter.tail, facts={"part": part})
+            part: ReplyPart = "first" if self._is_first else "next"
+            row = ReplyRow(self._splitter.tail, part=part)
             yield from painter.paint(row).rstrip("\n").split("\n")[-room:]
         elif self._thought.strip():
-            yield from painter.paint(Row("thinking", self._thought)).rstrip("\n").split("\n")[-_LAST_LINES:]
+            yield from painter.paint(ThinkingRow(self._thought)).rstrip("\n").split("\n")[-_LAST_LINES:]
 
     def _running_lines(self, painter: Painter, call: Running) -> Iterator[str]:
         yield ""

@@ -9,7 +9,7 @@ from clew.console.menu import Menu, MenuAnswer
 from clew.console.pasted_text import PastedItem
 
 if TYPE_CHECKING:
-    from clew.view.rows import Row
+    from clew.view.row_types import Row
 
 
 @dataclass(frozen=True, slots=True)

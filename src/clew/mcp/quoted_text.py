@@ -12,7 +12,7 @@ from typing import NamedTuple
 from clew.facts.secrets.mask_secrets import mask
 from clew.view.mask_rows import mask_rows
 from clew.view.row_terminal import plain_lines
-from clew.view.rows import Row
+from clew.view.row_types import Row
 from clew.view.sanitize import clean, one_line
 
 LONGEST = 20_000  # characters of what is quoted in one answer

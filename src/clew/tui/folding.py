@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from clew.view.rows import Row
+from clew.view.nesting import contains
+from clew.view.row_types import AgentRow, CallRow, PromptRow, Row
 
-INSIDE = frozenset({"todo", "plan", "diff", "result", "failure"})
+FOLDS = (CallRow, AgentRow)
 
 
 def fold_end(rows: Sequence[Row], index: int) -> int:
     """Return the index after the last row that a call or an agent contains; `index + 1` for other rows."""
     row, stop = rows[index], index + 1
-    if row.kind == "call":
-        while stop < len(rows) and (
-            rows[stop].depth > row.depth or (rows[stop].depth == row.depth and rows[stop].kind in INSIDE)
-        ):
-            stop += 1
-    elif row.kind == "agent":
-        while stop < len(rows) and (
-            rows[stop].depth > row.depth or (rows[stop].depth == row.depth and rows[stop].kind != "agent")
-        ):
+    if isinstance(row, FOLDS):
+        while stop < len(rows) and contains(row, rows[stop]):
             stop += 1
     return stop
 
@@ -31,7 +25,7 @@ def visible_rows(rows: Sequence[Row], is_open: Callable[[int], bool], first: int
     at = first
     while at < len(rows):
         visible.append(at)
-        is_fold = rows[at].kind in ("call", "agent")
+        is_fold = isinstance(rows[at], FOLDS)
         at = fold_end(rows, at) if is_fold and not is_open(at) else at + 1
     return visible
 
@@ -42,8 +36,8 @@ def enclosing_folds(rows: Sequence[Row], index: int) -> list[int]:
     limit = index
     for at in range(index - 1, -1, -1):
         row = rows[at]
-        if row.kind == "prompt" and row.depth == 0:
+        if isinstance(row, PromptRow) and row.depth == 0:
             break
-        if row.kind in ("call", "agent") and fold_end(rows, at) > limit:
+        if isinstance(row, FOLDS) and fold_end(rows, at) > limit:
             folds.append(at)
     return folds[::-1]

@@ -15,7 +15,8 @@ from clew.conversation.session import Session
 from clew.tui.session_item import SessionItem
 from clew.view.mask_rows import mask_rows
 from clew.view.progressive import progressive_rows
-from clew.view.rows import Row, ViewOptions, preamble_rows, rows
+from clew.view.row_types import PromptRow, Row
+from clew.view.rows import ViewOptions, preamble_rows, rows
 from clew.wire.line import MAX_LINE
 
 FIRST = 80  # rows in the first batch: more than fit a screen
@@ -76,7 +77,7 @@ def session_rows(session: Session, options: ViewOptions, branch: Branch | None, 
 def preview_rows(hit: SessionItem, reveal: bool) -> Iterator[Row]:
     """Return the rows around the best passage of a session, or its first rows. Only a part of the file is read."""
     if not hit.path:  # the transcript is gone
-        prompts = iter([Row("prompt", hit.prompts)] if hit.prompts else [])
+        prompts = iter([PromptRow(hit.prompts)] if hit.prompts else [])
         return prompts if reveal else mask_rows(prompts)
     best = hit.passages[0] if hit.passages and hit.passages[0].offset >= 0 else None
     session = Session(_window(Path(best.path), best.offset) if best else _window(Path(hit.path), 0))

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, assert_never
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -24,7 +24,34 @@ from clew.tui.row_widget import RowView
 from clew.tui.session_item import SessionItem, match_pattern, screen_text
 from clew.tui.virtual_list import Virtual
 from clew.view.row_terminal import plain_lines
-from clew.view.rows import DEPTHS, Row, ViewOptions
+from clew.view.row_types import (
+    AboutRow,
+    AgentRow,
+    CallRow,
+    CompactionRow,
+    DiffRow,
+    DoneRow,
+    ErrorRow,
+    FailureRow,
+    InputRow,
+    InterruptRow,
+    MetaRow,
+    NoteRow,
+    PictureRow,
+    PlanRow,
+    PromptRow,
+    QueuedRow,
+    ReplyRow,
+    ResultRow,
+    Row,
+    SummaryRow,
+    TableRow,
+    ThinkingRow,
+    TitleRow,
+    TodoRow,
+    WarningRow,
+)
+from clew.view.rows import DEPTHS, ViewOptions
 from clew.view.sanitize import clean
 from clew.wire.layout import session_at
 
@@ -157,10 +184,10 @@ class ReaderScreen(Screen[None]):
     def _swap(self, rows: list[Row]) -> None:
         """Replace the rows, and keep the cursor at the same point of the conversation."""
         view = self.view
-        held, number = view.row, view.rows[view.prompt_index()].facts.get("number")
+        held, number = view.row, _turn_number(view.rows[view.prompt_index()])
         view.is_open = self._is_all or self.options.level >= 3
         view.show(rows, self._heights)
-        first = next((i for i, r in enumerate(rows) if r.kind == "prompt" and r.facts.get("number") == number), 0)
+        first = next((i for i, r in enumerate(rows) if isinstance(r, PromptRow) and r.number == number), 0)
         same = (i for i in range(first, len(rows)) if held and (rows[i].kind, rows[i].text) == (held.kind, held.text))
         at = next(same, first)
         if rows:
@@ -189,7 +216,7 @@ class ReaderScreen(Screen[None]):
         view = self.view
         if not self.is_mounted:
             return
-        number = view.rows[view.prompt_index()].facts.get("number", 0) if view.rows else 0
+        number = (_turn_number(view.rows[view.prompt_index()]) if view.rows else 0) or 0
         parts = [f"turn {number} of {view.turns}{'…' if self._is_loading else ''}", self.options.depth]
         parts += [name for name in ("thinking", "meta") if getattr(self.options, name)]
         parts += ["agents"] if view.has_agents_open else []
@@ -235,7 +262,7 @@ class ReaderScreen(Screen[None]):
         view.opened.clear()
         view.recompute()
         view.point(view.cursor)
-        if not any(row.kind == "agent" for row in view.rows):
+        if not any(isinstance(row, AgentRow) for row in view.rows):
             self.notify("No agents in this session." if not self._is_loading else "Still reading.")
         self.update_state()
 
@@ -337,18 +364,34 @@ def _compile_search(text: str) -> re.Pattern[str] | None:
     return re.compile(re.escape(text), 0 if text != text.lower() else re.IGNORECASE)
 
 
+def _turn_number(row: Row) -> int | None:
+    return row.number if isinstance(row, PromptRow) else None
+
+
 def _turn_markdown(rows: list[Row]) -> str:
     """Render a turn as Markdown."""
-    parts: list[str] = []
-    for row in rows:
-        text = clean(row.text).strip()
-        if row.kind == "prompt":
-            parts.append("\n".join(f"> {line}" for line in text.split("\n")))
-        elif row.kind in ("result", "failure", "diff"):
-            fence = "````" if "```" in text else "```"
-            parts.append(f"{fence}{'diff' if row.kind == 'diff' else ''}\n{text}\n{fence}")
-        elif row.kind == "call":
-            parts.append(f"- `{text.splitlines()[0] if text else ''}`")
-        elif text:
-            parts.append(text)
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(part for row in rows if (part := _row_markdown(row))) + "\n"
+
+
+def _row_markdown(row: Row) -> str:
+    text = clean(row.text).strip()
+    fence = "````" if "```" in text else "```"
+    match row:
+        case PromptRow():
+            return "\n".join(f"> {line}" for line in text.split("\n"))
+        case ResultRow() | FailureRow():
+            return f"{fence}\n{text}\n{fence}"
+        case DiffRow():
+            return f"{fence}diff\n{text}\n{fence}"
+        case CallRow():
+            return f"- `{text.splitlines()[0] if text else ''}`"
+        case TableRow():
+            return clean("\n".join(row.lines)).strip()
+        case ReplyRow() | PlanRow() | ThinkingRow() | SummaryRow() | QueuedRow() | AgentRow() | InputRow() | TodoRow():
+            return text
+        case PictureRow() | CompactionRow() | InterruptRow() | NoteRow() | MetaRow() | DoneRow():
+            return text
+        case ErrorRow() | WarningRow() | TitleRow() | AboutRow():
+            return text
+        case _:
+            assert_never(row)

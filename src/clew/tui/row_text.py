@@ -4,20 +4,47 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, assert_never
+
+from msgspec.structs import replace
 
 from clew.tui.line_wrap import fit, wrap
-from clew.view.round_labels import round_badge
 from clew.view.row_terminal import plain_lines
-from clew.view.rows import Row
+from clew.view.row_types import (
+    AboutRow,
+    AgentRow,
+    CallRow,
+    CompactionRow,
+    DiffRow,
+    DoneRow,
+    ErrorRow,
+    FailureRow,
+    InputRow,
+    InterruptRow,
+    MetaRow,
+    NoteRow,
+    PictureRow,
+    PlanRow,
+    PromptRow,
+    QueuedRow,
+    ReplyRow,
+    ResultRow,
+    Row,
+    SummaryRow,
+    TableRow,
+    ThinkingRow,
+    TitleRow,
+    TodoRow,
+    WarningRow,
+)
 from clew.view.sanitize import one_line
 
 Span = tuple[str, str]
 _CODE = re.compile(r"`[^`\n]+`|\*\*[^*\n]+\*\*")
-_PLAIN = frozenset({"reply", "plan", "error"})
+_PLAIN = (ReplyRow, PlanRow, ErrorRow)
 PROSE = 110  # columns of prose; longer lines are hard to read
-_FLOWS = _PLAIN | {"prompt", "queued", "thinking", "summary"}
+_FLOWS = (*_PLAIN, PromptRow, QueuedRow, ThinkingRow, SummaryRow)
 _SLOW = re.compile(r"[\t\r\x1b]")
 _MARK = re.compile(r"^\s*(?:[❯●◆⏹✻⎿·✗] )")
 
@@ -43,7 +70,7 @@ def layout(row: Row, width: int, state: RowState) -> list[ScreenLine]:
     """Return the wrapped lines of a row; every line fits the width."""
     front = "│ " * row.depth
     room = max(8, width - len(front))
-    if row.kind == "prompt":
+    if isinstance(row, PromptRow):
         return [ScreenLine(front, _turn_rule(row, room), "rule"), *_text_lines(row, front, room, state)]
     if state.fold:
         return list(_fold_lines(row, front, room, state))
@@ -54,7 +81,7 @@ def height(row: Row, width: int, state: RowState) -> int:
     """Return the number of lines that `layout` makes. Plain output, which may be megabytes, is counted without
     laying it out.
     """
-    is_plain = row.kind in ("result", "failure", "diff") and (state.is_full or row.limit is None)
+    is_plain = isinstance(row, ResultRow | FailureRow | DiffRow) and (state.is_full or row.limit is None)
     if is_plain and row.text.isascii() and not _SLOW.search(row.text):
         lines = row.text.strip("\n").split("\n")
         if max(map(len, lines)) <= width - 2 * row.depth - 4:
@@ -65,18 +92,41 @@ def height(row: Row, width: int, state: RowState) -> int:
 def _text_lines(row: Row, front: str, room: int, state: RowState) -> list[ScreenLine]:
     shown = replace(row, depth=0, limit=None if state.is_full else row.limit)
     lines = list(plain_lines(shown))
-    text = "\n".join(lines[1:] if row.kind == "prompt" else lines)
+    text = "\n".join(lines[1:] if isinstance(row, PromptRow) else lines)
     mark = _MARK.match(text)
-    hang = mark.end() if mark else 2 if row.kind in _PLAIN else 0
+    hang = mark.end() if mark else 2 if isinstance(row, _PLAIN) else 0
     first = text[:hang] if mark else "• "[:hang]
-    room = min(room, PROSE) if row.kind in _FLOWS else room
+    room = min(room, PROSE) if isinstance(row, _FLOWS) else room
     body = "\n".join(line[hang:] if mark and line[:hang].isspace() else line for line in _split_after_mark(text, mark))
-    style = "failed" if row.kind == "call" and row.facts.get("failed") else row.kind
+    style = _style(row)
     wrapped = [
         ScreenLine(front + (first if index == 0 else " " * hang), line, style)
         for index, line in enumerate(wrap(body, room - hang))
     ]
     return wrapped or [ScreenLine(front + first, "", style)]
+
+
+def _style(row: Row) -> str:
+    """Return the name of a row's style; `RowView` has a component class for each."""
+    match row:
+        case CallRow():
+            return "failed" if row.failed else "call"
+        case InputRow() | DoneRow():
+            return "result"
+        case PictureRow():
+            return "note"
+        case WarningRow():
+            return "interrupt"
+        case TableRow():
+            return "about"
+        case PromptRow() | QueuedRow() | ReplyRow() | PlanRow() | ThinkingRow() | SummaryRow() | AgentRow():
+            return row.kind
+        case ResultRow() | FailureRow() | DiffRow() | TodoRow() | CompactionRow() | InterruptRow():
+            return row.kind
+        case NoteRow() | MetaRow() | ErrorRow() | TitleRow() | AboutRow():
+            return row.kind
+        case _:
+            assert_never(row)
 
 
 def _split_after_mark(text: str, mark: re.Match[str] | None) -> list[str]:
@@ -86,7 +136,7 @@ def _split_after_mark(text: str, mark: re.Match[str] | None) -> list[str]:
 def _fold_lines(row: Row, front: str, room: int, state: RowState) -> Iterator[ScreenLine]:
     """Yield the lines of a call or an agent: one while it is closed, its full text when it is open."""
     is_open = state.fold == "open"
-    style = "failed" if row.facts.get("failed") else row.kind
+    style = _style(row)
     text = "\n".join(plain_lines(replace(row, depth=0, limit=None))).strip("\n")[2:]
     if not is_open:
         name = one_line(row.text)
@@ -98,11 +148,9 @@ def _fold_lines(row: Row, front: str, room: int, state: RowState) -> Iterator[Sc
         yield ScreenLine(front + ("▾ " if index == 0 else "  "), line, style)
 
 
-def _turn_rule(row: Row, room: int) -> str:
+def _turn_rule(row: PromptRow, room: int) -> str:
     when = row.time.astimezone().strftime("%Y-%m-%d %H:%M") if row.time else ""
-    badge = round_badge(row.facts)
-    number = row.facts.get("number")
-    parts = " · ".join(part for part in (f"turn {number}" if number else "", badge) if part)
+    parts = " · ".join(part for part in (f"turn {row.number}" if row.number else "", row.round_badge) if part)
     name = f" {parts} " if parts else ""
     fill = room - len(name) - len(when) - 4
     return f"──{name}{'─' * max(1, fill)} {when}".rstrip()[:room]
@@ -112,9 +160,9 @@ def spans(row: Row, lines: list[ScreenLine]) -> Iterator[list[Span]]:
     """Yield the lines as styled spans; headings, code and changed lines have their own styles."""
     fenced = False
     for line in lines:
-        if row.kind == "diff":
+        if isinstance(row, DiffRow):
             yield [(line.front, "guide"), (line.text, _diff_style(line.text))]
-        elif row.kind in _PLAIN and row.kind != "error":
+        elif isinstance(row, ReplyRow | PlanRow):
             is_fence = line.text.lstrip().startswith("```")
             yield [(line.front, "guide"), *_prose_spans(line.text, fenced or is_fence)]
             fenced = fenced != is_fence

@@ -13,7 +13,7 @@ from textual import events
 from clew.tui import folding
 from clew.tui.row_text import RowState, Span, height, layout, mark_matches, spans
 from clew.tui.virtual_list import Virtual
-from clew.view.rows import Row
+from clew.view.row_types import AgentRow, CallRow, PromptRow, Row
 from clew.view.sanitize import clean
 
 _STYLES = (
@@ -84,7 +84,7 @@ class RowView(Virtual):
         """Show other rows; `heights` are those measured already."""
         self.rows = list(rows)
         self._match_cache = None
-        self.turns = sum(row.kind == "prompt" and row.depth == 0 for row in rows)
+        self.turns = sum(isinstance(row, PromptRow) and row.depth == 0 for row in rows)
         self.unlimited.clear()
         self._heights = heights or {}
         self.recompute()
@@ -93,7 +93,7 @@ class RowView(Virtual):
         """Append rows. A call that was the last row may have received its result."""
         first = next((i for i in range(len(self.rows) - 1, -1, -1) if self._is_prompt(i)), 0)
         self.rows += rows
-        self.turns += sum(row.kind == "prompt" and row.depth == 0 for row in rows)
+        self.turns += sum(isinstance(row, PromptRow) and row.depth == 0 for row in rows)
         unchanged = bisect_left(self.shown_rows, first)
         self.shown_rows = [*self.shown_rows[:unchanged], *folding.visible_rows(self.rows, self.is_fold_open, first)]
         starts = [*self.starts[:unchanged], self.starts[unchanged]]
@@ -114,20 +114,20 @@ class RowView(Virtual):
         if chosen is not None:
             return chosen
         row = self.rows[index]
-        if row.kind == "agent" or self.is_open:
+        if isinstance(row, AgentRow) or self.is_open:
             return True
         return self.has_agents_open and any(
-            r.kind == "agent" for r in self.rows[index + 1 : folding.fold_end(self.rows, index)]
+            isinstance(r, AgentRow) for r in self.rows[index + 1 : folding.fold_end(self.rows, index)]
         )
 
     def _key(self, index: int) -> tuple[str, str]:
         """Return the key of a fold; it stays the same when the rows are loaded again."""
         row = self.rows[index]
-        return row.kind, str(row.facts.get("id") or index)
+        return row.kind, (row.id if isinstance(row, CallRow | AgentRow) else "") or str(index)
 
     def state(self, index: int) -> RowState:
         row = self.rows[index]
-        if row.kind in ("call", "agent") and folding.fold_end(self.rows, index) > index + 1:
+        if isinstance(row, folding.FOLDS) and folding.fold_end(self.rows, index) > index + 1:
             return RowState("open" if self.is_fold_open(index) else "closed")
         return RowState(is_full=index in self.unlimited)
 
@@ -178,7 +178,7 @@ class RowView(Virtual):
 
     def _is_prompt(self, index: int) -> bool:
         row = self.rows[index]
-        return row.kind == "prompt" and row.depth == 0
+        return isinstance(row, PromptRow) and row.depth == 0
 
     # -- moving
 
@@ -190,7 +190,7 @@ class RowView(Virtual):
             self.recompute()
         at = bisect_left(self.shown_rows, index)
         self.point(at)
-        if self.rows[index].kind == "prompt" and not line:
+        if isinstance(self.rows[index], PromptRow) and not line:
             self.scroll_to(y=self.starts[at], animate=False)
         elif line:
             self.point(at, line=line)
@@ -249,7 +249,7 @@ class RowView(Virtual):
     def go_match(self, index: int) -> None:
         """Move to a row so that its match is on the screen."""
         row = self.rows[index]
-        if row.limit is not None and row.kind not in ("call", "agent") and index not in self.unlimited:
+        if row.limit is not None and not isinstance(row, folding.FOLDS) and index not in self.unlimited:
             laid_out = layout(row, self.room, RowState())
             if not any(self.pattern and self.pattern.search(line.text) for line in laid_out):
                 self.unlimited.add(index)

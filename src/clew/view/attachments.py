@@ -68,13 +68,17 @@ def _picture(kind: str, source: Any) -> Picture | None:
     return Picture(kind, as_text(source.get("media_type") or ""), data) if isinstance(data, str) else None
 
 
-def turn_totals(turn: Turn) -> dict[str, Any]:
-    """Return the seconds of a turn, the tokens its replies wrote, and the context size of its last request."""
+class TurnTotals(NamedTuple):
+    """The seconds of a turn, the tokens its replies wrote, and the context size of its last request."""
+
+    seconds: float | None
+    output: int = 0
+    context: int = 0
+
+
+def turn_totals(turn: Turn) -> TurnTotals:
     counts = [count(tokens) for reply in turn.replies if (tokens := reply.tokens) and not reply.is_synthetic]
-    totals: dict[str, Any] = {"seconds": turn.seconds}
-    if counts:
-        totals |= {"output": total(counts).output, "context": counts[-1].prompt}
-    return totals
+    return TurnTotals(turn.seconds, total(counts).output, counts[-1].prompt) if counts else TurnTotals(turn.seconds)
 
 
 def input_details(call: Call, everything: bool) -> str:

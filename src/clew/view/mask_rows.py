@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from clew.facts.secrets.mask_secrets import mask, may_contain_secrets
-from clew.view.rows import Row
+from clew.view.row_types import Row
 from clew.view.sanitize import clean
 
-_TEXT_FACTS = ("kind", "model", "tool", "trigger")  # facts with text from the file that printers show
 _MIN_SECRET = 8  # characters of the shortest secret
 _FIRST_BATCH, _MAX_BATCH = 1 << 10, 1 << 18  # characters
 
@@ -34,7 +35,7 @@ def mask_rows(rows: Iterable[Row], tally: MaskCount | None = None) -> Iterator[R
     tally = tally or MaskCount()
     for batch in _batches(rows):
         suspects = may_contain_secrets(
-            [[clean(text) for text in (row.text, *_text_facts(row).values())] for row in batch]
+            [[clean(text) for text in (row.text, *_other_texts(row).values())] for row in batch]
         )
         for row, is_suspect in zip(batch, suspects, strict=True):
             yield _mask_row(row, tally) if is_suspect else row
@@ -54,13 +55,11 @@ def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
         yield batch
 
 
-def _text_facts(row: Row) -> dict[str, str]:
-    """Return the facts of a row that may contain a secret."""
-    return {
-        name: text for name in _TEXT_FACTS if isinstance(text := row.facts.get(name), str) and len(text) >= _MIN_SECRET
-    }
+def _other_texts(row: Row) -> dict[str, str]:
+    """Return the other fields of a row that may contain a secret."""
+    return {name: text for name in row.masked if len(text := getattr(row, name)) >= _MIN_SECRET}
 
 
 def _mask_row(row: Row, tally: MaskCount) -> Row:
-    facts = {name: tally.mask(text) for name, text in _text_facts(row).items()}
-    return replace(row, text=tally.mask(row.text), facts={**row.facts, **facts})
+    others = {name: tally.mask(text) for name, text in _other_texts(row).items()}
+    return replace(row, text=tally.mask(row.text), **others)

@@ -9,46 +9,65 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from clew.view.rows import Row
+from clew.view.row_types import (
+    AgentRow,
+    CallRow,
+    DiffRow,
+    DoneRow,
+    FailureRow,
+    InputRow,
+    PictureRow,
+    PlanRow,
+    PromptRow,
+    ResultRow,
+    Row,
+    TodoRow,
+)
 
-CALL_CONTENT = frozenset({"input", "todo", "plan", "diff", "result", "failure", "picture"})
+CALL_CONTENT = (ResultRow, FailureRow, DiffRow, InputRow, TodoRow, PlanRow, PictureRow, DoneRow)
 EXPANDED_TOOLS = frozenset(
     {"Edit", "Write", "MultiEdit", "NotebookEdit", "TodoWrite", "ExitPlanMode", "Task", "Agent", "Workflow"}
 )
-_END = Row("end", depth=-1)
+Container = PromptRow | CallRow | AgentRow
 
 
 class NestingStep(NamedTuple):
-    """A row, the containers that end before it (innermost first), and whether it contains the following rows."""
+    """A row, the containers that end before it (innermost first), and whether it contains the following rows.
 
-    row: Row
-    ended: tuple[Row, ...]
+    The row is None in the last step, which closes all open containers.
+    """
+
+    row: Row | None
+    ended: tuple[Container, ...]
     opens: bool
 
 
 def nest_rows(rows: Iterable[Row]) -> Iterator[NestingStep]:
-    """Yield a step for each row. The last one is of the kind `end` and closes all open containers."""
-    opened: list[Row] = []
-    for row, following in pairwise(chain(rows, (_END, _END))):
-        ended: list[Row] = []
-        while opened and (row.kind == "end" or not contains(opened[-1], row)):
+    """Yield a step for each row, and one after the last."""
+    opened: list[Container] = []
+    for row, following in pairwise(chain(rows, (None, None))):
+        ended: list[Container] = []
+        while opened and not contains(opened[-1], row):
             ended.append(opened.pop())
-        opens = row.kind == "agent" or (row.kind in ("prompt", "call") and contains(row, following))
-        if opens:
-            opened.append(row)
+        opens = False
+        if isinstance(row, Container):
+            opens = isinstance(row, AgentRow) or contains(row, following)
+            if opens:
+                opened.append(row)
         yield NestingStep(row, tuple(ended), opens)
-        if row.kind == "end":
-            return
 
 
-def contains(holder: Row, row: Row) -> bool:
-    if holder.kind == "prompt":
-        return row.kind != "end" and (row.kind != "prompt" or row.depth > 0)
+def contains(holder: Container, row: Row | None) -> bool:
+    """Return whether a row that follows a container is inside it."""
+    if row is None:
+        return False
+    if isinstance(holder, PromptRow):
+        return row.depth > 0 or not isinstance(row, PromptRow)
     if row.depth != holder.depth:
         return row.depth > holder.depth
-    return row.kind in CALL_CONTENT if holder.kind == "call" else row.kind not in ("agent", "prompt")
+    return isinstance(row, CALL_CONTENT) if isinstance(holder, CallRow) else not isinstance(row, AgentRow | PromptRow)
 
 
-def is_expanded(call: Row) -> bool:
+def is_expanded(call: CallRow) -> bool:
     """Return whether a call is expanded by default: edits, todos, plans, agents, and failures."""
-    return bool(call.facts.get("failed")) or call.facts.get("tool") in EXPANDED_TOOLS
+    return call.failed or call.tool in EXPANDED_TOOLS

@@ -16,7 +16,8 @@ from clew.conversation.replies import Call
 from clew.conversation.session import Session
 from clew.conversation.turns import Turn
 from clew.system.plural import plural
-from clew.view.rows import Row, ViewOptions, preamble_rows, remaining_rows, rows
+from clew.view.row_types import NoteRow, Row
+from clew.view.rows import ViewOptions, preamble_rows, remaining_rows, rows
 from clew.wire.layout import AgentFile, SessionFile
 
 MIN_BYTES = 4 << 20
@@ -39,7 +40,7 @@ def progressive_rows(session: Session, options: ViewOptions) -> Iterator[Row]:
             f"Here the conversation was rewound to turn {shared}." if shared else "Here the conversation was restarted."
         )
         above = plural(len(early) - shared, "turn above is", "turns above are")
-        yield Row("note", f"{rewind_text} The {above} on an abandoned branch.")
+        yield NoteRow(f"{rewind_text} The {above} on an abandoned branch.")
     elif early:
         yield from remaining_rows(session, turns[shared - 1], len(early[-1].entries), options)
     yield from rows(session, turns[shared:], options)

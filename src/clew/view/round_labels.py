@@ -70,10 +70,10 @@ def describe_round(value: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def round_badge(facts: Mapping[str, Any]) -> str:
+def round_badge(turn: Turn) -> str:
     """Return the label of a turn's round, such as `round 3 · resume · ide_selection`; "" if it is unknown."""
-    if not facts.get("round"):
+    round = turn.round
+    if round is None or not round.number:
         return ""
-    parts = [f"round {facts['round']}", str(facts.get("round_kind") or "")]
-    parts += [str(facts["input"])] if facts.get("input") not in (None, "text") else []
-    return " · ".join(part for part in parts if part)
+    input_kind = turn.input if turn.input != "text" else ""
+    return " · ".join(part for part in (f"round {round.number}", round.kind, input_kind) if part)

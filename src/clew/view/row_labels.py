@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from clew.view.rows import Row
+from clew.view.row_types import CallRow, CompactionRow, PromptRow, TodoRow
 from clew.view.sanitize import format_duration, format_tokens
 
 _SIGNS = {"completed": "☒", "in_progress": "◐", "pending": "☐"}
 
 
-def todo_sign(row: Row) -> str:
+def todo_sign(row: TodoRow) -> str:
     """Return the check box of a todo."""
-    return _SIGNS.get(str(row.facts.get("status")), "☐")
+    return _SIGNS.get(row.status, "☐")
 
 
-def duration_label(row: Row) -> str:
+def duration_label(row: CallRow) -> str:
     """Return the duration of a call; "" if it is less than a second."""
-    seconds = row.facts.get("seconds")
-    return format_duration(seconds) if seconds and seconds >= 1 else ""
+    return format_duration(row.seconds) if row.seconds and row.seconds >= 1 else ""
 
 
-def compaction_label(row: Row) -> str:
+def compaction_label(row: CompactionRow) -> str:
     """Return the number of tokens before and after a compaction."""
-    before, after = row.facts.get("before"), row.facts.get("after")
-    label = f", {format_tokens(before)} tokens before" if isinstance(before, int) else ""
-    return label + (f", {format_tokens(after)} after" if isinstance(after, int) else "")
+    label = f", {format_tokens(row.before)} tokens before" if row.before is not None else ""
+    return label + (f", {format_tokens(row.after)} after" if row.after is not None else "")
+
+
+def totals_labels(row: PromptRow) -> list[str]:
+    """Return the totals of a turn: its duration, the tokens written, and the size of the context."""
+    if row.totals is None:
+        return []
+    seconds, output, context = row.totals
+    labels = [format_duration(seconds)] if seconds and seconds >= 1 else []
+    labels += [f"{format_tokens(output)} tokens written"] if output else []
+    labels += [f"{format_tokens(context)} in context"] if context else []
+    return labels

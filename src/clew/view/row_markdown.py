@@ -7,18 +7,44 @@ outputs are in fences that they cannot close, folded in `<details>`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC
 from html import escape
+from typing import assert_never
 
 from clew.system.plural import plural
-from clew.view.attachments import MAX_LABEL, Picture
+from clew.view.attachments import MAX_LABEL
 from clew.view.header import About
 from clew.view.nesting import is_expanded, nest_rows
-from clew.view.round_labels import round_badge
-from clew.view.row_labels import compaction_label, duration_label
-from clew.view.rows import Row
-from clew.view.sanitize import clean, format_duration, format_size, format_tokens, one_line
+from clew.view.row_labels import compaction_label, duration_label, totals_labels
+from clew.view.row_types import (
+    AboutRow,
+    AgentRow,
+    CallRow,
+    CompactionRow,
+    DiffRow,
+    DoneRow,
+    ErrorRow,
+    FailureRow,
+    InputRow,
+    InterruptRow,
+    MetaRow,
+    NoteRow,
+    PictureRow,
+    PlanRow,
+    PromptRow,
+    QueuedRow,
+    ReplyRow,
+    ResultRow,
+    Row,
+    SummaryRow,
+    TableRow,
+    ThinkingRow,
+    TitleRow,
+    TodoRow,
+    WarningRow,
+)
+from clew.view.sanitize import clean, format_size, format_tokens, one_line
 from clew.view.truncate import truncate
 from clew.wire.json_codec import encode
 from clew.wire.timestamps import format_timestamp
@@ -45,9 +71,11 @@ def markdown_pieces(rows: Iterable[Row]) -> Iterator[str]:
     """Yield Markdown for each row."""
     is_list = False
     for row, ended, opens in nest_rows(rows):
-        closed = "".join("</details>\n\n" for holder in ended if holder.kind != "prompt")
-        yield ("\n" if is_list and row.kind != "todo" else "") + closed + _render_row(row, opens)
-        is_list = row.kind == "todo"
+        closed = "".join("</details>\n\n" for holder in ended if not isinstance(holder, PromptRow))
+        is_item = isinstance(row, TodoRow)
+        text = _render_row(row, opens) if row is not None else ""
+        yield ("\n" if is_list and not is_item else "") + closed + text
+        is_list = is_item
 
 
 def _front_matter(about: About) -> str:
@@ -62,11 +90,47 @@ def _front_matter(about: About) -> str:
 
 
 def _render_row(row: Row, opens: bool) -> str:
-    if row.kind == "call" and opens:
-        return _details_start(_call_label(row), is_open=is_expanded(row))
-    if row.kind == "agent":
-        return _details_start(_agent_label(row), is_open=False)
-    return _RENDERERS.get(row.kind, _render_note)(row)
+    match row:
+        case CallRow():
+            label = _call_label(row)
+            return _details_start(label, is_open=is_expanded(row)) if opens else f"<p>{label}</p>\n\n"
+        case ResultRow() | FailureRow():
+            return _render_output(row, row.beyond)
+        case InputRow():
+            return _render_output(row)
+        case DiffRow():
+            return _render_output(row, language="diff")
+        case ReplyRow():
+            return f"{defuse_markdown(row.text)}\n\n"
+        case PlanRow():
+            return f"**Plan**\n\n{defuse_markdown(row.text)}\n\n"
+        case PromptRow():
+            return _render_prompt(row)
+        case QueuedRow():
+            return f"**Queued:**\n\n{_block_quote(row.text)}"
+        case ThinkingRow() | SummaryRow():
+            start = _details_start(row.kind.capitalize(), is_open=False)
+            return f"{start}{defuse_markdown(row.text)}\n\n</details>\n\n"
+        case AgentRow():
+            return _details_start(_agent_label(row), is_open=False)
+        case TodoRow():
+            state = " *(in progress)*" if row.status == "in_progress" else ""
+            return f"- [{'x' if row.status == 'completed' else ' '}] {escape_markdown(row.text)}{state}\n"
+        case CompactionRow():
+            return f"---\n\n**Compacted** ({escape_markdown(row.trigger or 'unknown')}{compaction_label(row)})\n\n"
+        case PictureRow():
+            about = f"{row.picture.kind} {row.picture.media_type}, {format_size(row.picture.size)}"
+            return f"*\\[{escape_markdown(about)}\\]*\n\n"
+        case ErrorRow():
+            return _render_note(row, "**Error:** ")
+        case WarningRow():
+            return _render_note(row, "**Warning:** ")
+        case NoteRow() | MetaRow() | InterruptRow() | TitleRow() | AboutRow() | DoneRow():
+            return _render_note(row, "· ")
+        case TableRow():
+            return "".join(f"{escape_markdown(line)}  \n" for line in row.lines) + "\n"
+        case _:
+            assert_never(row)
 
 
 def _details_start(summary: str, is_open: bool) -> str:
@@ -137,101 +201,37 @@ def fence_text(text: str, language: str = "") -> str:
 # -- rows
 
 
-def _render_prompt(row: Row) -> str:
-    number, first = row.facts.get("number"), one_line(row.text, HEADING_WIDTH) or "(no text)"
-    head = f"## {number} · {escape_markdown(first)}\n\n" if row.depth == 0 else ""
+def _render_prompt(row: PromptRow) -> str:
+    first = one_line(row.text, HEADING_WIDTH) or "(no text)"
+    head = f"## {row.number} · {escape_markdown(first)}\n\n" if row.depth == 0 else ""
     parts = [f"{row.time.astimezone(UTC):%Y-%m-%d %H:%M}"] if row.time else []
-    seconds, output, context = (row.facts.get(name) for name in ("seconds", "output", "context"))
-    parts += [format_duration(seconds)] if seconds and seconds >= 1 else []
-    parts += [f"{format_tokens(output)} tokens written"] if output else []
-    parts += [f"{format_tokens(context)} in context"] if context else []
-    parts += [round_text] if (round_text := round_badge(row.facts)) and row.depth == 0 else []
+    parts += totals_labels(row)
+    parts += [row.round_badge] if row.round_badge and row.depth == 0 else []
     about = f"*{' · '.join(parts)}*\n\n" if parts else ""
     return head + about + ("" if first == row.text.strip() else _block_quote(row.text))
 
 
-def _render_queued(row: Row) -> str:
-    return f"**Queued:**\n\n{_block_quote(row.text)}"
-
-
-def _render_reply(row: Row) -> str:
-    return f"{defuse_markdown(row.text)}\n\n"
-
-
-def _render_plan(row: Row) -> str:
-    return f"**Plan**\n\n{defuse_markdown(row.text)}\n\n"
-
-
-def _render_folded(row: Row) -> str:
-    return f"{_details_start(row.kind.capitalize(), is_open=False)}{defuse_markdown(row.text)}\n\n</details>\n\n"
-
-
-def _call_label(row: Row) -> str:
+def _call_label(row: CallRow) -> str:
     name, _, about = one_line(row.text[: 4 * MAX_LABEL], MAX_LABEL).partition(" ")
     time = duration_label(row)
-    state = " · <b>failed</b>" if row.facts.get("failed") else " · no result" if row.facts.get("open") else ""
+    state = " · <b>failed</b>" if row.failed else " · no result" if row.is_open else ""
     return f"<b>{escape(name)}</b> <code>{escape(about)}</code>{f' · {time}' if time else ''}{state}"
 
 
-def _render_call(row: Row) -> str:
-    return f"<p>{_call_label(row)}</p>\n\n"
-
-
-def _agent_label(row: Row) -> str:
-    used = row.facts.get("totalTokens")
-    parts = [one_line(str(row.facts.get(name) or "")) for name in ("kind", "model")]
-    parts.append(f"{format_tokens(used)} tokens" if isinstance(used, int) else "")
+def _agent_label(row: AgentRow) -> str:
+    parts = [one_line(row.agent_type), one_line(row.model)]
+    parts.append(f"{format_tokens(row.tokens)} tokens" if row.tokens is not None else "")
     about = " · ".join(part for part in parts if part)
     return f"<b>Agent</b> {escape(one_line(row.text))}{f' · {escape(about)}' if about else ''}"
 
 
-def _render_output(row: Row) -> str:
-    text, more = truncate(clean(row.text), row.limit, row.facts.get("beyond", 0))
+def _render_output(row: Row, beyond: int = 0, language: str = "") -> str:
+    text, more = truncate(clean(row.text), row.limit, beyond)
     left = f"… {plural(more, 'more line')}\n\n" if more else ""
-    return fence_text(text, "diff" if row.kind == "diff" else "") + left
+    return fence_text(text, language) + left
 
 
-def _render_todo(row: Row) -> str:
-    status = row.facts.get("status")
-    state = " *(in progress)*" if status == "in_progress" else ""
-    return f"- [{'x' if status == 'completed' else ' '}] {escape_markdown(row.text)}{state}\n"
-
-
-def _render_compaction(row: Row) -> str:
-    return f"---\n\n**Compacted** ({escape_markdown(str(row.facts.get('trigger') or 'unknown'))}{compaction_label(row)})\n\n"
-
-
-def _render_picture(row: Row) -> str:
-    picture = row.facts.get("picture")
-    about = (
-        f"{picture.kind} {picture.media_type}, {format_size(picture.size)}"
-        if isinstance(picture, Picture)
-        else row.text
-    )
-    return f"*\\[{escape_markdown(about)}\\]*\n\n"
-
-
-def _render_note(row: Row) -> str:
+def _render_note(row: Row, mark: str) -> str:
     text, more = truncate(clean(row.text), row.limit)
     left = f" … {plural(more, 'more line')}" if more else ""
-    mark = "**Error:** " if row.kind == "error" else "· "
     return f"{mark}{escape_markdown(text)}{left}\n\n" if "\n" not in text else fence_text(text + left)
-
-
-_RENDERERS: dict[str, Callable[[Row], str]] = {
-    "prompt": _render_prompt,
-    "queued": _render_queued,
-    "reply": _render_reply,
-    "plan": _render_plan,
-    "thinking": _render_folded,
-    "summary": _render_folded,
-    "call": _render_call,
-    "input": _render_output,
-    "result": _render_output,
-    "failure": _render_output,
-    "diff": _render_output,
-    "todo": _render_todo,
-    "compaction": _render_compaction,
-    "picture": _render_picture,
-    "end": lambda _: "",
-}

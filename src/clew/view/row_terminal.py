@@ -2,76 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from io import StringIO
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, assert_never
 
 from clew.system.control_characters import clean_name
 from clew.system.plural import plural
 from clew.view.row_labels import compaction_label, duration_label, todo_sign
-from clew.view.rows import Row
+from clew.view.row_types import (
+    AboutRow,
+    AgentRow,
+    CallRow,
+    CompactionRow,
+    DiffRow,
+    DoneRow,
+    ErrorRow,
+    FailureRow,
+    InputRow,
+    InterruptRow,
+    MetaRow,
+    NoteRow,
+    PictureRow,
+    PlanRow,
+    PromptRow,
+    QueuedRow,
+    ReplyRow,
+    ResultRow,
+    Row,
+    SummaryRow,
+    TableRow,
+    ThinkingRow,
+    TitleRow,
+    TodoRow,
+    WarningRow,
+)
 from clew.view.sanitize import clean, format_tokens, one_line
 from clew.view.truncate import truncate
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-    from rich.text import Text
 
-_STYLE = {
-    "title": "bold",
-    "about": "dim",
-    "reply": "",
-    "error": "red",
-    "thinking": "italic dim",
-    "call": "cyan",
-    "result": "dim",
-    "failure": "red",
-    "note": "dim",
-    "meta": "dim",
-    "summary": "dim",
-    "queued": "bold",
-    "interrupt": "yellow",
-    "agent": "magenta",
-    "compaction": "yellow",
-    "plan": "",
-    "todo": "",
-}
-_MARK = {
-    "prompt": "❯ ",
-    "queued": "❯ ",
-    "call": "● ",
-    "agent": "◆ ",
-    "interrupt": "⏹ ",
-    "thinking": "✻ ",
-    "result": "  ⎿ ",
-    "failure": "  ⎿ ",
-    "diff": "    ",
-    "note": "· ",
-    "meta": "· ",
-    "error": "✗ ",
-    "summary": "  ",
-    "plan": "  ",
-}
-_ONE_LINE = ("title", "about", "agent", "compaction", "todo", "call")  # kinds of rows on one line
 _MAX_CALL = 160  # characters of a call unless everything is shown; a heredoc is one line here
 
 
 def print_rows(rows: Iterable[Row], file: TextIO, colour: bool) -> None:
     """Print rows as they are made: the first is visible before the last exists."""
     if not colour:
-        for row in rows:
-            file.writelines(f"{line}\n" for line in plain_lines(row))
+        file.writelines(plain_pieces(rows))
         return
     console = _console(file)
     for row in rows:
         for part in _renderables(row):
-            console.print(part, soft_wrap=row.kind in ("diff", "result", "failure"))
+            console.print(part, soft_wrap=isinstance(row, DiffRow | ResultRow | FailureRow))
 
 
 def render_row(row: Row, width: int, colour: bool) -> str:
     """Return a row as it looks on a terminal of a width, with newlines."""
     if not colour:
-        return "".join(f"{line}\n" for line in plain_lines(row))
+        return "".join(plain_pieces([row]))
     from rich.console import Console
 
     output = StringIO()
@@ -90,62 +78,86 @@ def render_row(row: Row, width: int, colour: bool) -> str:
     return output.getvalue()
 
 
+def plain_pieces(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield rows as plain text, each with a newline at its end."""
+    for row in rows:
+        yield "".join(f"{line}\n" for line in plain_lines(row))
+
+
 def plain_lines(row: Row) -> Iterator[str]:
     """Yield a row as plain lines."""
     indent = "  │ " * row.depth
-    if row.kind == "prompt":
+    beyond, is_continued = 0, False
+    if isinstance(row, PromptRow):
         yield ""
-    mark = _MARK.get(row.kind, "")
-    lead = " " * len(mark) if row.facts.get("is_continued") else mark
-    shown, more = truncate(_row_text(row), row.limit, row.facts.get("beyond", 0))
+    elif isinstance(row, ResultRow | FailureRow):
+        beyond, is_continued = row.beyond, row.is_continued
+    mark, text = _marked_text(row)
+    shown, more = truncate(text, row.limit, beyond)
+    margin = " " * len(mark)
     for index, line in enumerate(shown.split("\n")):
-        yield f"{indent}{lead if index == 0 else ' ' * len(mark)}{line}".rstrip()
+        yield f"{indent}{mark if index == 0 and not is_continued else margin}{line}".rstrip()
     if more:
-        yield f"{indent}{' ' * len(mark)}… {plural(more, 'more line')}"
+        yield f"{indent}{margin}… {plural(more, 'more line')}"
 
 
-def _row_text(row: Row) -> str:
-    head = _FORMATTERS.get(row.kind)
-    text = head(row) if head else row.text
-    return clean_name(text) if row.kind in _ONE_LINE else clean(text)
+def _marked_text(row: Row) -> tuple[str, str]:
+    """Return the mark before the first line of a row, and its text without control characters."""
+    match row:
+        case ResultRow() | FailureRow() | DoneRow():
+            return "  ⎿ ", clean(row.text)
+        case CallRow():
+            return "● ", clean_name(_call_text(row))
+        case ReplyRow() | InputRow() | PictureRow():
+            return "", clean(row.text)
+        case DiffRow():
+            return "    ", clean(row.text)
+        case PromptRow():
+            return "❯ ", clean(_prompt_text(row))
+        case QueuedRow():
+            return "❯ ", clean(row.text)
+        case TodoRow():
+            return "", clean_name(f"    {todo_sign(row)} {row.text}")
+        case ThinkingRow():
+            return "✻ ", clean(row.text)
+        case AgentRow():
+            return "◆ ", clean_name(_agent_text(row))
+        case NoteRow() | MetaRow():
+            return "· ", clean(row.text)
+        case SummaryRow() | PlanRow():
+            return "  ", clean(row.text)
+        case TitleRow() | AboutRow():
+            return "", clean_name(row.text)
+        case CompactionRow():
+            return "", clean_name(f"──── compacted ({row.trigger or 'unknown'}{compaction_label(row)}) ────")
+        case InterruptRow():
+            return "⏹ ", clean(row.text)
+        case ErrorRow():
+            return "✗ ", clean(row.text)
+        case WarningRow():
+            return "! ", clean(row.text)
+        case TableRow():
+            return "", clean("\n".join(row.lines))
+        case _:
+            assert_never(row)
 
 
-def _prompt_text(row: Row) -> str:
-    images = row.facts.get("images") or 0
-    suffix = f"  [{plural(images, 'image')}]" if images else ""
+def _prompt_text(row: PromptRow) -> str:
+    suffix = f"  [{plural(row.images, 'image')}]" if row.images else ""
     return (row.text or "(no text)") + suffix
 
 
-def _call_text(row: Row) -> str:
-    state = "  FAILED" if row.facts.get("failed") else "  (no result)" if row.facts.get("open") else ""
+def _call_text(row: CallRow) -> str:
+    state = "  FAILED" if row.failed else "  (no result)" if row.is_open else ""
     time = duration_label(row)
     text = one_line(row.text, 0 if row.limit is None else _MAX_CALL)
     return text + (f"  {time}" if time else "") + state
 
 
-def _agent_text(row: Row) -> str:
-    kind, model = row.facts.get("kind"), row.facts.get("model")
-    used = row.facts.get("totalTokens")
-    spent = f"{format_tokens(used)} tokens" if isinstance(used, int) else ""
-    parts = [p for p in (str(kind or ""), str(model or ""), spent) if p]
+def _agent_text(row: AgentRow) -> str:
+    spent = f"{format_tokens(row.tokens)} tokens" if row.tokens is not None else ""
+    parts = [part for part in (row.agent_type, row.model, spent) if part]
     return f"agent {row.text}" + (f"  ({', '.join(parts)})" if parts else "")
-
-
-def _compaction_text(row: Row) -> str:
-    return f"──── compacted ({row.facts.get('trigger') or 'unknown'}{compaction_label(row)}) ────"
-
-
-def _todo_text(row: Row) -> str:
-    return f"    {todo_sign(row)} {row.text}"
-
-
-_FORMATTERS: dict[str, Callable[[Row], str]] = {
-    "prompt": _prompt_text,
-    "call": _call_text,
-    "agent": _agent_text,
-    "compaction": _compaction_text,
-    "todo": _todo_text,
-}
 
 
 # -- colours
@@ -161,16 +173,14 @@ def _renderables(row: Row) -> Iterator[RenderableType]:
     from rich.padding import Padding
     from rich.text import Text
 
-    indent = 2 * row.depth
-    if row.kind in ("reply", "plan") and row.text.strip():
-        yield Padding(_markdown(row.text), (0, 0, 0, indent + 2))
+    if isinstance(row, ReplyRow | PlanRow) and row.text.strip():
+        yield Padding(_markdown(row.text), (0, 0, 0, 2 * row.depth + 2))
         return
-    if row.kind == "prompt":
+    if isinstance(row, PromptRow):
         yield Text("")
     for line in plain_lines(row):
-        if row.kind == "prompt" and not line:
-            continue
-        yield _styled_line(row, line)
+        if line or not isinstance(row, PromptRow):
+            yield Text(line, style=_line_style(row, line))
 
 
 def _markdown(text: str) -> RenderableType:
@@ -179,15 +189,28 @@ def _markdown(text: str) -> RenderableType:
     return Markdown(clean(text), code_theme="ansi_dark", hyperlinks=False)
 
 
-def _styled_line(row: Row, line: str) -> Text:
-    from rich.text import Text
-
-    if row.kind == "prompt":
-        return Text(line, style="bold bright_white on grey23")
-    if row.kind == "diff":
-        bare = line.strip()
-        style = "green" if bare.startswith("+") else "red" if bare.startswith("-") else "dim"
-        return Text(line, style=style)
-    if row.kind == "call" and row.facts.get("failed"):
-        return Text(line, style="red")
-    return Text(line, style=_STYLE.get(row.kind, ""))
+def _line_style(row: Row, line: str) -> str:
+    match row:
+        case PromptRow():
+            return "bold bright_white on grey23"
+        case DiffRow():
+            bare = line.strip()
+            return "green" if bare.startswith("+") else "red" if bare.startswith("-") else "dim"
+        case CallRow():
+            return "red" if row.failed else "cyan"
+        case FailureRow() | ErrorRow():
+            return "red"
+        case ResultRow() | DoneRow() | NoteRow() | MetaRow() | SummaryRow() | AboutRow():
+            return "dim"
+        case TitleRow() | QueuedRow():
+            return "bold"
+        case ThinkingRow():
+            return "italic dim"
+        case InterruptRow() | CompactionRow() | WarningRow():
+            return "yellow"
+        case AgentRow():
+            return "magenta"
+        case ReplyRow() | PlanRow() | TodoRow() | InputRow() | PictureRow() | TableRow():
+            return ""
+        case _:
+            assert_never(row)

@@ -17,8 +17,28 @@ from clew.facts.searchable_text import words
 from clew.view import attachments
 from clew.view.attachments import Picture
 from clew.view.call_output import output_rows
-from clew.view.round_labels import round_fields
-from clew.view.row_type import Row as Row
+from clew.view.round_labels import round_badge
+from clew.view.row_types import (
+    AgentRow,
+    CallRow,
+    CompactionRow,
+    DiffRow,
+    ErrorRow,
+    InputRow,
+    InterruptRow,
+    MetaRow,
+    NoteRow,
+    PictureRow,
+    PlanRow,
+    PromptRow,
+    QueuedRow,
+    ReplyRow,
+    ResultRow,
+    Row,
+    SummaryRow,
+    ThinkingRow,
+    TodoRow,
+)
 from clew.view.sanitize import format_duration
 from clew.wire.content_block import THINKING_TYPES
 from clew.wire.entry import Entry
@@ -92,11 +112,16 @@ def _no_agents(_: Call) -> Sequence[Agent]:
 
 def turn_rows(turn: Turn, scope: ViewScope) -> Iterator[Row]:
     images = turn.images
-    facts = {"number": turn.number, "kind": turn.kind, "uuid": turn.prompt.uuid, "images": len(images)}
-    facts |= round_fields(turn)
-    if scope.options.details:
-        facts |= attachments.turn_totals(turn)
-    yield Row("prompt", turn.text, scope.depth, turn.time, facts=facts)
+    totals = attachments.turn_totals(turn) if scope.options.details else None
+    yield PromptRow(
+        turn.text,
+        scope.depth,
+        turn.time,
+        number=turn.number,
+        images=len(images),
+        round_badge=round_badge(turn),
+        totals=totals,
+    )
     if scope.options.details:
         yield from _picture_rows(map(attachments.block_picture, images), scope.depth)
     yield from entry_rows(turn.entries[1:], scope)
@@ -108,7 +133,9 @@ def entry_rows(entries: Iterable[Entry], scope: ViewScope) -> Iterator[Row]:
     """
     group = list(entries)
     if scope.options.level == 0:
-        yield from (row for entry in group for row in _other_rows(entry, scope) if row.kind in ("queued", "compaction"))
+        yield from (
+            row for entry in group for row in _other_rows(entry, scope) if isinstance(row, QueuedRow | CompactionRow)
+        )
         return
     firsts = {reply.entries[0].line.offset: reply for reply in merge_replies(group)}
     shown: set[str] = set()
@@ -122,14 +149,16 @@ def entry_rows(entries: Iterable[Entry], scope: ViewScope) -> Iterator[Row]:
 def _reply_rows(reply: Reply, shown: set[str], scope: ViewScope) -> Iterator[Row]:
     if reply.is_synthetic and not reply.is_error:
         if scope.options.meta and reply.text.strip():
-            yield Row("meta", reply.text, scope.depth, reply.time)
+            yield MetaRow(reply.text, scope.depth, reply.time)
         return
     for block in reply.blocks:
         if block.type == "text" and block.text and block.text.strip():
-            kind = "error" if reply.is_error else "reply"
-            yield Row(kind, block.text, scope.depth, reply.time, facts={"model": reply.model})
+            if reply.is_error:
+                yield ErrorRow(block.text, scope.depth, reply.time)
+            else:
+                yield ReplyRow(block.text, scope.depth, reply.time, model=reply.model or "")
         elif block.type in THINKING_TYPES and scope.options.thinking:
-            yield Row("thinking", block.thinking or "(not stored)", scope.depth, reply.time)
+            yield ThinkingRow(block.thinking or "(not stored)", scope.depth, reply.time)
         elif block.type == "tool_use" and scope.options.level >= 2 and block.id and block.id not in shown:
             shown.add(block.id)
             yield from call_rows(scope.calls[block.id], scope)
@@ -137,28 +166,31 @@ def _reply_rows(reply: Reply, shown: set[str], scope: ViewScope) -> Iterator[Row
 
 def call_rows(call: Call, scope: ViewScope) -> Iterator[Row]:
     options, depth = scope.options, scope.depth
-    facts = {
-        "tool": call.name,
-        "failed": call.failed,
-        "open": call.is_open,
-        "seconds": call.seconds,
-        "id": call.id,
-    }
     limit = None if options.level >= 3 else options.lines
-    yield Row("call", tool_catalog.label(call, scope.session.cwd), depth, call.entry.time, limit, facts)
+    yield CallRow(
+        tool_catalog.label(call, scope.session.cwd),
+        depth,
+        call.entry.time,
+        limit,
+        tool=call.name,
+        id=call.id,
+        failed=call.failed,
+        is_open=call.is_open,
+        seconds=call.seconds,
+    )
     if (
         options.details
         and call.name not in _SELF_EXPLANATORY
         and (input_text := attachments.input_details(call, options.level >= 3))
     ):
-        yield Row("input", input_text, depth, limit=limit)
+        yield InputRow(input_text, depth, limit=limit)
     if call.name == "TodoWrite":
         yield from _todo_rows(call, depth)
     elif call.name == "ExitPlanMode" and (plan := call.input.get("plan")):
-        yield Row("plan", str(plan), depth)
+        yield PlanRow(str(plan), depth)
     elif difference := tool_catalog.call_diff(call):
         hunks = difference if options.level >= 3 else difference[2:]  # the call above names the file
-        yield Row("diff", "\n".join(hunks), depth, limit=options.diff_lines)
+        yield DiffRow("\n".join(hunks), depth, limit=options.diff_lines)
     agents = scope.agents(call)
     is_shown_elsewhere = call.name in _SELF_EXPLANATORY or bool(
         agents
@@ -166,9 +198,9 @@ def call_rows(call: Call, scope: ViewScope) -> Iterator[Row]:
     if (not is_shown_elsewhere or call.failed or options.level >= 3) and not call.is_open:
         yield from output_rows(call, scope.session.overflow(call), depth, limit)
     elif call.is_open and (output := _progress_output(call)):
-        yield Row("result", output, depth, limit=limit)
+        yield ResultRow(output, depth, limit=limit)
     if meaning := tool_catalog.return_code_meaning(call.detail):
-        yield Row("note", f"return code: {meaning}", depth, limit=limit)
+        yield NoteRow(f"return code: {meaning}", depth, limit=limit)
     if options.details and call.result:
         yield from _picture_rows(attachments.result_pictures(call.result.content), depth)
     for agent in agents:
@@ -186,18 +218,27 @@ def _progress_output(call: Call) -> str:
 
 def _picture_rows(pictures: Iterable[Picture | None], depth: int) -> Iterator[Row]:
     for number, picture in enumerate((p for p in pictures if p), 1):
-        yield Row("picture", f"{picture.kind} {number}", depth, facts={"picture": picture})
+        yield PictureRow(f"{picture.kind} {number}", depth, picture=picture)
 
 
 def _todo_rows(call: Call, depth: int) -> Iterator[Row]:
     for item in tool_catalog.objects(call.input.get("todos")):
-        yield Row("todo", as_text(item.get("content", "")), depth, facts={"status": as_text(item.get("status", ""))})
+        yield TodoRow(as_text(item.get("content", "")), depth, status=as_text(item.get("status", "")))
 
 
 def agent_rows(agent: Agent, scope: ViewScope) -> Iterator[Row]:
     """Yield an agent's conversation, nested at its call. Its prompt is that of the call and is not repeated."""
-    facts = {"id": agent.id, "kind": agent.kind, "model": agent.model, **agent.totals}
-    yield Row("agent", agent.description or agent.id, scope.depth + 1, agent.session.started, facts=facts)
+    tokens, milliseconds = agent.totals.get("totalTokens"), agent.totals.get("totalDurationMs")
+    yield AgentRow(
+        agent.description or agent.id,
+        scope.depth + 1,
+        agent.session.started,
+        id=agent.id,
+        agent_type=agent.kind,
+        model=agent.model or "",
+        tokens=tokens if isinstance(tokens, int) else None,
+        milliseconds=milliseconds if isinstance(milliseconds, int | float) else None,
+    )
     inner = replace(scope, session=agent.session, depth=scope.depth + 1)
     yield from entry_rows((e for e in agent.session.active if speaker(e) != "prompt"), inner)
 
@@ -206,18 +247,18 @@ def _other_rows(entry: Entry, scope: ViewScope) -> Iterator[Row]:
     """Yield entries of a turn that are neither prompt nor reply: queued prompts, compactions, notices."""
     if entry.is_boundary:
         compaction = Compaction.of(entry)
-        facts = {"trigger": compaction.cause, "before": compaction.pre_tokens, "after": compaction.post_tokens}
-        yield Row("compaction", "", scope.depth, entry.time, facts=facts)
+        tokens = {"before": compaction.pre_tokens, "after": compaction.post_tokens}
+        yield CompactionRow("", scope.depth, entry.time, trigger=compaction.cause, **tokens)
     elif entry.type == "attachment":
-        yield from (Row("queued", w.text, scope.depth, entry.time) for w in words(entry))
+        yield from (QueuedRow(w.text, scope.depth, entry.time) for w in words(entry))
     elif entry.type == "user":
         yield from _user_rows(entry, scope.options, scope.depth)
     elif entry.subtype == "turn_duration" and not scope.options.details:
-        yield Row(
-            "note", f"turn took {format_duration(TurnDuration.of(entry).duration_ms / 1000)}", scope.depth, entry.time
+        yield NoteRow(
+            f"turn took {format_duration(TurnDuration.of(entry).duration_ms / 1000)}", scope.depth, entry.time
         )
     elif entry.type == "system" and (notice := _NOTICES.get(entry.subtype or "")) and (text := notice(entry)):
-        yield Row("note", text, scope.depth, entry.time, scope.options.lines)
+        yield NoteRow(text, scope.depth, entry.time, scope.options.lines)
 
 
 def _api_failure_text(entry: Entry) -> str:
@@ -246,12 +287,12 @@ _OUTPUT = re.compile(r"</?(?:local-command|bash)-(?:stdout|stderr)>")
 def _user_rows(entry: Entry, options: ViewOptions, depth: int) -> Iterator[Row]:
     kind = speaker(entry)
     if kind == "summary":
-        yield Row("summary", entry.text, depth, limit=options.lines if options.level < 3 else None)
+        yield SummaryRow(entry.text, depth, limit=options.lines if options.level < 3 else None)
     elif kind == "interrupt":
-        yield Row("interrupt", entry.text.strip("[]"), depth, entry.time)
+        yield InterruptRow(entry.text.strip("[]"), depth, entry.time)
     elif kind in ("output", "notification", "teammate", "peer", "coordinator") and options.level >= 2:
         text = tag_text(entry.text, "summary") if kind == "notification" else _OUTPUT.sub("", entry.text)
         if text.strip() or kind == "notification":
-            yield Row("note", text or entry.text, depth, limit=options.lines)
+            yield NoteRow(text or entry.text, depth, limit=options.lines)
     elif kind in ("meta", "caveat", "hook") and options.meta:
-        yield Row("meta", entry.text, depth, limit=options.lines)
+        yield MetaRow(entry.text, depth, limit=options.lines)

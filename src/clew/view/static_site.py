@@ -17,13 +17,13 @@ from clew.view.header import About
 from clew.view.html_page import heading, page_end, page_start
 from clew.view.row_html import time_tag
 from clew.view.row_markdown import escape_markdown
-from clew.view.rows import Row
+from clew.view.row_types import AgentRow, CallRow, PlanRow, PromptRow, QueuedRow, ReplyRow, Row, SummaryRow, TodoRow
 from clew.view.sanitize import one_line
 from clew.wire.json_codec import encode
 
 MAX_WORD = 40  # letters; longer words are split, and found by their parts
 MAX_WORDS = 8000  # per session; with more, it contains almost any word
-_INDEXED_KINDS = frozenset({"prompt", "queued", "reply", "plan", "summary", "call", "agent", "todo"})
+_INDEXED = (PromptRow, QueuedRow, ReplyRow, PlanRow, SummaryRow, CallRow, AgentRow, TodoRow)
 _WORD = re.compile(r"\w{2,}")
 _NAME = re.compile(r"[^a-z0-9]+")
 
@@ -45,7 +45,7 @@ class WordIndex:
         """Yield the rows unchanged, and add their words to the index after the last one."""
         words: set[str] = set()
         for row in rows:
-            if row.kind in _INDEXED_KINDS and len(words) < MAX_WORDS:
+            if isinstance(row, _INDEXED) and len(words) < MAX_WORDS:
                 words.update(_WORD.findall(row.text.lower()))
             yield row
         for word in words:

@@ -12,7 +12,8 @@ from clew.conversation.surroundings import Surroundings
 from clew.conversation.turns import Turn
 from clew.facts.secrets.mask_secrets import mask_data
 from clew.facts.tool_catalog import label
-from clew.view.rows import DEPTHS, Row, ViewOptions, ViewScope, call_rows, entry_rows, turn_rows
+from clew.view.row_types import AboutRow, Row
+from clew.view.rows import DEPTHS, ViewOptions, ViewScope, call_rows, entry_rows, turn_rows
 from clew.wire.content_block import THINKING_TYPES
 from clew.wire.entry import Entry
 from clew.wire.timestamps import format_timestamp
@@ -26,7 +27,7 @@ def around_rows(surroundings: Surroundings, options: ViewOptions) -> Iterator[Ro
         if entry != surroundings.place:
             yield from _entry_rows(entry, scope, called_ids)
             continue
-        yield Row("about", f"── line {entry.line.number}: {_describe_entry(surroundings, entry)} ──", scope.depth)
+        yield AboutRow(f"── line {entry.line.number}: {_describe_entry(surroundings, entry)} ──", scope.depth)
         is_hidden = not _has_rows(entry, scope)  # a message requested by its position is always shown, even thinking
         entry_scope = _scope(surroundings.session, replace(options, thinking=True, meta=True)) if is_hidden else scope
         yield from _entry_rows(entry, entry_scope, called_ids)

@@ -23,7 +23,8 @@ from clew.view.html_page import render_page
 from clew.view.mask_rows import mask_rows
 from clew.view.row_html import fragments
 from clew.view.row_markdown import markdown_document
-from clew.view.rows import Row, ViewOptions, preamble_rows, rows
+from clew.view.row_types import Row
+from clew.view.rows import ViewOptions, preamble_rows, rows
 from clew.view.turn_json import session_document
 from clew.web.app_state import AppState
 from clew.web.reader_page import PageTarget, page_target

@@ -11,10 +11,13 @@ from dataclasses import dataclass, replace
 from html import escape
 from urllib.parse import quote, urlencode
 
+from msgspec import structs
+
 from clew.view.attachments import turn_totals
 from clew.view.mask_rows import mask_rows
 from clew.view.row_html import fragments
-from clew.view.rows import DEPTHS, Row, ViewOptions, ViewScope, entry_rows, turn_rows
+from clew.view.row_types import AgentRow, NoteRow, PromptRow, Row
+from clew.view.rows import DEPTHS, ViewOptions, ViewScope, entry_rows, turn_rows
 from clew.web.paging import Page, PagePart
 from clew.web.session_cache import Reading
 
@@ -83,9 +86,11 @@ def part_rows(reading: Reading, piece: PagePart, options: ViewOptions) -> Iterat
     else:
         rows = turn_rows(replace(turn, entries=turn.entries[:stop]), scope)
         prompt = next(rows)
-        yield prompt if piece.is_whole else replace(prompt, facts={**prompt.facts, **turn_totals(turn)})
+        if isinstance(prompt, PromptRow) and not piece.is_whole:
+            prompt = structs.replace(prompt, totals=turn_totals(turn))
+        yield prompt
     for row in _limit_agents(rows):
-        yield replace(row, limit=FULL_LINES) if row.limit is None else row
+        yield structs.replace(row, limit=FULL_LINES) if row.limit is None else row
 
 
 def _limit_agents(rows: Iterable[Row]) -> Iterator[Row]:
@@ -96,7 +101,7 @@ def _limit_agents(rows: Iterable[Row]) -> Iterator[Row]:
         if count <= AGENT_ROWS:
             yield row
         elif count == AGENT_ROWS + 1:
-            yield Row("note", "More is on the agent's own page.", row.depth)
+            yield NoteRow("More is on the agent's own page.", row.depth)
 
 
 def _with_links(rows: Iterable[Row], reading: Reading, choice: ReaderChoice, prefix: str) -> Iterator[str]:
@@ -113,11 +118,11 @@ def _with_links(rows: Iterable[Row], reading: Reading, choice: ReaderChoice, pre
         yield text
         if waiting:
             row = waiting.popleft()
-            if row.kind == "agent":
-                url = escape(session_url(reading.root.id, str(row.facts["id"])))
+            if isinstance(row, AgentRow):
+                url = escape(session_url(reading.root.id, row.id))
                 yield f'<p class="own"><a href="{url}">Open on its own page</a></p>\n'
-            elif row.kind == "prompt" and row.depth == 0:
-                yield _turn_links(home, int(row.facts["number"]), choice)
+            elif isinstance(row, PromptRow) and row.depth == 0:
+                yield _turn_links(home, row.number, choice)
 
 
 def _turn_links(home: str, number: int, choice: ReaderChoice) -> str:

@@ -16,7 +16,7 @@ from clew.system.plural import plural
 
 if TYPE_CHECKING:
     from clew.view.comparison import Comparison, ConversationPath, FileDifference
-    from clew.view.rows import Row
+    from clew.view.row_types import Row
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -90,18 +90,19 @@ def print_comparison(comparison: Comparison, options: Namespace) -> None:
 
 
 def _rows(comparison: Comparison, depth: str | None) -> Iterator[Row]:
-    from clew.view.rows import Row, ViewOptions, rows
+    from clew.view.row_types import AboutRow, DiffRow, TitleRow
+    from clew.view.rows import ViewOptions, rows
 
     if depth:
         same = f"{comparison.shared} turn{' is' if comparison.shared == 1 else 's are'} the same"
-        yield Row("about", f"{same} in {clean_name(comparison.left.name)} and {clean_name(comparison.right.name)}.")
+        yield AboutRow(f"{same} in {clean_name(comparison.left.name)} and {clean_name(comparison.right.name)}.")
         for side in (comparison.left, comparison.right):
-            yield Row("about")
-            yield Row("title", f"{side.name}: {_summarise(side, comparison.shared)}")
+            yield AboutRow()
+            yield TitleRow(f"{side.name}: {_summarise(side, comparison.shared)}")
             yield from rows(side.session, side.turns[comparison.shared :], ViewOptions(depth=depth))
-        yield Row("about")
+        yield AboutRow()
     for difference in comparison.differences:
-        yield Row("diff", "\n".join(_diff(difference, comparison)))
+        yield DiffRow("\n".join(_diff(difference, comparison)))
 
 
 def _summarise(side: ConversationPath, shared: int) -> str:

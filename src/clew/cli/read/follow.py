@@ -24,7 +24,19 @@ from clew.facts.tool_catalog import label
 from clew.system import shell_quoting
 from clew.view.mask_rows import mask_rows
 from clew.view.row_terminal import print_rows
-from clew.view.rows import Row, ViewOptions, ViewScope, call_rows, entry_rows, rows
+from clew.view.row_types import (
+    AgentRow,
+    CallRow,
+    DiffRow,
+    ErrorRow,
+    PromptRow,
+    ReplyRow,
+    ResultRow,
+    Row,
+    ThinkingRow,
+    TodoRow,
+)
+from clew.view.rows import ViewOptions, ViewScope, call_rows, entry_rows, rows
 from clew.wire.content_block import THINKING_TYPES, Block
 from clew.wire.entry import Damaged, Entry, Item, entries
 from clew.wire.entry_types import ProgressDetail
@@ -37,7 +49,7 @@ EVERY = 10  # seconds between two signs of life from one running call
 SHARE = 20  # looking for new files takes no more than one part in so many of the time
 WIDEST = 160  # characters of a call in a line
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
-_RESULTS = frozenset({"result", "diff", "todo"})
+_RESULTS = (ResultRow, DiffRow, TodoRow)
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -117,7 +129,7 @@ class Stream:
     def rows(self, item: Item) -> Iterator[Row]:
         """What a new line has to say."""
         if isinstance(item, Damaged):
-            yield Row("error", f"line {item.line.number} is damaged ({item.kind})", self.depth)
+            yield ErrorRow(f"line {item.line.number} is damaged ({item.kind})", self.depth)
         for entry in entries([item]):
             if entry.offset in self.seen:
                 continue
@@ -133,16 +145,17 @@ class Stream:
                 yield from entry_rows([entry], scene)
             elif not entry.is_sidechain or (self.is_agent and not self.agent):
                 images = sum(block.type in ("image", "document") for block in entry.blocks)
-                yield Row("prompt", prompt_text(entry), depth, entry.time, facts={"images": images})
+                yield PromptRow(prompt_text(entry), depth, entry.time, images=images)
 
     def _reply(self, entry: Entry, scene: ViewScope) -> Iterator[Row]:
         said = self._said.setdefault(reply_key(entry), [])
         for block in [b for b in entry.blocks if b not in said]:
             said.append(block)
             if block.type == "text" and block.text and block.text.strip():
-                yield Row("error" if entry.is_api_error else "reply", block.text, scene.depth, entry.time)
+                row_type = ErrorRow if entry.is_api_error else ReplyRow
+                yield row_type(block.text, scene.depth, entry.time)
             elif block.type in THINKING_TYPES and self.options.thinking:
-                yield Row("thinking", block.thinking or "(not stored)", scene.depth, entry.time)
+                yield ThinkingRow(block.thinking or "(not stored)", scene.depth, entry.time)
             elif block.type == "tool_use" and block.id:
                 self.calls[block.id] = Call(block, entry)
                 self.waiting.add(block.id)
@@ -158,9 +171,11 @@ class Stream:
             yield self._call(done, scene, "" if done.failed else " → ok", failed=done.failed, seconds=done.seconds)
             yield from brief(list(call_rows(done, scene))[1:], self.has_results)
 
-    def _call(self, made: Call, scene: ViewScope, state: str, **facts: Any) -> Row:
+    def _call(
+        self, made: Call, scene: ViewScope, state: str, failed: bool = False, seconds: float | None = None
+    ) -> CallRow:
         text = self.short(label(made, scene.session.cwd), WIDEST) + state
-        return Row("call", text, scene.depth, made.entry.time, facts={"tool": made.name, "id": made.id, **facts})
+        return CallRow(text, scene.depth, made.entry.time, tool=made.name, id=made.id, failed=failed, seconds=seconds)
 
     def short(self, text: str, width: int) -> str:
         """A text cut to a line. Secrets are masked before: half of one looks like none."""
@@ -226,7 +241,7 @@ class Stream:
 
 def brief(found: Iterable[Row], has_results: bool) -> Iterator[Row]:
     """Without what calls gave back, unless that was asked for; failures are always told."""
-    return (row for row in found if has_results or row.kind not in _RESULTS)
+    return (row for row in found if has_results or not isinstance(row, _RESULTS))
 
 
 class FollowedSession:
@@ -290,7 +305,7 @@ class FollowedSession:
             self._introduce(stream, item)
         found = list(stream.rows(item))
         if found and self._speaker is not stream and stream.agent:
-            yield Row("agent", stream.name, stream.depth, facts={"kind": stream.kind, "id": stream.agent.id})
+            yield AgentRow(stream.name, stream.depth, agent_type=stream.kind, id=stream.agent.id)
         if found:
             self._speaker = stream
         yield from found

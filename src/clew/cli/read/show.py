@@ -23,7 +23,8 @@ from clew.system.plural import noun, plural
 from clew.view.mask_rows import mask_rows
 from clew.view.progressive import progressive_rows
 from clew.view.row_terminal import print_rows
-from clew.view.rows import DEPTHS, Row, ViewOptions, rows
+from clew.view.row_types import AboutRow, Row, TitleRow
+from clew.view.rows import DEPTHS, ViewOptions, rows
 from clew.view.surrounding_rows import around_json, around_rows, visibility
 from clew.view.turn_json import turn_json
 
@@ -146,9 +147,9 @@ def _header(session: Session) -> Iterator[Row]:
         f"version {outline.version}" if outline.version else "",
         outline.slug or "",
     ]
-    yield Row("title", one_line(outline.title) or "(no prompt)")
-    yield Row("about", " · ".join(one_line(part) for part in about if part))
-    yield Row("about", shell_quoting.join_command(shell_quoting.resume_arguments(_resumable(session))))
+    yield TitleRow(one_line(outline.title) or "(no prompt)")
+    yield AboutRow(" · ".join(one_line(part) for part in about if part))
+    yield AboutRow(shell_quoting.join_command(shell_quoting.resume_arguments(_resumable(session))))
 
 
 def _resumable(session: Session) -> str:

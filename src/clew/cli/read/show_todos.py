@@ -13,7 +13,7 @@ from clew.conversation.session import Session
 from clew.facts.secrets.mask_secrets import mask_data
 from clew.view.mask_rows import mask_rows
 from clew.view.row_terminal import print_rows
-from clew.view.rows import Row
+from clew.view.row_types import AboutRow, NoteRow, PlanRow, Row, TitleRow, TodoRow
 from clew.wire.layout import SessionFile, Tree, session_at
 from clew.wire.work_files import PlanFile, TodoList, plans_of_session, todo_lists
 
@@ -54,15 +54,15 @@ def _without_when(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rows(session: Session, lists: list[TodoList], plans: list[PlanFile]) -> Iterator[Row]:
-    yield Row("title", one_line(session.title) or "(no prompt)")
+    yield TitleRow(one_line(session.title) or "(no prompt)")
     for made in lists:
         name = {"todos": "Todos", "tasks": "Tasks"}[made.source]
         agent = f" of agent {made.agent_id}" if made.agent_id else ""
-        yield Row("about", f"{name}{agent}: {made.done} of {len(made.items)} done · {made.path.name}")
+        yield AboutRow(f"{name}{agent}: {made.done} of {len(made.items)} done · {made.path.name}")
         for item in made.items:
-            yield Row("todo", item.content, facts={"status": item.status})
+            yield TodoRow(item.content, status=item.status)
             if item.description:
-                yield Row("note", item.description, depth=1)
+                yield NoteRow(item.description, depth=1)
     for plan in plans:
-        yield Row("about", f"Plan · {plan.path.name}")
-        yield Row("plan", plan.text)
+        yield AboutRow(f"Plan · {plan.path.name}")
+        yield PlanRow(plan.text)

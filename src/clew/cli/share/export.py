@@ -20,7 +20,8 @@ from clew.system.plural import plural
 from clew.view.export_session import export_parts, view_options
 from clew.view.header import About, describe_session, masked_line
 from clew.view.mask_rows import MaskCount
-from clew.view.rows import DEPTHS, Row
+from clew.view.row_types import Row
+from clew.view.rows import DEPTHS
 from clew.view.static_site import Exported, WordIndex, file_name, index_markdown, index_page
 
 SUFFIXES = {"html": ".html", "markdown": ".md", "json": ".json", "jsonl": ".jsonl"}

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clew.conversation.session import Session
 from clew.conversation.turns import Turn
-from clew.view.rows import Row, ViewOptions, preamble_rows, rows
+from clew.view.row_types import AboutRow, PromptRow, Row, ThinkingRow
+from clew.view.rows import ViewOptions, preamble_rows, rows
 from clew.view.sanitize import format_duration
 
 MAX_IDLE = 2.0  # seconds
@@ -46,11 +47,11 @@ def player_rows(session: Session, turns: Sequence[Turn], options: ViewOptions, i
             yield _hide_thinking(row, options)
         has_duration = any(entry.subtype == "turn_duration" for entry in turn.entries)
         if not has_duration and turn.seconds is not None and turn.seconds >= 1:
-            yield Row("about", f"  {format_duration(turn.seconds)}", time=turn.entries[-1].time)
+            yield AboutRow(f"  {format_duration(turn.seconds)}", time=turn.entries[-1].time)
 
 
 def _hide_thinking(row: Row, options: ViewOptions) -> Row:
-    return replace(row, text="thinking") if row.kind == "thinking" and not options.thinking else row
+    return structs.replace(row, text="thinking") if isinstance(row, ThinkingRow) and not options.thinking else row
 
 
 def time_frames(rows: Iterable[Row], max_idle: float = MAX_IDLE) -> Iterator[Frame]:
@@ -59,8 +60,8 @@ def time_frames(rows: Iterable[Row], max_idle: float = MAX_IDLE) -> Iterator[Fra
     """
     at, turn, last = 0.0, 0, None
     for row in rows:
-        if row.kind == "prompt" and row.depth == 0:
-            turn = int(row.facts.get("number") or turn + 1)
+        if isinstance(row, PromptRow) and row.depth == 0:
+            turn = row.number or turn + 1
         if row.time is not None:
             if last is not None and row.time > last:
                 at += min((row.time - last).total_seconds(), max_idle)
