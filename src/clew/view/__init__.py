@@ -20,7 +20,8 @@ Modules:
     row_markdown      Convert rows to Markdown for GitHub and Obsidian, in which no text of the transcript becomes
                       HTML.
     row_terminal      Print rows as text, with colours on a terminal.
-    row_type          The row type, which all printers print.
+    row_types         The rows that all printers print: one frozen class for each kind, and `Row`, the union of
+                      them.
     rows              Convert a session to a flat list of rows, which all printers (terminal, Markdown, HTML) print.
     sanitize          Sanitize text for terminals, and format numbers briefly.
     static_site       Export sessions as a folder of pages with an index page that searches them without a server.
