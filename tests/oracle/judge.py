@@ -13,18 +13,19 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from clew.conversation.cli_version import Era
 from clew.conversation.resume_request import Request, build_request
 from clew.conversation.session import Session
 from clew.wire.entry import Entry
-from tests.oracle import verbatim
+from tests.oracle import agreed, verbatim
+from tests.oracle.agreed import PROMPT as PROMPT
 from tests.oracle.claude import LATEST, Box, Resumed
 from tests.oracle.mock_api import Json
 from tests.oracle.recording import Answer
 
-PROMPT = "NEXT"
 WORKERS = max(2, os.cpu_count() or 2)
 
 
@@ -129,18 +130,38 @@ def verdict(version: str, data: bytes, answer: Answer) -> Verdict:
     return Verdict(version, build_request(Session(data).items, version, PROMPT, context), answer.theirs, context)
 
 
+def _confirmed_verdict(version: str, data: bytes) -> Verdict:
+    """Return the verdict on a file for which the CLI has sent what clew predicts."""
+    ours = agreed.predict(version, data)
+    rc = 1 if ours.refusal else 0
+    return Verdict(version, ours, Resumed(rc, "", None, None, ours.model, ours.messages))
+
+
 class Bench:
     """Several boxes of one version that judge at the same time."""
 
     def __init__(self, boxes: list[Box], pool: ThreadPoolExecutor) -> None:
         self.version = boxes[0].version
         self._pool = pool
+        self._lock = Lock()
         self._free: queue.SimpleQueue[Box] = queue.SimpleQueue()
         for box in boxes:
             self._free.put(box)
 
-    def judge(self, data: bytes, session_id: str) -> Future[Verdict]:
-        return self._pool.submit(lambda: verdict(self.version, data, self._ask(data, session_id)))
+    def judge(self, data: bytes, session_id: str, name: str = "") -> Future[Verdict]:
+        """Compare both sides. A case with a name, which the table of confirmed predictions has, may not be asked."""
+        if name and not agreed.must_ask(self.version, name, data):
+            known: Future[Verdict] = Future()
+            known.set_result(_confirmed_verdict(self.version, data))
+            return known
+        return self._pool.submit(self._judge, data, session_id, name)
+
+    def _judge(self, data: bytes, session_id: str, name: str) -> Verdict:
+        found = verdict(self.version, data, self._ask(data, session_id))
+        if name and agreed.RECORDS and not found.difference():
+            with self._lock:
+                agreed.record(self.version, name, data)
+        return found
 
     def ask(self, data: bytes, session_id: str, beside: Path | None = None) -> Future[Answer]:
         return self._pool.submit(self._ask, data, session_id, beside)

@@ -56,15 +56,25 @@ class Score:
 
 
 def compare(
-    boxes: Bench, seeds: Iterator[int], *, deadline: float | None = None, report: Callable[[Found], object] = print
+    boxes: Bench,
+    seeds: Iterator[int],
+    *,
+    deadline: float | None = None,
+    report: Callable[[Found], object] = print,
+    asks_all: bool = True,
 ) -> Score:
-    """Judge the sessions of some seeds until none is left, or the time is over."""
+    """Judge the sessions of some seeds until none is left, or the time is over.
+
+    Unless it `asks_all`, predictions that the CLI has confirmed are taken from the table.
+    """
     score = Score()
     waiting: list[tuple[Generated, Future[Verdict]]] = []
     while True:
         is_over = deadline is not None and time.monotonic() > deadline
         coming = map(generate, islice(seeds, 0 if is_over else 4 - len(waiting)))
-        waiting.extend((session, boxes.judge(session.data, session.session)) for session in coming)
+        for session in coming:
+            name = "" if asks_all else f"random/{session.seed}"
+            waiting.append((session, boxes.judge(session.data, session.session, name)))
         if not waiting:
             return score
         session, future = waiting.pop(0)

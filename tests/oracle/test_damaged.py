@@ -72,8 +72,11 @@ def missing_after_repair(case: Damaged, verdict: Verdict) -> str:
 def test_check_promises_what_is_sent_and_repair_brings_every_prompt_back(claude: Claude) -> None:
     cases = [damaged(seed) for seed in range(COUNT)]
     with bench(claude, LATEST) as boxes:
-        before = [boxes.judge(case.data, case.session) for case in cases]
-        after = [boxes.judge(repaired(case), f"00000000-0000-4000-9000-{case.seed:012}") for case in cases]
+        before = [boxes.judge(case.data, case.session, f"damaged/{case.seed}") for case in cases]
+        after = [
+            boxes.judge(repaired(case), f"00000000-0000-4000-9000-{case.seed:012}", f"repaired/{case.seed}")
+            for case in cases
+        ]
         promises = {c.seed: why for c, v in zip(cases, before, strict=True) if (why := broken_promise(c, v.result()))}
         repairs = {
             c.seed: why for c, v in zip(cases, after, strict=True) if (why := missing_after_repair(c, v.result()))

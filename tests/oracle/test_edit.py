@@ -40,14 +40,15 @@ def chosen(sources: dict[str, Session], one_in: int, folder: Path, other_in: int
     return [*plans, *others] if SOAKS else [*plans[::one_in], *others[:: other_in or one_in]]
 
 
-def score(claude: Claude, version: str, found: list[Case], folder: Path) -> dict[str, str]:
-    """What each case got wrong, if anything; prints how many were right."""
+def score(claude: Claude, version: str, found: list[Case], folder: Path, kind: str = "") -> dict[str, str]:
+    """What each case got wrong, if anything; prints how many were right. `kind` begins their names in the table."""
     assert found, "there is nothing to judge"
     with bench(claude, version) as boxes:
         judged: dict[str, tuple[Case, Future[Verdict]]] = {}
         for case in found:
             path = case.write(case.plan, folder / version)
-            judged[case.name] = case, boxes.judge(path.read_bytes(), path.stem)
+            name = f"{kind}/{case.name}" if kind else ""
+            judged[case.name] = case, boxes.judge(path.read_bytes(), path.stem, name)
         wrong = {name: why for name, (case, future) in judged.items() if (why := fault(case, future.result()))}
     print(f"\n{version}: {len(found) - len(wrong)} of {len(found)} edited sessions resume as planned")
     return wrong
@@ -71,7 +72,7 @@ def demo_sessions(folder: Path) -> dict[str, Session]:
 
 @pytest.mark.parametrize(("version", "one_in"), [(LATEST, 3), ("2.1.29", 12)])
 def test_the_demo(claude: Claude, version: str, one_in: int, tmp_path: Path) -> None:
-    wrong = score(claude, version, chosen(demo_sessions(tmp_path), one_in, tmp_path), tmp_path / "made")
+    wrong = score(claude, version, chosen(demo_sessions(tmp_path), one_in, tmp_path), tmp_path / "made", "demo")
     assert not wrong, "\n".join(f"{name}: {why}" for name, why in wrong.items())
 
 
@@ -101,14 +102,14 @@ def resumable(sources: dict[str, Session], version: str) -> dict[str, Session]:
 @pytest.mark.parametrize("version", [LATEST, *OLDER])
 def test_made_sessions_on_each_version(claude: Claude, version: str, tmp_path: Path) -> None:
     found = chosen(made_sessions(tmp_path), 1 if version == LATEST else 3, tmp_path, other_in=8)
-    assert score(claude, version, found, tmp_path / "made") == {}
+    assert score(claude, version, found, tmp_path / "made", "made") == {}
 
 
 @pytest.mark.shared
 def test_recorded_sessions_on_the_newest_version(claude: Claude, shared: Path, tmp_path: Path) -> None:
     sound = resumable({k: s for version in SAMPLED for k, s in recorded(shared, version).items()}, LATEST)
     assert len(sound) > 20
-    assert score(claude, LATEST, chosen(sound, 10, tmp_path, other_in=30), tmp_path / "made") == {}
+    assert score(claude, LATEST, chosen(sound, 30, tmp_path, other_in=90), tmp_path / "made") == {}
 
 
 def test_the_sdk_lists_and_reads_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

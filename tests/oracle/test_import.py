@@ -42,7 +42,7 @@ def test_imported_sessions_are_resumed_as_clew_says(claude: Claude, version: str
     wrong = {}
     with bench(claude, version) as boxes:
         judged = {
-            name: boxes.judge(b"".join(item.raw for item in made.session.items), made.id)
+            name: boxes.judge(b"".join(item.raw for item in made.session.items), made.id, f"import/{name}")
             for name, made in found.items()
         }
         for name, future in judged.items():

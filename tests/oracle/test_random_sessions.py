@@ -54,7 +54,7 @@ def test_shrinking_stops_after_so_many_tries() -> None:
 @pytest.mark.timeout(900)
 def test_random_sessions_are_resumed_as_clew_says(claude: Claude) -> None:
     with bench(claude, LATEST) as boxes:
-        score = compare(boxes, iter(range(COUNT)))
+        score = compare(boxes, iter(range(COUNT)), asks_all=False)
     print(f"\n{LATEST}: {score}")
     assert score.tried == COUNT
     assert score.stopped < COUNT / 4

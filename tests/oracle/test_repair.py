@@ -38,7 +38,7 @@ def test_repaired_sessions_are_resumed_with_every_prompt(claude: Claude, version
         for number, way in enumerate(ways):
             repaired = plan(Session(WAYS[way])).repair().session
             data = b"".join(item.raw.rstrip(b"\n") + b"\n" for item in repaired.items)
-            judged[way] = boxes.judge(data, f"00000000-0000-4000-8000-{number:012}")
+            judged[way] = boxes.judge(data, f"00000000-0000-4000-8000-{number:012}", f"repair/{way}")
         good = 0
         for way, future in judged.items():
             verdict = future.result()

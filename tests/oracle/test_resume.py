@@ -7,9 +7,12 @@ import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack
+from functools import cache
+from itertools import islice
 
 import pytest
 
+from tests.oracle.agreed import ONE_IN, must_ask
 from tests.oracle.cases import CASES, CLOCKED, SAMPLE, file_of, session_of
 from tests.oracle.claude import LATEST, VERSIONS
 from tests.oracle.conftest import Claude
@@ -26,12 +29,18 @@ Judged = Callable[[str, str], Verdict]
 
 def submit(on: Bench, name: str) -> Future[Verdict]:
     session = session_of(name)
-    return on.judge(file_of(name, session), session)
+    return on.judge(file_of(name, session), session, name)
+
+
+@cache
+def is_to_ask(key: tuple[str, str]) -> bool:
+    version, name = key
+    return must_ask(version, name, file_of(name, session_of(name)))
 
 
 @pytest.fixture(scope="module")
 def judged(request: pytest.FixtureRequest, claude: Claude) -> Iterator[Judged]:
-    """The verdict on a case in a version. The cases that follow it are begun too, so that all boxes have work.
+    """The verdict on a case in a version. The next cases to ask about are begun too, so that all boxes have work.
 
     No more than those: each process of the test run sees all tests and runs only a part of them.
     """
@@ -54,7 +63,8 @@ def judged(request: pytest.FixtureRequest, claude: Claude) -> Iterator[Judged]:
 
         def verdict_on(version: str, name: str) -> Verdict:
             place = places[version, name]
-            for key in asked[place : place + WORKERS + 1]:
+            begin(version, name)
+            for key in islice(filter(is_to_ask, asked[place + 1 : place + 1 + 2 * ONE_IN]), WORKERS):
                 begin(*key)
             return futures[version, name].result()
 

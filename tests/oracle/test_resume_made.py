@@ -122,7 +122,7 @@ MADE = (plain, tools, parallel, compaction, branches, agents, interrupted)
 def test_made_sessions(claude: Claude, version: str) -> None:
     with bench(claude, version) as boxes:
         files = {make.__name__: make() for make in MADE}
-        judged = {name: boxes.judge(made.bytes(), made.session_id) for name, made in files.items()}
+        judged = {name: boxes.judge(made.bytes(), made.session_id, f"builder/{name}") for name, made in files.items()}
         for future in judged.values():
             future.result().check()
 
@@ -133,7 +133,7 @@ def test_the_sessions_of_the_demo(claude: Claude, tmp_path: Path) -> None:
     files = sorted((tmp_path / "demo").glob("projects/*/*.jsonl"))
     assert len(files) > 5
     with bench(claude, LATEST) as boxes:
-        judged = {path.stem: boxes.judge(path.read_bytes(), path.stem) for path in files}
+        judged = {path.stem: boxes.judge(path.read_bytes(), path.stem, f"demo/{path.stem}") for path in files}
         wrong = {stories.get(session, session): why for session, future in judged.items() if (why := faults(future))}
     assert not wrong
 
