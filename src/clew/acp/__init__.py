@@ -1,17 +1,17 @@
 """Chat sessions for editors, over the Agent Client Protocol.
 
 Modules:
-    acp_agent          The door: what an editor may ask of us, each answered by the official package's rules.
-    editor_questions   Asking the person in the editor: may this call be made, and which answer do you choose?
-    editor_session     A seat: one session that an editor talks with.
-    jsonrpc            Lines: messages as JSON, one a line, in and out.
-    modes              Choices: the modes and models between which a person switches in the editor.
-    prompt_content     Prompts of editors: texts, pictures, links and whole files, as what a person says.
-    serve_stdio        Serving: the door over standard input and output, until the editor closes its end.
-    session_updates    What a session tells, in the words of the protocol: as it happens, and as its file remembers
-                       it.
-    tool_call_updates  Calls as editors show them: what kind, in which files, with what change, and what came of
-                       them.
-    unsaved_files      Buffers: what the editor has of a file and the disk has not.
-    update_queue       The post: what a session tells goes out in order, without anybody waiting for it.
+    acp_agent          Answer the requests of an editor (Agent Client Protocol): open, list, resume, fork and prompt
+                       sessions.
+    editor_questions   Ask the user in the editor for a permission, or to answer questions of the model.
+    editor_session     One editor session.
+    jsonrpc            Read and write JSON-RPC messages, one per line.
+    modes              List the modes, models and commands that the user can choose in the editor.
+    prompt_content     Convert the content blocks of an editor's prompt (text, images, links, files) to a user
+                       prompt.
+    serve_stdio        Serve the agent over standard input and output until the editor closes its end.
+    session_updates    Convert events of a session, and the history in its file, to session updates of the protocol.
+    tool_call_updates  Convert tool calls to updates of the protocol: kind, files, changes and result.
+    unsaved_files      Let file tools see the unsaved text of files that are open in the editor.
+    update_queue       Send session updates to the editor in order, without blocking the session.
 """

@@ -1,4 +1,4 @@
-"""The door: what an editor may ask of us, each answered by the official package's rules."""
+"""Answer the requests of an editor (Agent Client Protocol): open, list, resume, fork and prompt sessions."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ from acp.schema import (
 
 from clew.acp import modes, session_updates
 from clew.acp.editor_session import Editor, EditorSession
-from clew.acp.prompt_content import Given
-from clew.acp.unsaved_files import Buffers
+from clew.acp.prompt_content import ContentBlock
+from clew.acp.unsaved_files import UnsavedFiles
 from clew.acp.update_queue import UpdateQueue
 from clew.chat.assemble_session import SessionOptions
 from clew.chat.session_factory import Wishes
@@ -61,20 +61,20 @@ from clew.wire.layout import Project, SessionFile, Tree, slugs
 from clew.wire.lookup import find_session
 from clew.wire.timestamps import format_timestamp
 
-Wish = Callable[[Path], Wishes]  # what a person wishes for a session in this folder; raises ApiError if there is no key
+SessionSpecFactory = Callable[[Path], Wishes]  # options for a session in this folder; raises ApiError without a key
 McpServer = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
-PAGE = 50  # sessions in one answer
-KEY = "api-key"
+PAGE_SIZE = 50  # sessions in one response
+AUTH_METHOD = "api-key"
 
 
 class AcpAgent:
-    """One editor, and its sessions."""
+    """The agent side of one connection, with its open sessions by id."""
 
-    def __init__(self, wish: Wish, tree: Tree, remark: Callable[[str], None]) -> None:
-        self._wish = wish
+    def __init__(self, session_spec: SessionSpecFactory, tree: Tree, remark: Callable[[str], None]) -> None:
+        self._session_spec = session_spec
         self._tree = tree
         self._remark = remark
-        self._seats: dict[str, EditorSession] = {}
+        self._sessions: dict[str, EditorSession] = {}
         self._files = FileSystemCapabilities()
         self._editor: Editor
 
@@ -82,12 +82,12 @@ class AcpAgent:
         self._editor = Editor(client, UpdateQueue(client), self._remark)
 
     async def close(self) -> None:
-        """The editor has gone: what runs is broken off and written down."""
-        await asyncio.gather(*(seat.close() for seat in self._seats.values()))
-        self._seats.clear()
-        await self._editor.post.close()
+        """Interrupt and close all sessions when the editor has disconnected."""
+        await asyncio.gather(*(session.close() for session in self._sessions.values()))
+        self._sessions.clear()
+        await self._editor.updates.close()
 
-    # -- greeting
+    # -- connection
 
     async def initialize(
         self,
@@ -96,9 +96,9 @@ class AcpAgent:
         client_info: Implementation | None = None,
         **_: Any,
     ) -> InitializeResponse:
-        offered = client_capabilities or ClientCapabilities()
-        self._files = offered.fs or FileSystemCapabilities()
-        has_forms = offered.elicitation is not None and offered.elicitation.form is not None
+        capabilities = client_capabilities or ClientCapabilities()
+        self._files = capabilities.fs or FileSystemCapabilities()
+        has_forms = capabilities.elicitation is not None and capabilities.elicitation.form is not None
         self._editor = replace(self._editor, has_forms=has_forms)
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
@@ -116,7 +116,7 @@ class AcpAgent:
             ),
             auth_methods=[
                 AuthMethodAgent(
-                    id=KEY,
+                    id=AUTH_METHOD,
                     name="API key",
                     description="Set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN where the editor starts clew acp.",
                 )
@@ -125,9 +125,9 @@ class AcpAgent:
         )
 
     async def authenticate(self, method_id: str, **_: Any) -> AuthenticateResponse:
-        """Nothing is logged in to: there is a key, or there is none."""
-        with _answering():
-            self._wish(Path.cwd())
+        """Check that there is an API key; clew has no login."""
+        with _convert_errors():
+            self._session_spec(Path.cwd())
         return AuthenticateResponse()
 
     # -- sessions
@@ -139,9 +139,11 @@ class AcpAgent:
         mcp_servers: list[McpServer] | None = None,
         **_: Any,
     ) -> NewSessionResponse:
-        seat = await self._open(str(uuid4()), cwd, additional_directories, mcp_servers)
+        opened = await self._open_session(str(uuid4()), cwd, additional_directories, mcp_servers)
         return NewSessionResponse(
-            session_id=seat.id, modes=modes.mode_state(seat.session), config_options=modes.options(seat.session)
+            session_id=opened.id,
+            modes=modes.mode_state(opened.session),
+            config_options=modes.config_options(opened.session),
         )
 
     async def load_session(
@@ -152,14 +154,16 @@ class AcpAgent:
         additional_directories: list[str] | None = None,
         **_: Any,
     ) -> LoadSessionResponse:
-        """Go on with a session, and tell all that was said in it before."""
-        seat = await self._old(session_id, cwd, additional_directories, mcp_servers)
-        path = seat.session.engine.conversation.journal.path
+        """Resume a session and send its history as updates before the response."""
+        opened = await self._reopen_session(session_id, cwd, additional_directories, mcp_servers)
+        path = opened.session.engine.conversation.journal.path
         if path.exists():
-            for update in session_updates.history(await asyncio.to_thread(read, path), cwd):
-                self._editor.post.put(seat.id, update)
-        await self._editor.post.is_out()
-        return LoadSessionResponse(modes=modes.mode_state(seat.session), config_options=modes.options(seat.session))
+            for update in session_updates.history_updates(await asyncio.to_thread(read, path), cwd):
+                self._editor.updates.put(opened.id, update)
+        await self._editor.updates.drain()
+        return LoadSessionResponse(
+            modes=modes.mode_state(opened.session), config_options=modes.config_options(opened.session)
+        )
 
     async def resume_session(
         self,
@@ -169,8 +173,10 @@ class AcpAgent:
         mcp_servers: list[McpServer] | None = None,
         **_: Any,
     ) -> ResumeSessionResponse:
-        seat = await self._old(session_id, cwd, additional_directories, mcp_servers)
-        return ResumeSessionResponse(modes=modes.mode_state(seat.session), config_options=modes.options(seat.session))
+        opened = await self._reopen_session(session_id, cwd, additional_directories, mcp_servers)
+        return ResumeSessionResponse(
+            modes=modes.mode_state(opened.session), config_options=modes.config_options(opened.session)
+        )
 
     async def fork_session(
         self,
@@ -180,76 +186,80 @@ class AcpAgent:
         mcp_servers: list[McpServer] | None = None,
         **_: Any,
     ) -> ForkSessionResponse:
-        """Go on in a copy."""
-        with _answering():
-            file = self._file(session_id)
-        seat = await self._open(
+        """Resume a copy of a session under a new id."""
+        with _convert_errors():
+            file = self._find_file(session_id)
+        opened = await self._open_session(
             str(uuid4()), cwd, additional_directories, mcp_servers, resume=str(file.path), is_fork=True
         )
         return ForkSessionResponse(
-            session_id=seat.id, modes=modes.mode_state(seat.session), config_options=modes.options(seat.session)
+            session_id=opened.id,
+            modes=modes.mode_state(opened.session),
+            config_options=modes.config_options(opened.session),
         )
 
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> ListSessionsResponse:
-        """The conversations of a folder or of all, the newest first, a page at a time."""
+        """List the conversations of a folder or of all folders, newest first, one page at a time."""
         if cursor is not None and not cursor.isdecimal():
-            raise RequestError.invalid_params({"details": f"{cursor!r} is no place in the list."})
+            raise RequestError.invalid_params({"details": f"{cursor!r} is not a valid cursor."})
         start = int(cursor or 0)
-        found = await asyncio.to_thread(self._listed, cwd, start)
-        further = str(start + PAGE) if len(found) > PAGE else None
-        return ListSessionsResponse(sessions=found[:PAGE], next_cursor=further)
+        sessions = await asyncio.to_thread(self._list_sessions, cwd, start)
+        next_cursor = str(start + PAGE_SIZE) if len(sessions) > PAGE_SIZE else None
+        return ListSessionsResponse(sessions=sessions[:PAGE_SIZE], next_cursor=next_cursor)
 
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
-        seat = self._seat(session_id)
-        del self._seats[session_id]
-        await seat.close()
+        session = self._find_session(session_id)
+        del self._sessions[session_id]
+        await session.close()
         return CloseSessionResponse()
 
-    # -- within a session
+    # -- requests to an open session
 
-    async def prompt(self, session_id: str, prompt: list[Given], **_: Any) -> PromptResponse:
-        with _answering():
-            return await self._seat(session_id).prompt(prompt)
+    async def prompt(self, session_id: str, prompt: list[ContentBlock], **_: Any) -> PromptResponse:
+        with _convert_errors():
+            return await self._find_session(session_id).prompt(prompt)
 
     async def cancel(self, session_id: str, **_: Any) -> None:
-        if seat := self._seats.get(session_id):
-            seat.cancel()
+        if session := self._sessions.get(session_id):
+            session.cancel()
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
-        self._seat(session_id).use_mode(mode_id)
+        self._find_session(session_id).use_mode(mode_id)
         return SetSessionModeResponse()
 
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **_: Any
     ) -> SetSessionConfigOptionResponse:
-        return SetSessionConfigOptionResponse(config_options=self._seat(session_id).use(config_id, value))
+        return SetSessionConfigOptionResponse(
+            config_options=self._find_session(session_id).set_option(config_id, value)
+        )
 
-    # -- what only some editors know
+    # -- extensions
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         raise RequestError.method_not_found(f"_{method}")
 
     async def ext_notification(self, method: str, params: dict[str, Any]) -> None:
-        self._remark(f"clew: passed over: the notification _{method}")
+        self._remark(f"clew: ignored the notification _{method}")
 
-    # -- seats
+    # -- open sessions
 
-    def _seat(self, session_id: str) -> EditorSession:
-        if session_id not in self._seats:
+    def _find_session(self, session_id: str) -> EditorSession:
+        if session_id not in self._sessions:
             raise RequestError(-32002, f"No open session matches {session_id!r}.", {"uri": session_id})
-        return self._seats[session_id]
+        return self._sessions[session_id]
 
-    async def _old(
+    async def _reopen_session(
         self, session_id: str, cwd: str, roots: Sequence[str] | None, servers: Sequence[McpServer] | None
     ) -> EditorSession:
-        """A session by its id: the seat if it has one, else a new one."""
-        if session_id in self._seats:
-            return self._seats[session_id]
-        with _answering():
-            file = self._file(session_id)
-        return await self._open(session_id, cwd, roots, servers, resume=str(file.path))
+        """Return the open session of this id, or open it from its file."""
+        if session_id in self._sessions:
+            return self._sessions[session_id]
+        with _convert_errors():
+            file = self._find_file(session_id)
+        return await self._open_session(session_id, cwd, roots, servers, resume=str(file.path))
 
-    async def _open(
+    async def _open_session(
         self,
         session_id: str,
         cwd: str,
@@ -259,35 +269,39 @@ class AcpAgent:
     ) -> EditorSession:
         folder = Path(cwd)
         if not folder.is_absolute() or not folder.is_dir():
-            raise RequestError.invalid_params({"details": f"{cwd!r} is no folder with an absolute path."})
-        seat = EditorSession(session_id, self._editor)
-        buffers = Buffers(self._editor.client, session_id, self._files)
-        with _answering():
-            wishes = self._wish(folder)
+            raise RequestError.invalid_params({"details": f"{cwd!r} is not the absolute path of a folder."})
+        opened = EditorSession(session_id, self._editor)
+        buffers = UnsavedFiles(self._editor.client, session_id, self._files)
+        with _convert_errors():
+            wishes = self._session_spec(folder)
             options: SessionOptions = replace(
                 wishes.options,
                 session_id=session_id,
                 roots=(*wishes.options.roots, *(Path(root).resolve() for root in roots or ())),
                 **how,
             )
-            named = encode({"mcpServers": {server.name: _config(server) for server in servers or ()}}).decode()
-            await seat.open(replace(wishes, options=options, servers=(*wishes.servers, named), around=buffers.around))
-        self._seats[session_id] = seat
-        asyncio.get_running_loop().call_soon(seat.greet)  # behind the answer that names the session
-        return seat
+            server_config = encode(
+                {"mcpServers": {server.name: _server_config(server) for server in servers or ()}}
+            ).decode()
+            await opened.open(
+                replace(wishes, options=options, servers=(*wishes.servers, server_config), around=buffers.wrap_tool)
+            )
+        self._sessions[session_id] = opened
+        asyncio.get_running_loop().call_soon(opened.send_commands)  # after the response, which names the session
+        return opened
 
-    def _file(self, session_id: str) -> SessionFile:
-        found = find_session(self._tree, session_id)
-        if found.id != session_id:
+    def _find_file(self, session_id: str) -> SessionFile:
+        file = find_session(self._tree, session_id)
+        if file.id != session_id:
             raise NotFound(session_id)
-        return found
+        return file
 
-    def _listed(self, cwd: str | None, start: int) -> list[SessionInfo]:
-        """One more than a page, to know whether there is another."""
+    def _list_sessions(self, cwd: str | None, start: int) -> list[SessionInfo]:
+        """Return one session more than a page, so that the caller knows whether there is another page."""
         names = slugs(cwd) if cwd else None
         folders = self._tree.projects() if names is None else [Project(self._tree.root / "projects" / n) for n in names]
         outlines = newest_conversations(file for folder in folders for file in folder.sessions())
-        here = (o for o in outlines if cwd is None or o.cwd in (None, cwd))
+        in_folder = (o for o in outlines if cwd is None or o.cwd in (None, cwd))
         return [
             SessionInfo(
                 session_id=outline.id,
@@ -295,12 +309,14 @@ class AcpAgent:
                 title=outline.title or None,
                 updated_at=format_timestamp(outline.when.astimezone(UTC)),
             )
-            for outline in islice(here, start, start + PAGE + 1)
+            for outline in islice(in_folder, start, start + PAGE_SIZE + 1)
         ]
 
 
-def _config(server: McpServer) -> dict[str, Any]:
-    """A server as our own configurations name it. Raises Refused for a kind that was not offered."""
+def _server_config(server: McpServer) -> dict[str, Any]:
+    """Return an MCP server in the form of our configuration files. Raises RequestError for a kind that was not
+    offered.
+    """
     match server:
         case McpServerStdio():
             variables = {each.name: each.value for each in server.env}
@@ -312,19 +328,19 @@ def _config(server: McpServer) -> dict[str, Any]:
 
 
 @contextmanager
-def _answering() -> Iterator[None]:
-    """Errors of ours, as an editor is told of them: the sentence, and the next step."""
+def _convert_errors() -> Iterator[None]:
+    """Convert our errors to those of the protocol: the sentence and the next step."""
     try:
         yield
     except ApiError as error:
-        raise RequestError(-32000 if error.kind == "endpoint" else -32603, _told(error)) from error
+        raise RequestError(-32000 if error.kind == "endpoint" else -32603, _error_text(error)) from error
     except NotFound as error:
-        raise RequestError(-32002, _told(error), {"uri": error.asked}) from error
+        raise RequestError(-32002, _error_text(error), {"uri": error.asked}) from error
     except ClewError as error:
-        raise RequestError(-32603, _told(error)) from error
+        raise RequestError(-32603, _error_text(error)) from error
     except (OSError, ValueError) as error:
         raise RequestError(-32603, str(error)) from error
 
 
-def _told(error: ClewError) -> str:
+def _error_text(error: ClewError) -> str:
     return f"{error} {error.hint}".strip()

@@ -1,4 +1,4 @@
-"""Asking the person in the editor: may this call be made, and which answer do you choose?"""
+"""Ask the user in the editor for a permission, or to answer questions of the model."""
 
 from __future__ import annotations
 
@@ -29,41 +29,43 @@ from clew.view.approval_text import escape, escape_line
 from clew.wire.json_codec import Json
 
 REJECTED = "The user declined this call. It was not run, and nothing was changed by it."
-BROKEN_OFF = "The user broke off before this call was allowed."
-KEEP_PLANNING = "The user wants to go on planning. Ask what is to be different, or improve the plan."
+INTERRUPTED = "The user interrupted before this call was allowed."
+KEEP_PLANNING = "The user wants to continue planning. Ask what should be different, or improve the plan."
 _ONCE, _ALWAYS, _NO, _NEVER, _EDITS = "allow_once", "allow_always", "reject_once", "reject_always", "accept_edits"
 
 
-async def permission(client: Client, session: ChatSession, told: PermissionRequested) -> tuple[Decision, str]:
-    """The person's decision, and a remark if a rule of theirs could not be kept."""
-    shown = ToolCallUpdate(
-        tool_call_id=told.call_id,
-        title=tool_call_updates.title(told.name, told.input, told.folder),
-        kind=tool_call_updates.kind(told.name),
+async def request_permission(
+    client: Client, session: ChatSession, request: PermissionRequested
+) -> tuple[Decision, str]:
+    """Return the user's decision, and a warning if the chosen rule could not be saved."""
+    update = ToolCallUpdate(
+        tool_call_id=request.call_id,
+        title=tool_call_updates.call_title(request.name, request.input, request.folder),
+        kind=tool_call_updates.tool_kind(request.name),
         status="pending",
-        content=list(tool_call_updates.asked(told)),
-        locations=tool_call_updates.locations(told.input, told.folder),
-        raw_input=dict(told.input),
-        field_meta=tool_call_updates.origin(told),
+        content=list(tool_call_updates.approval_content(request)),
+        locations=tool_call_updates.call_locations(request.input, request.folder),
+        raw_input=dict(request.input),
+        field_meta=tool_call_updates.request_origin(request),
     )
     session_id = session.engine.conversation.session_id
     try:
-        answer = await client.request_permission(session_id, shown, _options(told))
+        answer = await client.request_permission(session_id, update, _permission_options(request))
     except (RequestError, ConnectionError) as error:
         return Decision("deny", message=f"The user could not be asked: {error}."), ""
     if not isinstance(answer.outcome, AllowedOutcome):
-        return Decision("deny", message=BROKEN_OFF), ""
-    return _decided(answer.outcome.option_id, told, session)
+        return Decision("deny", message=INTERRUPTED), ""
+    return _apply_choice(answer.outcome.option_id, request, session)
 
 
-def _options(told: PermissionRequested) -> list[PermissionOption]:
-    if told.name == "ExitPlanMode":
+def _permission_options(request: PermissionRequested) -> list[PermissionOption]:
+    if request.name == "ExitPlanMode":
         return [
             PermissionOption(option_id=_EDITS, name="Yes, and accept all edits", kind="allow_always"),
             PermissionOption(option_id=_ONCE, name="Yes, and ask before each change", kind="allow_once"),
-            PermissionOption(option_id=_NO, name="No, go on planning", kind="reject_once"),
+            PermissionOption(option_id=_NO, name="No, continue planning", kind="reject_once"),
         ]
-    rules = " and ".join(map(escape_line, told.decision.suggestions))
+    rules = " and ".join(map(escape_line, request.decision.suggestions))
     always = [PermissionOption(option_id=_ALWAYS, name=f"Always allow {rules}", kind="allow_always")]
     never = [PermissionOption(option_id=_NEVER, name=f"Reject {rules} in this session", kind="reject_always")]
     return [
@@ -74,8 +76,9 @@ def _options(told: PermissionRequested) -> list[PermissionOption]:
     ]
 
 
-def _decided(chosen: str, told: PermissionRequested, session: ChatSession) -> tuple[Decision, str]:
-    rules = told.decision.suggestions
+def _apply_choice(chosen: str, request: PermissionRequested, session: ChatSession) -> tuple[Decision, str]:
+    """Save the rule that the user chose, and return the decision and a warning."""
+    rules = request.decision.suggestions
     try:
         if chosen == _ALWAYS:
             for rule in rules:
@@ -84,46 +87,48 @@ def _decided(chosen: str, told: PermissionRequested, session: ChatSession) -> tu
             for update in as_permission_updates(rules, "session"):
                 session.permissions.apply({**update, "behavior": "deny"})
     except (ClewError, OSError) as error:
-        remark = str(error)
+        warning = str(error)
     else:
-        remark = ""
+        warning = ""
     if chosen == _EDITS:
         session.engine.conversation.mode_before = "acceptEdits"
     if chosen in (_ONCE, _ALWAYS, _EDITS):
-        return Decision("allow"), remark
-    return Decision("deny", message=KEEP_PLANNING if told.name == "ExitPlanMode" else REJECTED), remark
+        return Decision("allow"), warning
+    return Decision("deny", message=KEEP_PLANNING if request.name == "ExitPlanMode" else REJECTED), warning
 
 
 # -- questions
 
 
-async def answers(client: Client, session_id: str, told: QuestionRequested, has_forms: bool) -> Mapping[str, Any]:
-    """What the person answers to the model's questions; nothing if they do not."""
+async def request_answers(
+    client: Client, session_id: str, request: QuestionRequested, has_forms: bool
+) -> Mapping[str, Any]:
+    """Return the user's answers by question; empty if there are none."""
     try:
         if has_forms:
-            return await _form(client, session_id, told)
+            return await _request_form(client, session_id, request)
         return {
             question["question"]: answer
-            for question in told.questions
-            if (answer := await _choice(client, session_id, told.call_id, question)) is not None
+            for question in request.questions
+            if (answer := await _request_choice(client, session_id, request.call_id, question)) is not None
         }
     except (RequestError, ConnectionError):
         return {}
 
 
-async def _form(client: Client, session_id: str, told: QuestionRequested) -> Mapping[str, Any]:
-    fields = {f"answer{number}": _field(question) for number, question in enumerate(told.questions, 1)}
+async def _request_form(client: Client, session_id: str, request: QuestionRequested) -> Mapping[str, Any]:
+    fields = {f"answer{number}": _form_field(question) for number, question in enumerate(request.questions, 1)}
     schema = ElicitationSchema(type="object", properties=dict(fields), required=list(fields))
-    mode = ElicitationFormSessionMode(session_id=session_id, tool_call_id=told.call_id, requested_schema=schema)
-    texts = [str(question["question"]) for question in told.questions]
+    mode = ElicitationFormSessionMode(session_id=session_id, tool_call_id=request.call_id, requested_schema=schema)
+    texts = [str(question["question"]) for question in request.questions]
     answer = await client.create_elicitation(escape("\n".join(texts)), mode)
     if not isinstance(answer, AcceptElicitationResponse):
         return {}
-    given = answer.content or {}
-    return {text: given[name] for text, name in zip(texts, fields, strict=True) if name in given}
+    values = answer.content or {}
+    return {text: values[name] for text, name in zip(texts, fields, strict=True) if name in values}
 
 
-def _field(question: Json) -> ElicitationStringPropertySchema | ElicitationMultiSelectPropertySchema:
+def _form_field(question: Json) -> ElicitationStringPropertySchema | ElicitationMultiSelectPropertySchema:
     options = [
         EnumOption(
             const=str(o["label"]),
@@ -140,16 +145,18 @@ def _field(question: Json) -> ElicitationStringPropertySchema | ElicitationMulti
     return ElicitationStringPropertySchema(type="string", title=title, description=about, one_of=options)
 
 
-async def _choice(client: Client, session_id: str, call_id: str, question: Json) -> str | None:
-    """One of the options, for editors that have no forms: asked for as a permission is."""
+async def _request_choice(client: Client, session_id: str, call_id: str, question: Json) -> str | None:
+    """Offer the options as if they were permissions, for editors without forms. Return the chosen label."""
     labels: Sequence[str] = [str(option["label"]) for option in question["options"]]
     choices = [
         PermissionOption(option_id=str(number), name=escape_line(label), kind="allow_once")
         for number, label in enumerate(labels)
     ]
-    shown = ToolCallUpdate(
+    update = ToolCallUpdate(
         tool_call_id=call_id, title=escape_line(str(question["question"])), kind="think", status="pending"
     )
-    found = (await client.request_permission(session_id, shown, choices)).outcome
-    is_one = isinstance(found, AllowedOutcome) and found.option_id.isdecimal() and int(found.option_id) < len(labels)
-    return labels[int(found.option_id)] if isinstance(found, AllowedOutcome) and is_one else None
+    outcome = (await client.request_permission(session_id, update, choices)).outcome
+    is_one = (
+        isinstance(outcome, AllowedOutcome) and outcome.option_id.isdecimal() and int(outcome.option_id) < len(labels)
+    )
+    return labels[int(outcome.option_id)] if isinstance(outcome, AllowedOutcome) and is_one else None

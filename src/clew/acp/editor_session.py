@@ -1,4 +1,4 @@
-"""A seat: one session that an editor talks with. Its prompts run one after the other, and other seats do not mind."""
+"""One editor session. Prompts of a session run in sequence; sessions are independent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from acp import Client, RequestError
 from acp.schema import ConfigOptionUpdate, Cost, CurrentModeUpdate, PromptResponse, StopReason, Usage, UsageUpdate
 
 from clew.acp import editor_questions, modes, session_updates
-from clew.acp.prompt_content import Given, said
+from clew.acp.prompt_content import ContentBlock, parse_blocks
 from clew.acp.update_queue import UpdateQueue
 from clew.chat import events
 from clew.chat.config.model_alias import resolve_choice
@@ -24,10 +24,10 @@ _STOPS: dict[str, StopReason] = {"refusal": "refusal", "max_tokens": "max_tokens
 
 @dataclass(frozen=True)
 class Editor:
-    """The other side: how it is told and asked, and whether it has forms."""
+    """The connected editor: its client object, the queue of updates, and whether it supports forms."""
 
     client: Client
-    post: UpdateQueue
+    updates: UpdateQueue
     remark: Callable[[str], None]
     has_forms: bool = False
 
@@ -40,15 +40,15 @@ class EditorSession:
         self._editor = editor
         self._stack = AsyncExitStack()
         self._turn = asyncio.Lock()
-        self._asking: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._cancels = 0
         self._mode = ""
         self._session: ChatSession | None = None
 
     async def open(self, wishes: Wishes) -> None:
-        """Begin, or go on with what there is. Raises ClewError, OSError or ValueError if it cannot be."""
-        chosen = replace(wishes, options=replace(wishes.options, can_prompt_user=True))
-        self._session = await self._stack.enter_async_context(session(chosen, self._tell))
+        """Start or resume the session. Raises ClewError, OSError or ValueError."""
+        interactive = replace(wishes, options=replace(wishes.options, can_prompt_user=True))
+        self._session = await self._stack.enter_async_context(session(interactive, self._handle_event))
         self._mode = self.session.engine.conversation.mode
 
     @property
@@ -56,30 +56,32 @@ class EditorSession:
         assert self._session is not None
         return self._session
 
-    def greet(self) -> None:
-        """Tell what can be done here."""
-        self._put(modes.commands(self.session))
+    def send_commands(self) -> None:
+        """Send the slash commands that the user can type."""
+        self._send(modes.available_commands(self.session))
 
     async def close(self) -> None:
-        """Break off what runs, wait until it is written down, and let go of the session."""
+        """Interrupt the turn, wait until it is written to the session file, and close the session."""
         self.cancel()
         async with self._turn:
             await self._stack.aclose()
 
-    # -- what the editor asks for
+    # -- requests of the editor
 
-    async def prompt(self, blocks: Sequence[Given]) -> PromptResponse:
-        """Say something, and tell all that comes of it. Raises RequestError if the model could not answer."""
-        given = said(blocks)
+    async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
+        """Run a prompt and send its updates. Raises RequestError if the model could not answer."""
+        content = parse_blocks(blocks)
         before = self._cancels
         async with self._turn:
             session = self.session
-            line = parse_command(given.text)
-            made = None if line and line[0] == "compact" else given.over(await session.prompt(given.text))
+            command = parse_command(content.text)
+            user_prompt = (
+                None if command and command[0] == "compact" else content.merge(await session.prompt(content.text))
+            )
             if self._cancels != before:
                 return PromptResponse(stop_reason="cancelled")
-            finished = await (session.say(given.text) if made is None else session.engine.submit(made))
-            return await self._ended(finished)
+            finished = await (session.say(content.text) if user_prompt is None else session.engine.submit(user_prompt))
+            return await self._finish_prompt(finished)
 
     def cancel(self) -> None:
         self._cancels += 1
@@ -87,94 +89,96 @@ class EditorSession:
             self._session.engine.interrupt()
 
     def use_mode(self, name: str) -> None:
-        mode = next((mode for mode in modes.modes(self.session) if mode == name), None)
+        mode = next((mode for mode in modes.available_modes(self.session) if mode == name), None)
         if mode is None:
             raise RequestError.invalid_params({"details": f"There is no mode {name!r} here."})
         self.session.engine.use_mode(mode)
-        self._tell_mode()
+        self._report_mode()
 
-    def use(self, option: str, value: object) -> modes.Options:
-        """Choose something; all choices as they are then."""
+    def set_option(self, option: str, value: object) -> modes.Options:
+        """Set an option and return all options with their current values."""
         if option == modes.MODE:
             self.use_mode(str(value))
-        elif option == modes.MODEL and value in modes.models(self.session):
+        elif option == modes.MODEL and value in modes.available_models(self.session):
             self.session.engine.use_model(resolve_choice(str(value)))
         else:
-            raise RequestError.invalid_params({"details": f"{value!r} is no choice for {option!r}."})
-        return modes.options(self.session)
+            raise RequestError.invalid_params({"details": f"{value!r} is not a valid value of {option!r}."})
+        return modes.config_options(self.session)
 
-    # -- what the session tells
+    # -- events of the session
 
-    def _tell(self, happened: events.Event) -> None:
-        if remark := session_updates.aside(happened):
+    def _handle_event(self, event: events.Event) -> None:
+        if remark := session_updates.notice_text(event):
             self._editor.remark(f"clew: {remark}")
         if self._session is None:
             return
-        if isinstance(happened, events.PermissionRequested):
-            self._keep(self._permit(happened))
-        elif isinstance(happened, events.QuestionRequested):
-            self._keep(self._question(happened))
+        if isinstance(event, events.PermissionRequested):
+            self._start_task(self._request_permission(event))
+        elif isinstance(event, events.QuestionRequested):
+            self._start_task(self._request_answers(event))
         else:
-            for update in session_updates.live(happened, str(self.session.engine.conversation.state.cwd)):
-                self._put(update)
-            if isinstance(happened, events.ReplyCompleted | events.ConversationCompacted) and not happened.agent:
-                self._put(self._weight())
-            self._tell_mode()
+            for update in session_updates.event_updates(event, str(self.session.engine.conversation.state.cwd)):
+                self._send(update)
+            if isinstance(event, events.ReplyCompleted | events.ConversationCompacted) and not event.agent:
+                self._send(self._usage_update())
+            self._report_mode()
 
-    def _tell_mode(self) -> None:
-        """The mode may change by itself: a plan begins, or is accepted."""
+    def _report_mode(self) -> None:
+        """Send the mode if it changed, which also happens when a plan begins or is accepted."""
         mode = self.session.engine.conversation.mode
         if mode != self._mode:
             self._mode = mode
-            self._put(CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode))
-            options = modes.options(self.session)
-            self._put(ConfigOptionUpdate(session_update="config_option_update", config_options=options))
+            self._send(CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode))
+            options = modes.config_options(self.session)
+            self._send(ConfigOptionUpdate(session_update="config_option_update", config_options=options))
 
-    def _weight(self) -> UsageUpdate:
-        """How full the window is, and what the session has cost."""
+    def _usage_update(self) -> UsageUpdate:
+        """Return the size of the context and the cost of the session."""
         engine = self.session.engine
-        tally = engine.deps.cost
-        cost = Cost(amount=tally.dollars, currency="USD") if tally.is_priced else None
+        total = engine.deps.cost
+        cost = Cost(amount=total.dollars, currency="USD") if total.is_priced else None
         return UsageUpdate(session_update="usage_update", used=engine.conversation.size, size=engine.window, cost=cost)
 
-    def _put(self, update: Any) -> None:
-        self._editor.post.put(self.id, update)
+    def _send(self, update: Any) -> None:
+        self._editor.updates.put(self.id, update)
 
-    async def _ended(self, finished: events.TurnFinished) -> PromptResponse:
-        """How a turn ended, after all that it told."""
+    async def _finish_prompt(self, finished: events.TurnFinished) -> PromptResponse:
+        """Return the response to a prompt after all its updates have been sent. Raises RequestError if the turn
+        failed.
+        """
         is_failed = finished.ending == "error_during_execution" and not finished.is_interrupted
         if finished.errors and not is_failed:
-            self._put(session_updates.message("\n\n" + "\n".join(finished.errors)))
-        await self._editor.post.is_out()
+            self._send(session_updates.message_chunk("\n\n" + "\n".join(finished.errors)))
+        await self._editor.updates.drain()
         if finished.status in (401, 403):
             raise RequestError(-32000, " ".join(finished.errors))
         if is_failed:
             raise RequestError(-32603, " ".join(finished.errors) or "The turn failed.")
-        return PromptResponse(stop_reason=_stop(finished), usage=_usage(finished))
+        return PromptResponse(stop_reason=_stop_reason(finished), usage=_session_usage(finished))
 
-    # -- what is asked of the person
+    # -- questions to the user
 
-    def _keep(self, asking: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(asking)
-        self._asking.add(task)
-        task.add_done_callback(self._asking.discard)
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-    async def _permit(self, asked: events.PermissionRequested) -> None:
-        await self._editor.post.is_out()
-        decision, remark = await editor_questions.permission(self._editor.client, self.session, asked)
-        if remark:
-            self._editor.remark(f"clew: {remark}")
-        with suppress(asyncio.InvalidStateError):  # it was broken off meanwhile
-            asked.answer.set_result(decision)
+    async def _request_permission(self, request: events.PermissionRequested) -> None:
+        await self._editor.updates.drain()
+        decision, warning = await editor_questions.request_permission(self._editor.client, self.session, request)
+        if warning:
+            self._editor.remark(f"clew: {warning}")
+        with suppress(asyncio.InvalidStateError):  # the turn was interrupted meanwhile
+            request.answer.set_result(decision)
 
-    async def _question(self, asked: events.QuestionRequested) -> None:
-        await self._editor.post.is_out()
-        found = await editor_questions.answers(self._editor.client, self.id, asked, self._editor.has_forms)
+    async def _request_answers(self, request: events.QuestionRequested) -> None:
+        await self._editor.updates.drain()
+        answers = await editor_questions.request_answers(self._editor.client, self.id, request, self._editor.has_forms)
         with suppress(asyncio.InvalidStateError):
-            asked.answer.set_result(found)
+            request.answer.set_result(answers)
 
 
-def _stop(finished: events.TurnFinished) -> StopReason:
+def _stop_reason(finished: events.TurnFinished) -> StopReason:
     if finished.is_interrupted:
         return "cancelled"
     if finished.ending in ("error_max_turns", "error_max_budget_usd"):
@@ -182,11 +186,11 @@ def _stop(finished: events.TurnFinished) -> StopReason:
     return _STOPS.get(finished.stop_reason or "", "end_turn")
 
 
-def _usage(finished: events.TurnFinished) -> Usage:
-    """What the session took so far."""
-    told = finished.usage
-    sent, output = int(told.get("input_tokens") or 0), int(told.get("output_tokens") or 0)
-    written, read = int(told.get("cache_creation_input_tokens") or 0), int(told.get("cache_read_input_tokens") or 0)
+def _session_usage(finished: events.TurnFinished) -> Usage:
+    """Return the token usage of the session so far."""
+    usage = finished.usage
+    sent, output = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
+    written, read = int(usage.get("cache_creation_input_tokens") or 0), int(usage.get("cache_read_input_tokens") or 0)
     return Usage(
         total_tokens=sent + output + written + read,
         input_tokens=sent,

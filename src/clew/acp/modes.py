@@ -1,4 +1,4 @@
-"""Choices: the modes and models between which a person switches in the editor."""
+"""List the modes, models and commands that the user can choose in the editor."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from clew.chat.config.permission_mode import MODES, Mode
 from clew.chat.session_factory import ChatSession
 
 MODE, MODEL = "mode", "model"
-_MODES: dict[Mode, tuple[str, str]] = {
-    "default": ("Ask", "Asks before it changes anything that no rule allows"),
-    "acceptEdits": ("Accept edits", "Changes files of the project unasked, and asks for all else"),
-    "plan": ("Plan", "Looks and thinks, and changes nothing"),
-    "dontAsk": ("Don't ask", "Refuses what no rule allows"),
-    "bypassPermissions": ("Bypass permissions", "Asks nothing that no rule tells it to ask"),
+_MODE_LABELS: dict[Mode, tuple[str, str]] = {
+    "default": ("Ask", "Ask before changes that no rule allows"),
+    "acceptEdits": ("Accept edits", "Edit project files without asking; ask before anything else"),
+    "plan": ("Plan", "Read and plan, change nothing"),
+    "dontAsk": ("Don't ask", "Refuse whatever no rule allows"),
+    "bypassPermissions": ("Bypass permissions", "Ask only where a rule requires it"),
 }
 Options = list[SessionConfigOptionSelect | SessionConfigOptionBoolean]
 
 
-def modes(session: ChatSession) -> list[Mode]:
-    """The modes that can be chosen here."""
+def available_modes(session: ChatSession) -> list[Mode]:
+    """Return the modes that can be chosen in this session."""
     return [mode for mode in MODES if mode != "bypassPermissions" or session.permissions.may_bypass]
 
 
@@ -38,29 +38,30 @@ def mode_state(session: ChatSession) -> SessionModeState:
     return SessionModeState(
         current_mode_id=session.engine.conversation.mode,
         available_modes=[
-            SessionMode(id=mode, name=_MODES[mode][0], description=_MODES[mode][1]) for mode in modes(session)
+            SessionMode(id=mode, name=_MODE_LABELS[mode][0], description=_MODE_LABELS[mode][1])
+            for mode in available_modes(session)
         ],
     )
 
 
-def models(session: ChatSession) -> list[str]:
-    """The models that can be chosen here: those with short names, `opusplan`, and the current choice."""
+def available_models(session: ChatSession) -> list[str]:
+    """Return the models that can be chosen: the short names, `opusplan`, and the current choice."""
     return offered_models(session.engine.conversation.choice)
 
 
-def options(session: ChatSession) -> Options:
-    """All that can be chosen, as it is now."""
-    dialogue = session.engine.conversation
+def config_options(session: ChatSession) -> Options:
+    """Return all options with their current values."""
+    conversation = session.engine.conversation
     return [
         SessionConfigOptionSelect(
             type="select",
             id=MODE,
             name="Mode",
             category="mode",
-            current_value=dialogue.mode,
+            current_value=conversation.mode,
             options=[
-                SessionConfigSelectOption(value=mode, name=_MODES[mode][0], description=_MODES[mode][1])
-                for mode in modes(session)
+                SessionConfigSelectOption(value=mode, name=_MODE_LABELS[mode][0], description=_MODE_LABELS[mode][1])
+                for mode in available_modes(session)
             ],
         ),
         SessionConfigOptionSelect(
@@ -68,19 +69,21 @@ def options(session: ChatSession) -> Options:
             id=MODEL,
             name="Model",
             category="model",
-            current_value=dialogue.choice,
-            options=[SessionConfigSelectOption(value=model, name=model) for model in models(session)],
+            current_value=conversation.choice,
+            options=[SessionConfigSelectOption(value=model, name=model) for model in available_models(session)],
         ),
     ]
 
 
-def commands(session: ChatSession) -> AvailableCommandsUpdate:
-    """The slash commands that a person may type."""
-    found = [_command("compact", "Go on from a summary of the conversation", "what the summary is to keep")]
-    found += [_command(s.name, s.description or s.name, s.hint) for s in session.skills.values() if s.for_user]
-    return AvailableCommandsUpdate(session_update="available_commands_update", available_commands=found)
+def available_commands(session: ChatSession) -> AvailableCommandsUpdate:
+    """Return the slash commands that the user can type."""
+    commands = [
+        _command("compact", "Summarize the conversation and continue from the summary", "what the summary should keep")
+    ]
+    commands += [_command(s.name, s.description or s.name, s.hint) for s in session.skills.values() if s.for_user]
+    return AvailableCommandsUpdate(session_update="available_commands_update", available_commands=commands)
 
 
 def _command(name: str, about: str, hint: str) -> AvailableCommand:
-    wanted = AvailableCommandInput(root=UnstructuredCommandInput(hint=hint)) if hint else None
-    return AvailableCommand(name=name, description=about, input=wanted)
+    command_input = AvailableCommandInput(root=UnstructuredCommandInput(hint=hint)) if hint else None
+    return AvailableCommand(name=name, description=about, input=command_input)

@@ -1,4 +1,4 @@
-"""Prompts of editors: texts, pictures, links and whole files, as what a person says."""
+"""Convert the content blocks of an editor's prompt (text, images, links, files) to a user prompt."""
 
 from __future__ import annotations
 
@@ -24,31 +24,33 @@ from clew.chat.store.live_conversation import UserPrompt
 from clew.errors import Refused
 from clew.wire.json_codec import Json
 
-Given = TextContentBlock | ImageContentBlock | AudioContentBlock | ResourceContentBlock | EmbeddedResourceContentBlock
+ContentBlock = (
+    TextContentBlock | ImageContentBlock | AudioContentBlock | ResourceContentBlock | EmbeddedResourceContentBlock
+)
 
 
 @dataclass
 class PromptContent:
-    """What came in one prompt: the words, pictures and documents, and what the model is told below them."""
+    """The content of one prompt: its text, images and documents, and notes for the model."""
 
     text: str = ""
     blocks: list[Json] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     _ends_in_link: bool = False
 
-    def word(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         if self._ends_in_link and not text[:1].isspace():
             self.text += " "
         self.text, self._ends_in_link = self.text + text, False
 
-    def link(self, text: str) -> None:
-        """Something named, which stands apart from the words around it."""
+    def add_link(self, text: str) -> None:
+        """Append a link, separated by spaces from the text around it."""
         if self.text and not self.text[-1].isspace():
             self.text += " "
         self.text, self._ends_in_link = self.text + text, True
 
-    def over(self, prompt: UserPrompt) -> UserPrompt:
-        """The words as they were expanded, with all that came beside them."""
+    def merge(self, prompt: UserPrompt) -> UserPrompt:
+        """Return the expanded prompt with the blocks and notes of this content."""
         notes = (*prompt.notes, *self.notes)
         if not self.blocks:
             return UserPrompt(prompt.content, notes)
@@ -56,53 +58,53 @@ class PromptContent:
         return UserPrompt([*words, *self.blocks], notes)
 
 
-def said(blocks: Sequence[Given]) -> PromptContent:
-    """All blocks of a prompt. Raises Refused for what was not offered."""
-    found = PromptContent()
+def parse_blocks(blocks: Sequence[ContentBlock]) -> PromptContent:
+    """Return the content of all blocks. Raises Refused for a kind that was not offered, and for an empty prompt."""
+    content = PromptContent()
     for block in blocks:
         match block:
             case TextContentBlock():
-                found.word(block.text)
+                content.add_text(block.text)
             case ImageContentBlock():
-                found.blocks.append(_media("image", block.mime_type, block.data))
+                content.blocks.append(_media_block("image", block.mime_type, block.data))
             case ResourceContentBlock():
-                found.link(_named(block.uri, block.name))
+                content.add_link(_format_link(block.uri, block.name))
             case EmbeddedResourceContentBlock():
-                _embed(block.resource, found)
+                _embed(block.resource, content)
             case AudioContentBlock():
                 raise Refused(["sound cannot be sent to the model"])
-    if not found.text.strip() and not found.blocks and not found.notes:
+    if not content.text.strip() and not content.blocks and not content.notes:
         raise Refused(["the prompt is empty"])
-    return found
+    return content
 
 
-def _embed(resource: TextResourceContents | BlobResourceContents, found: PromptContent) -> None:
-    """A file as the editor has it: it need not be what the disk has."""
+def _embed(resource: TextResourceContents | BlobResourceContents, content: PromptContent) -> None:
+    """Add a file in the editor's version, which can differ from the one on disk."""
     if isinstance(resource, TextResourceContents):
-        name = path_of(resource.uri) or resource.uri
-        found.link(f"[{PurePath(name).name or name}]({resource.uri})")
-        found.notes.append(system_reminder(f"The user named {name}. In the editor it says:\n{resource.text}"))
+        name = file_path(resource.uri) or resource.uri
+        content.add_link(f"[{PurePath(name).name or name}]({resource.uri})")
+        content.notes.append(system_reminder(f"The user named {name}. In the editor it says:\n{resource.text}"))
     elif (resource.mime_type or "").startswith("image/"):
-        found.blocks.append(_media("image", str(resource.mime_type), resource.blob))
+        content.blocks.append(_media_block("image", str(resource.mime_type), resource.blob))
     elif resource.mime_type == "application/pdf":
-        found.blocks.append(_media("document", resource.mime_type, resource.blob))
+        content.blocks.append(_media_block("document", resource.mime_type, resource.blob))
     else:
-        found.link(_named(resource.uri, resource.uri))
+        content.add_link(_format_link(resource.uri, resource.uri))
 
 
-def _named(uri: str, name: str) -> str:
-    """A link, as a person would type it: a file as a mention, which is read if it may be."""
-    path = path_of(uri)
+def _format_link(uri: str, name: str) -> str:
+    """Return a link as the user would type it: an `@` mention for a file, so that it is read if permitted."""
+    path = file_path(uri)
     if path is None or '"' in path or "\n" in path:
         return f"[{name}]({uri})"
     return f'@"{path}"' if any(letter.isspace() for letter in path) else f"@{path}"
 
 
-def path_of(uri: str) -> str | None:
-    """The path of a file's address; None for any other."""
+def file_path(uri: str) -> str | None:
+    """Return the path of a `file:` URI; None for other URIs."""
     parts = urlsplit(uri)
     return url2pathname(parts.path) if parts.scheme == "file" and parts.netloc in ("", "localhost") else None
 
 
-def _media(kind: str, media_type: str, data: str) -> dict[str, Any]:
+def _media_block(kind: str, media_type: str, data: str) -> dict[str, Any]:
     return {"type": kind, "source": {"type": "base64", "media_type": media_type, "data": data}}

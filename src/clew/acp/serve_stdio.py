@@ -1,4 +1,4 @@
-"""Serving: the door over standard input and output, until the editor closes its end."""
+"""Serve the agent over standard input and output until the editor closes its end."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Callable
 
 from acp.agent.connection import AgentSideConnection
 
-from clew.acp.acp_agent import AcpAgent, Wish
-from clew.acp.jsonrpc import LONGEST, JsonRpcLines
+from clew.acp.acp_agent import AcpAgent, SessionSpecFactory
+from clew.acp.jsonrpc import MAX_LINE_BYTES, JsonRpcLines
 from clew.wire.layout import Tree
 
 
-async def serve(wish: Wish, tree: Tree, remark: Callable[[str], None]) -> None:
-    reader = asyncio.StreamReader(limit=LONGEST)
+async def serve(session_spec: SessionSpecFactory, tree: Tree, remark: Callable[[str], None]) -> None:
+    reader = asyncio.StreamReader(limit=MAX_LINE_BYTES)
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    door = AcpAgent(wish, tree, remark)
+    agent = AcpAgent(session_spec, tree, remark)
     connection = AgentSideConnection(
-        door, JsonRpcLines(reader, sys.stdout.buffer, remark), listening=False, use_unstable_protocol=True
+        agent, JsonRpcLines(reader, sys.stdout.buffer, remark), listening=False, use_unstable_protocol=True
     )
     listening = asyncio.create_task(connection.listen())
     if sys.platform != "win32":
@@ -28,5 +28,5 @@ async def serve(wish: Wish, tree: Tree, remark: Callable[[str], None]) -> None:
     try:
         await asyncio.gather(listening, return_exceptions=True)
     finally:
-        await door.close()
+        await agent.close()
         await connection.close()

@@ -1,4 +1,4 @@
-"""What a session tells, in the words of the protocol: as it happens, and as its file remembers it."""
+"""Convert events of a session, and the history in its file, to session updates of the protocol."""
 
 from __future__ import annotations
 
@@ -24,51 +24,55 @@ from clew.facts.tool_catalog import objects
 from clew.wire.content_block import Block
 from clew.wire.json_codec import decode
 
-PLANS = "TodoWrite"  # it is shown as a plan, and not as a call
+PLAN_TOOL = "TodoWrite"  # its calls are shown as a plan
 NO_RESULT = "The session ended before this call had a result."
 _STATES: dict[str, Any] = {"in_progress": "in_progress", "completed": "completed"}
 
 
-def live(told: events.Event, cwd: str) -> Iterator[Any]:
-    """The updates for an event, in order."""
-    match told:
-        case events.StreamEvent(event={"type": "content_block_delta", "delta": dict(delta)}) if not told.agent:
-            yield from _said(delta)
+def event_updates(event: events.Event, cwd: str) -> Iterator[Any]:
+    """Yield the updates for an event, in order."""
+    match event:
+        case events.StreamEvent(event={"type": "content_block_delta", "delta": dict(delta)}) if not event.agent:
+            yield from _delta_updates(delta)
         case events.BlockCompleted():
-            for block in told.message.get("content") or ():
-                if block.get("type") == "tool_use" and block.get("name") != PLANS:
-                    given = block.get("input")
-                    asked = given if isinstance(given, dict) else {}
-                    yield tool_call_updates.begun(str(block["id"]), str(block["name"]), asked, cwd, told.agent)
-        case events.CallStarted() if told.name != PLANS:
-            yield tool_call_updates.running(told.call_id, told.input)
+            for block in event.message.get("content") or ():
+                if block.get("type") == "tool_use" and block.get("name") != PLAN_TOOL:
+                    block_input = block.get("input")
+                    call_input = block_input if isinstance(block_input, dict) else {}
+                    yield tool_call_updates.call_started(
+                        str(block["id"]), str(block["name"]), call_input, cwd, event.agent
+                    )
+        case events.CallStarted() if event.name != PLAN_TOOL:
+            yield tool_call_updates.call_running(event.call_id, event.input)
         case events.CallProgressed(data={"output": str(output)}) if output:
-            yield tool_call_updates.heard(told.call_id, str(told.data.get("fullOutput") or output))
-        case events.CallFinished() if told.name == PLANS:
-            if not told.agent and not told.result.is_error and isinstance(told.result.detail, dict):
-                yield plan(told.result.detail.get("newTodos"))
+            yield tool_call_updates.call_progressed(event.call_id, str(event.data.get("fullOutput") or output))
+        case events.CallFinished() if event.name == PLAN_TOOL:
+            if not event.agent and not event.result.is_error and isinstance(event.result.detail, dict):
+                yield plan_update(event.result.detail.get("newTodos"))
         case events.CallFinished():
-            result = told.result
-            yield tool_call_updates.ended(told.call_id, told.name, result.content, result.detail, result.is_error)
+            result = event.result
+            yield tool_call_updates.call_finished(
+                event.call_id, event.name, result.content, result.detail, result.is_error
+            )
 
 
-def _said(delta: Mapping[str, Any]) -> Iterator[Any]:
+def _delta_updates(delta: Mapping[str, Any]) -> Iterator[Any]:
     if delta.get("type") == "text_delta" and delta.get("text"):
-        yield message(str(delta["text"]))
+        yield message_chunk(str(delta["text"]))
     elif delta.get("type") == "thinking_delta" and delta.get("thinking"):
-        yield thought(str(delta["thinking"]))
+        yield thought_chunk(str(delta["thinking"]))
 
 
-def message(text: str) -> AgentMessageChunk:
+def message_chunk(text: str) -> AgentMessageChunk:
     return AgentMessageChunk(session_update="agent_message_chunk", content=TextContentBlock(type="text", text=text))
 
 
-def thought(text: str) -> AgentThoughtChunk:
+def thought_chunk(text: str) -> AgentThoughtChunk:
     return AgentThoughtChunk(session_update="agent_thought_chunk", content=TextContentBlock(type="text", text=text))
 
 
-def plan(todos: Any) -> AgentPlanUpdate:
-    """The list of what is to be done, as a whole."""
+def plan_update(todos: Any) -> AgentPlanUpdate:
+    """Return the complete to-do list as a plan."""
     entries = [
         PlanEntry(
             content=str(todo.get("content") or ""),
@@ -80,61 +84,61 @@ def plan(todos: Any) -> AgentPlanUpdate:
     return AgentPlanUpdate(session_update="plan", entries=entries)
 
 
-# -- as the file remembers it
+# -- history
 
 
-def history(session: Session, cwd: str) -> Iterator[Any]:
-    """All that was said on the active path, compactions or not; then the plan as it is."""
+def history_updates(session: Session, cwd: str) -> Iterator[Any]:
+    """Yield everything on the active path, across compactions, then the current plan."""
     calls = {made.id: made for made in session.calls}
     todos: Any = None
-    yield from _replied(merge_replies(session.preamble), calls, cwd)
+    yield from _reply_updates(merge_replies(session.preamble), calls, cwd)
     for turn in session.turns:
-        yield from _prompted(turn)
-        yield from _replied(turn.replies, calls, cwd)
-        done = [made for made in turn.calls if made.name == PLANS and not made.failed]
-        todos = done[-1].input.get("todos") if done else todos
+        yield from _prompt_updates(turn)
+        yield from _reply_updates(turn.replies, calls, cwd)
+        todo_calls = [made for made in turn.calls if made.name == PLAN_TOOL and not made.failed]
+        todos = todo_calls[-1].input.get("todos") if todo_calls else todos
     if todos:
-        yield plan(todos)
+        yield plan_update(todos)
 
 
-def _replied(said: Iterable[Reply], calls: Mapping[str, Call], cwd: str) -> Iterator[Any]:
-    for block in (block for reply in said if not reply.is_synthetic for block in reply.blocks):
+def _reply_updates(replies: Iterable[Reply], calls: Mapping[str, Call], cwd: str) -> Iterator[Any]:
+    for block in (block for reply in replies if not reply.is_synthetic for block in reply.blocks):
         if block.type == "text" and block.text:
-            yield message(block.text)
+            yield message_chunk(block.text)
         elif block.type == "thinking" and block.thinking:
-            yield thought(block.thinking)
-        elif block.type == "tool_use" and block.name != PLANS and (made := calls.get(block.id or "")):
-            yield tool_call_updates.begun(made.id, made.name, made.input, cwd)
+            yield thought_chunk(block.thinking)
+        elif block.type == "tool_use" and block.name != PLAN_TOOL and (made := calls.get(block.id or "")):
+            yield tool_call_updates.call_started(made.id, made.name, made.input, cwd)
             found = made.result.content if made.result else NO_RESULT
-            yield tool_call_updates.ended(made.id, made.name, found, made.detail, made.failed or made.is_open)
+            yield tool_call_updates.call_finished(made.id, made.name, found, made.detail, made.failed or made.is_open)
 
 
-def _prompted(turn: Turn) -> Iterator[UserMessageChunk]:
+def _prompt_updates(turn: Turn) -> Iterator[UserMessageChunk]:
     if turn.text:
-        yield _user(TextContentBlock(type="text", text=turn.text))
+        yield _user_chunk(TextContentBlock(type="text", text=turn.text))
     for block in turn.images:
-        if picture := _picture(block):
-            yield _user(picture)
+        if picture := _image_block(block):
+            yield _user_chunk(picture)
 
 
-def _user(content: TextContentBlock | ImageContentBlock) -> UserMessageChunk:
+def _user_chunk(content: TextContentBlock | ImageContentBlock) -> UserMessageChunk:
     return UserMessageChunk(session_update="user_message_chunk", content=content)
 
 
-def _picture(block: Block) -> ImageContentBlock | None:
+def _image_block(block: Block) -> ImageContentBlock | None:
     source = decode(block.source) if block.type == "image" else None
     if not isinstance(source, dict) or source.get("type") != "base64":
         return None
     return ImageContentBlock(type="image", data=str(source.get("data")), mime_type=str(source.get("media_type")))
 
 
-def aside(told: events.Event) -> str:
-    """What is worth a remark beside the conversation; empty if nothing is."""
-    match told:
+def notice_text(event: events.Event) -> str:
+    """Return the text of an event that is reported outside of the conversation; otherwise empty."""
+    match event:
         case events.Notice():
-            return told.text
+            return event.text
         case events.RequestRetried():
-            return f"{told.message} Again in {told.delay:.0f} s ({told.number} of {told.of})."
+            return f"{event.message} Again in {event.delay:.0f} s ({event.number} of {event.of})."
         case events.ConversationCompacted():
-            return f"The conversation was compacted, from {told.before:,} tokens to {told.after:,}."
+            return f"The conversation was compacted, from {event.before:,} tokens to {event.after:,}."
     return ""

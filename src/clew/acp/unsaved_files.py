@@ -1,4 +1,4 @@
-"""Buffers: what the editor has of a file and the disk has not. A call sees the file as the person does."""
+"""Let file tools see the unsaved text of files that are open in the editor."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from clew.chat.tools.text_encoding import decode
 from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolFailed
 from clew.wire.json_codec import Json
 
-LARGEST = 4 << 20  # bytes of a file that the editor is asked for
+MAX_BYTES = 4 << 20  # larger files are read from disk only
 TOOLS = ("Read", "Edit", "MultiEdit", "Write")
-_NO_TEXT = (".ipynb", ".pdf", ".png", ".jpg", ".jpeg", ".gif", ".webp")
+_BINARY_SUFFIXES = (".ipynb", ".pdf", ".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
 @dataclass(frozen=True)
-class Buffers:
-    """The open files of an editor, as one session asks for them."""
+class UnsavedFiles:
+    """Access to the open files of the editor for one session."""
 
     client: Client
     session_id: str
     offered: FileSystemCapabilities
 
-    def around(self, tool: Tool) -> Tool:
-        return Buffered(tool, self) if tool.name in TOOLS and self.offered.read_text_file else tool
+    def wrap_tool(self, tool: Tool) -> Tool:
+        return UnsavedFileTool(tool, self) if tool.name in TOOLS and self.offered.read_text_file else tool
 
-    async def unsaved(self, path: Path) -> str | None:
-        """What the editor has of a file, if that is not what the disk has."""
-        if path.suffix.lower() in _NO_TEXT:
+    async def read_unsaved(self, path: Path) -> str | None:
+        """Return the editor's text of a file if it differs from the file on disk; otherwise None."""
+        if path.suffix.lower() in _BINARY_SUFFIXES:
             return None
         try:
-            on_disk = decode(read_content(path, LARGEST).data)
+            on_disk = decode(read_content(path, MAX_BYTES).data)
         except FileNotFoundError:
             plain = ""
         except (OSError, ToolFailed):
@@ -46,13 +46,13 @@ class Buffers:
                 return None
             plain = on_disk.plain
         try:
-            held = (await self.client.read_text_file(self.session_id, str(path))).content
+            editor_text = (await self.client.read_text_file(self.session_id, str(path))).content
         except (RequestError, ConnectionError):
             return None
-        return None if held.replace("\r\n", "\n") == plain else held
+        return None if editor_text.replace("\r\n", "\n") == plain else editor_text
 
     async def save(self, path: Path, text: str) -> None:
-        """Let the editor save what it has, so that a change is made to that."""
+        """Let the editor save its text, so that a change applies to that. Raises ToolFailed."""
         if not self.offered.write_text_file:
             raise ToolFailed(f"{path} has changes in the editor that are not saved. Ask the user to save it first.")
         try:
@@ -62,11 +62,11 @@ class Buffers:
 
 
 @dataclass(frozen=True)
-class Buffered:
-    """A tool for files, with the editor in between."""
+class UnsavedFileTool:
+    """A file tool that uses the editor's text of a file."""
 
     tool: Tool
-    buffers: Buffers
+    buffers: UnsavedFiles
 
     @property
     def name(self) -> str:
@@ -85,7 +85,7 @@ class Buffered:
 
     async def call(self, input: Json, scene: ToolContext) -> CallResult:
         path = scene.state.cwd / str(input["file_path"])
-        text = await self.buffers.unsaved(path)
+        text = await self.buffers.read_unsaved(path)
         if text is not None and self.name != "Read":
             await self.buffers.save(path, text)
         if text is None or self.name != "Read":

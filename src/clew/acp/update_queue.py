@@ -1,4 +1,4 @@
-"""The post: what a session tells goes out in order, without anybody waiting for it."""
+"""Send session updates to the editor in order, without blocking the session."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from acp import Client
 
 
 class UpdateQueue:
-    """The updates of all sessions of one connection."""
+    """Outgoing updates of all sessions on one connection."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._waiting: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
-        self._carrying = asyncio.create_task(self._carry())
+        self._queue: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
+        self._sender = asyncio.create_task(self._send_updates())
 
     def put(self, session_id: str, update: Any) -> None:
-        self._waiting.put_nowait((session_id, update))
+        self._queue.put_nowait((session_id, update))
 
-    async def is_out(self) -> None:
-        """Wait until all that was put in has gone out."""
-        await self._waiting.join()
+    async def drain(self) -> None:
+        """Wait until every queued update has been sent."""
+        await self._queue.join()
 
     async def close(self) -> None:
-        self._carrying.cancel()
-        await asyncio.gather(self._carrying, return_exceptions=True)
+        self._sender.cancel()
+        await asyncio.gather(self._sender, return_exceptions=True)
 
-    async def _carry(self) -> None:
+    async def _send_updates(self) -> None:
         while True:
-            session_id, update = await self._waiting.get()
-            with suppress(ConnectionError):  # the editor has gone, and nobody misses it
+            session_id, update = await self._queue.get()
+            with suppress(ConnectionError):  # the editor disconnected; drop the update
                 await self._client.session_update(session_id, update)
-            self._waiting.task_done()
+            self._queue.task_done()
