@@ -50,7 +50,7 @@ def _plan(options: Namespace) -> InstallPlan:
     arguments = ["collect", *_passed(options)]
     keep = not (options.archive or options.redact or options.lean)
     settings = claude_dir(options.claude_dir) / "settings.json"
-    if options.run_hooks:
+    if options.hook:
         return plan_hook(settings, arguments, remove=remove, keep=keep)
     timer = plan_timer(arguments, remove=remove, keep=keep)
     return timer if remove else InstallPlan(timer.changes + plan_renewal(settings).changes, timer.commands)
