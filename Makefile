@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONDONTWRITEBYTECODE # the tests start clew a few thousand times
 
 # The development set with hashes; `make test LOCK=` takes the newest versions instead.
 LOCK ?= requirements-dev.lock
@@ -15,6 +16,7 @@ run: $(VENV)/run.stamp
 
 test: $(VENV)/dev.stamp
 	@scripts/prepare-tests
+	@$(BIN)/python -m compileall -q -j 0 src
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --reruns 1 -rR $(TESTS)
 
 check: $(VENV)/dev.stamp
