@@ -33,7 +33,7 @@ bench-recall: $(VENV)/dev.stamp
 
 soak: $(VENV)/dev.stamp
 	@CLEW_SOAK=1 scripts/prepare-tests
-	CLEW_SOAK=1 $(BIN)/python -m pytest -m soak $(TESTS)
+	CLEW_SOAK=1 $(BIN)/python -m pytest -m "soak or oracle" $(TESTS)
 
 requirements: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.requirements
