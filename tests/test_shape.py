@@ -29,11 +29,10 @@ CHAT_LAYERS = (
     ("tools",),
     ("events", "cost", "mcp", "hooks"),
     ("store", "deps"),
-    ("rewind", "input", "turn"),
-    ("loop",),
+    ("rewind", "input", "turn", "session_spec"),
+    ("loop", "open_conversation"),
     ("agents",),
     ("engine",),
-    ("assemble_session",),
     ("session_factory",),
     ("sdk", "replay"),
 )

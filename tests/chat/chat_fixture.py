@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,14 @@ from clew.api.mock.server import MockServer, running
 from clew.api.retry import Retry
 from clew.chat.agents.agent_kind import AgentKind
 from clew.chat.cost import ConversationCost
-from clew.chat.deps import Deps
+from clew.chat.deps import AllowAll, Deps, NoHooks
 from clew.chat.engine import Engine
 from clew.chat.events import Event, TurnFinished
+from clew.chat.open_conversation import open_conversation
+from clew.chat.session_factory import build_deps, run_engine
+from clew.chat.session_spec import SessionSpec
 from clew.chat.store.file_snapshots import Backups
-from clew.chat.store.journal import Journal
+from clew.chat.store.journal import Clock, Journal, now
 from clew.chat.store.journal_lines import Envelope
 from clew.chat.store.live_conversation import LiveConversation
 from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolState
@@ -114,12 +117,15 @@ class World:
     def of(self, kind: type[Event]) -> list[Any]:
         return [each for each in self.events if isinstance(each, kind)]
 
+    @property
+    def endpoint(self) -> Endpoint:
+        return Endpoint(self.server.url, key="sk-ant-test", profile=PROFILES["anthropic"])
+
     def client(self, retry: Retry | None = None) -> Client:
         async def sleep(seconds: float) -> None:
             self.slept.append(seconds)
 
-        endpoint = Endpoint(self.server.url, key="sk-ant-test", profile=PROFILES["anthropic"])
-        return Client(endpoint, retry, sleep=sleep, chance=lambda: 0.5)
+        return Client(self.endpoint, retry, sleep=sleep, chance=lambda: 0.5)
 
     def engine(
         self,
@@ -167,6 +173,24 @@ class World:
         """What the ledger of the mock charges in all."""
         rows = [row["usage"] for row in self.server.rows if row["usage"]]
         return {name: sum(row.get(name, 0) or 0 for row in rows) for name in COUNTS}
+
+
+@asynccontextmanager
+async def open_engine(
+    made: World,
+    spec: SessionSpec,
+    tools: Sequence[Tool] = TOOLS,
+    kinds: Mapping[str, AgentKind] | None = None,
+    clock: Clock = now,
+) -> AsyncIterator[Engine]:
+    """The engine of a session with these tools, which allows every call and runs no hooks."""
+    async with made.client() as client:
+        with open_conversation(spec, clock=clock) as opened:
+            cwd = opened.conversation.state.cwd
+            emit = made.events.append
+            deps = build_deps(spec, client, tools, emit, cwd=cwd, permissions=AllowAll(), hooks=NoHooks(), clock=clock)
+            async with run_engine(spec, opened, deps, kinds or {}) as engine:
+                yield engine
 
 
 COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")

@@ -22,16 +22,14 @@ import pytest
 from clew.api.lint import lint
 from clew.api.mock.scripts import AnyStep, Fault, ScriptRule, ScriptStep
 from clew.api.retry import Retry
-from clew.chat.assemble_session import Parts, opened
-from clew.chat.deps import AllowAll, NoHooks
 from clew.chat.engine import Engine
 from clew.chat.store.journal import write_lines
 from clew.conversation.load import read, request
 from clew.conversation.session import Session
 from clew.errors import Refused
 from clew.wire.json_codec import Json, decode, encode
-from tests.chat.chat_fixture import MODEL, SESSION, TOOLS, World, use, world
-from tests.chat.test_resume_session import options
+from tests.chat.chat_fixture import MODEL, SESSION, World, open_engine, use, world
+from tests.chat.test_resume_session import spec
 from tests.oracle.verbatim import comparable
 
 BACK = timedelta(hours=-9)
@@ -57,14 +55,12 @@ def talk_it_through(made: World, write: Callable[..., None]) -> None:
     """A long scenario: thinking, parallel calls, agents, a retry, a wrong call, a compaction, a queue."""
 
     async def run() -> None:
-        async with made.client() as client:
-            parts = Parts(client, TOOLS, AllowAll(), NoHooks(), made_kinds(), write=write)
-            wished = options(made, session_id=SESSION, model=MODEL, title="A tale")
-            async with opened(wished, parts, made.events.append) as engine:
-                await engine.submit("first")
-                await engine.submit("second")
-                await engine.compact()
-                await engine.submit("NEXT")
+        described = spec(made, session_id=SESSION, model=MODEL, title="A tale", write=write)
+        async with open_engine(made, described, kinds=made_kinds()) as engine:
+            await engine.submit("first")
+            await engine.submit("second")
+            await engine.compact()
+            await engine.submit("NEXT")
 
     asyncio.run(run())
 
@@ -136,15 +132,13 @@ def goes_on(made: World) -> None:
     """A real resume: the mock, which refuses what the API refuses, answers."""
 
     async def run() -> None:
-        async with made.client() as client:
-            parts = Parts(client, TOOLS, AllowAll(), NoHooks())
-            try:
-                async with opened(options(made, resume=SESSION), parts, made.events.append) as engine:
-                    finished = await engine.submit("NEXT")
-            except Refused:
-                assert not any(e.type in ("user", "assistant") for e in read(made.path()).entries)
-                return
-            assert finished.text == "Next.", finished
+        try:
+            async with open_engine(made, spec(made, resume=SESSION)) as engine:
+                finished = await engine.submit("NEXT")
+        except Refused:
+            assert not any(e.type in ("user", "assistant") for e in read(made.path()).entries)
+            return
+        assert finished.text == "Next.", finished
 
     asyncio.run(run())
     check_next(made.path())
@@ -287,12 +281,10 @@ def test_a_clock_that_goes_back_leaves_the_lines_in_their_order(tmp_path: Path) 
         times = iter(start + timedelta(hours=hour) for hour in hours)
 
         async def run() -> None:
-            async with made.client() as client:
-                parts = Parts(client, TOOLS, AllowAll(), NoHooks(), clock=lambda: next(times, start + BACK))
-                wished = options(made, session_id="" if resume else SESSION, model=MODEL, resume=resume)
-                async with opened(wished, parts, made.events.append) as engine:
-                    for prompt in prompts:
-                        await engine.submit(prompt)
+            described = spec(made, session_id="" if resume else SESSION, model=MODEL, resume=resume)
+            async with open_engine(made, described, clock=lambda: next(times, start + BACK)) as engine:
+                for prompt in prompts:
+                    await engine.submit(prompt)
 
         asyncio.run(run())
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from clew.api.mock.scripts import ScriptRule, ScriptStep
-from clew.chat.assemble_session import Parts, SessionOptions, opened
-from clew.chat.deps import AllowAll, ConversationLimits, NoHooks
+from clew.chat.deps import ConversationLimits
 from clew.chat.engine import Engine
 from clew.chat.events import TurnFinished
+from clew.chat.session_spec import SessionSpec
 from clew.chat.store.resume_session import find, latest, resume
 from clew.chat.store.session_lock import lock_session
 from clew.conversation.load import read, request
@@ -24,7 +24,7 @@ from clew.errors import Busy, NotFound, Refused
 from clew.foreign import codex
 from clew.foreign.write_import import draft_import, write_draft
 from clew.wire.layout import Tree
-from tests.chat.chat_fixture import MODEL, SESSION, TOOLS, World, sound, use, world
+from tests.chat.chat_fixture import MODEL, SESSION, World, open_engine, sound, use, world
 from tests.foreign import logs
 from tests.oracle.verbatim import comparable, without_clew_opening
 
@@ -37,20 +37,20 @@ RULES = [
 ]
 
 
-def options(made: World, **more: Any) -> SessionOptions:
+def spec(made: World, **more: Any) -> SessionSpec:
     made.project.mkdir(parents=True, exist_ok=True)
     cwd = more.pop("cwd", made.project)
-    return SessionOptions(cwd=cwd, claude=made.root / "claude", durability="off", entrypoint="sdk-cli", **more)
+    endpoint = made.endpoint
+    claude = made.root / "claude"
+    return SessionSpec(cwd=cwd, claude=claude, endpoint=endpoint, durability="off", entrypoint="sdk-cli", **more)
 
 
 def ask(made: World, prompt: str, **more: Any) -> tuple[TurnFinished, Path]:
     """Start a session as it is asked for, and say something in it."""
 
     async def run() -> tuple[TurnFinished, Path]:
-        async with made.client() as client:
-            parts = Parts(client, TOOLS, AllowAll(), NoHooks())
-            async with opened(options(made, **more), parts, made.events.append) as engine:
-                return await engine.submit(prompt), engine.conversation.journal.path
+        async with open_engine(made, spec(made, **more)) as engine:
+            return await engine.submit(prompt), engine.conversation.journal.path
 
     return asyncio.run(run())
 
@@ -139,7 +139,7 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
         with pytest.raises(NotFound):
             ask(made, "x", is_latest=True)
         ask(made, "first", session_id=SESSION)
-        with pytest.raises(Refused, match="already there"):
+        with pytest.raises(Refused, match="already exists"):
             ask(made, "x", session_id=SESSION)
         with lock_session(made.path()), pytest.raises(Busy):
             ask(made, "x", resume=SESSION)

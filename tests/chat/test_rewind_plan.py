@@ -14,8 +14,6 @@ from typing import Any
 import pytest
 
 from clew.api.mock.scripts import ScriptRule
-from clew.chat.assemble_session import Parts, opened
-from clew.chat.deps import AllowAll, NoHooks
 from clew.chat.engine import Engine
 from clew.chat.rewind.carry_out import carry_out, undo
 from clew.chat.rewind.path_state import PathState, read_path_state
@@ -26,8 +24,8 @@ from clew.chat.tools.toolbox import create_tools
 from clew.conversation.load import read
 from clew.errors import Busy, NotFound, Refused
 from clew.wire.json_codec import encode
-from tests.chat.chat_fixture import KINDS, MODEL, SESSION, World, sound, use, world
-from tests.chat.test_resume_session import options
+from tests.chat.chat_fixture import KINDS, MODEL, SESSION, World, open_engine, sound, use, world
+from tests.chat.test_resume_session import spec
 
 
 @pytest.fixture(autouse=True)
@@ -67,10 +65,8 @@ def made(tmp_path: Path) -> Iterator[World]:
 
 def drive(made: World, work: Callable[[Engine], Awaitable[Any]], kinds: Any = None, **more: Any) -> Any:
     async def run() -> Any:
-        async with made.client() as client:
-            parts = Parts(client, list(create_tools().values()), AllowAll(), NoHooks(), kinds or {})
-            async with opened(options(made, model=MODEL, **more), parts, made.events.append) as engine:
-                return await work(engine)
+        async with open_engine(made, spec(made, model=MODEL, **more), list(create_tools().values()), kinds) as engine:
+            return await work(engine)
 
     return asyncio.run(run())
 

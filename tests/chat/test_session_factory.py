@@ -7,35 +7,24 @@ import json
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from clew.api.endpoint import PROFILES, Endpoint
 from clew.api.mock.scripts import AnyStep, ScriptRule
 from clew.chat import events
-from clew.chat.assemble_session import SessionOptions
 from clew.chat.permission.decision import Decision
-from clew.chat.session_factory import ChatSession, Wishes, session
+from clew.chat.session_factory import ChatSession, open_session
+from clew.chat.session_spec import SessionSpec
 from tests.chat.chat_fixture import MODEL, SESSION, World, sound, use, world
 from tests.chat.test_mcp_client import SERVER
 
 
-def wish(made: World, **more: Any) -> Wishes:
+def spec(made: World, **more: Any) -> SessionSpec:
     made.project.mkdir(parents=True, exist_ok=True)
-    options = SessionOptions(
-        cwd=made.project,
-        claude=made.root / "claude",
-        session_id=SESSION,
-        model=MODEL,
-        durability="off",
-        entrypoint="sdk-cli",
-    )
-    options = replace(options, **{k: more.pop(k) for k in list(more) if k in SessionOptions.__dataclass_fields__})
-    endpoint = Endpoint(made.server.url, key="sk-ant-test", profile=PROFILES["anthropic"])
-    return Wishes(options=options, endpoint=endpoint, **more)
+    defaults = {"session_id": SESSION, "model": MODEL, "durability": "off", "entrypoint": "sdk-cli"}
+    return SessionSpec(cwd=made.project, claude=made.root / "claude", endpoint=made.endpoint, **{**defaults, **more})
 
 
 def say(made: World, *prompts: str, **more: Any) -> events.TurnFinished:
@@ -48,7 +37,7 @@ def say(made: World, *prompts: str, **more: Any) -> events.TurnFinished:
 
 def within(made: World, work: Callable[[ChatSession], Awaitable[Any]], **more: Any) -> Any:
     async def run() -> Any:
-        async with session(wish(made, **more), made.events.append) as opened:
+        async with open_session(spec(made, **more), made.events.append) as opened:
             return await work(opened)
 
     return asyncio.run(run())
@@ -95,6 +84,22 @@ def test_rules_and_modes_decide(tmp_path: Path, more: dict[str, Any], content: s
     assert done.text == "Done." and file.read_text() == f"{content}\n"
     assert len(done.denials) == denied
     sound(made.path())
+
+
+def test_the_package_opens_a_session(tmp_path: Path) -> None:
+    """The names that `clew.chat` offers are enough for a program that asks one question."""
+    from clew.chat import Engine, SessionSpec, open_session
+
+    with world(tmp_path, "Hi.") as made:
+        made.project.mkdir()
+        described = SessionSpec(cwd=made.project, claude=made.root / "claude", endpoint=made.endpoint, model=MODEL)
+
+        async def run() -> str:
+            async with open_session(described, made.events.append) as opened:
+                assert isinstance(opened.engine, Engine)
+                return (await opened.engine.submit("go")).text
+
+        assert asyncio.run(run()) == "Hi."
 
 
 def test_tools_that_are_refused_by_name_are_not_offered(tmp_path: Path) -> None:

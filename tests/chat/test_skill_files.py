@@ -12,7 +12,8 @@ from clew.chat.agents.agent_files import describe_kinds as list_agents
 from clew.chat.config.frontmatter import bool_field, list_field, split_header
 from clew.chat.config.settings import Settings
 from clew.chat.config.skill_files import MAX_LISTING_LINE, describe_skills, load_skills
-from clew.chat.input.slash_commands import Expansion, SkillExpander, command_tags, parse_command
+from clew.chat.input.input_line import InputLine, parse_line
+from clew.chat.input.slash_commands import Expansion, SkillExpander, command_tags
 from clew.chat.permission.decide import Permissions
 from clew.chat.tools.builtin.use_skill import Skills
 
@@ -113,9 +114,10 @@ def test_it_serves_the_skill_tool(tmp_path: Path) -> None:
 
 
 def test_lines_that_begin_with_a_slash() -> None:
-    assert parse_command("/git:fix a  b ") == ("git:fix", "a  b")
-    assert parse_command("/help") == ("help", "")
-    assert parse_command("/usr/bin/env") is None and parse_command("hello /x") is None and parse_command("/") is None
+    assert parse_line("/git:fix a  b ") == InputLine("/git:fix a  b ", "git:fix", "a  b")
+    assert parse_line("/help") == InputLine("/help", "help")
+    for text in ("/usr/bin/env", "hello /x", "/"):
+        assert parse_line(text) == InputLine(text)
     assert command_tags("x", "a").endswith("<command-args>a</command-args>")
 
 

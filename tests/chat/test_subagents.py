@@ -14,8 +14,6 @@ from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
 from clew.chat import events
 from clew.chat.agents.agent_files import load_agent_kinds
 from clew.chat.agents.agent_kind import AgentKind
-from clew.chat.assemble_session import Parts, opened
-from clew.chat.deps import AllowAll, NoHooks
 from clew.chat.engine import Engine
 from clew.chat.tools.builtin.todo_write import TODO_WRITE
 from clew.chat.tools.builtin.use_skill import SkillBody
@@ -32,12 +30,13 @@ from tests.chat.chat_fixture import (
     World,
     counts,
     limited,
+    open_engine,
     sound,
     use,
     waiting,
     world,
 )
-from tests.chat.test_resume_session import options
+from tests.chat.test_resume_session import spec
 
 
 def agents(made: World) -> list[Path]:
@@ -264,10 +263,9 @@ def test_lists_are_kept_in_files_of_their_own(tmp_path: Path) -> None:
     with world(tmp_path, rules=rules) as made:
 
         async def run() -> None:
-            async with made.client() as client:
-                parts = Parts(client, (AGENT, TODO_WRITE), AllowAll(), NoHooks(), KINDS)
-                async with opened(options(made, session_id=SESSION), parts, made.events.append) as engine:
-                    await engine.submit("go")
+            described = spec(made, session_id=SESSION)
+            async with open_engine(made, described, (AGENT, TODO_WRITE), KINDS) as engine:
+                await engine.submit("go")
 
         asyncio.run(run())
         [agent] = made.session().agents

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from clew.chat import assemble_session
+from clew.chat import open_conversation
 from clew.chat.store import journal
 from clew.chat.store import journal_lines as chat_entry
 from clew.chat.tools.builtin import write_file as write_tool
@@ -241,7 +241,7 @@ def ids_are_of_version_1(patch: Patch) -> None:
 
 @violates("R240", "a new session lies in a folder named as the last part of the path")
 def folders_have_short_names(patch: Patch) -> None:
-    @patch.wrap(assemble_session._new_path)
-    def wrong(original, options, tree, ids):
-        made = original(options, tree, ids)
-        return made.parent.with_name(options.cwd.name) / made.name
+    @patch.wrap(open_conversation._new_path)
+    def wrong(original, spec, tree, ids):
+        made = original(spec, tree, ids)
+        return made.parent.with_name(spec.cwd.name) / made.name

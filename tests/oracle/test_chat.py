@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
-from clew.chat.assemble_session import Parts, SessionOptions, opened
-from clew.chat.deps import AllowAll, NoHooks
 from clew.chat.engine import Engine
 from clew.chat.events import BlockCompleted
+from clew.chat.session_spec import SessionSpec
 from clew.conversation.load import read, request
-from tests.chat.chat_fixture import MODEL, SAVE, TOOLS, World, limited, use, waiting, world
+from tests.chat.chat_fixture import MODEL, SAVE, World, limited, open_engine, use, waiting, world
 from tests.oracle.claude import LATEST
 from tests.oracle.conftest import Claude
 from tests.oracle.judge import PROMPT, bench, shown
@@ -167,11 +166,10 @@ def resumed(path: Path, made: World, prompt: str = PROMPT) -> tuple[Any, Any]:
     expected = request(read(path), prompt=prompt)
 
     async def run() -> None:
-        async with made.client() as client:
-            parts = Parts(client, TOOLS, AllowAll(), NoHooks())
-            wished = SessionOptions(cwd=made.project, claude=made.root / "claude", resume=str(path), durability="off")
-            async with opened(wished, parts, made.events.append) as engine:
-                await engine.submit(prompt)
+        claude = made.root / "claude"
+        spec = SessionSpec(cwd=made.project, claude=claude, endpoint=made.endpoint, resume=str(path), durability="off")
+        async with open_engine(made, spec) as engine:
+            await engine.submit(prompt)
 
     made.project.mkdir(parents=True, exist_ok=True)
     asyncio.run(run())

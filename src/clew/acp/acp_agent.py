@@ -50,8 +50,7 @@ from clew.acp.editor_session import Editor, EditorSession
 from clew.acp.prompt_content import ContentBlock
 from clew.acp.unsaved_files import UnsavedFiles
 from clew.acp.update_queue import UpdateQueue
-from clew.chat.assemble_session import SessionOptions
-from clew.chat.session_factory import Wishes
+from clew.chat.session_spec import SessionSpec
 from clew.conversation.load import read
 from clew.conversation.session_listing import newest_conversations
 from clew.errors import ApiError, ClewError, NotFound
@@ -61,7 +60,7 @@ from clew.wire.layout import Project, SessionFile, Tree, slugs
 from clew.wire.lookup import find_session
 from clew.wire.timestamps import format_timestamp
 
-SessionSpecFactory = Callable[[Path], Wishes]  # options for a session in this folder; raises ApiError without a key
+SessionSpecFactory = Callable[[Path], SessionSpec]  # describes a session in a folder; raises ApiError without a key
 McpServer = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
 PAGE_SIZE = 50  # sessions in one response
 AUTH_METHOD = "api-key"
@@ -273,19 +272,19 @@ class AcpAgent:
         opened = EditorSession(session_id, self._editor)
         buffers = UnsavedFiles(self._editor.client, session_id, self._files)
         with _convert_errors():
-            wishes = self._session_spec(folder)
-            options: SessionOptions = replace(
-                wishes.options,
-                session_id=session_id,
-                roots=(*wishes.options.roots, *(Path(root).resolve() for root in roots or ())),
-                **how,
-            )
+            spec = self._session_spec(folder)
             server_config = encode(
                 {"mcpServers": {server.name: _server_config(server) for server in servers or ()}}
             ).decode()
-            await opened.open(
-                replace(wishes, options=options, servers=(*wishes.servers, server_config), around=buffers.wrap_tool)
+            spec = replace(
+                spec,
+                session_id=session_id,
+                roots=(*spec.roots, *(Path(root).resolve() for root in roots or ())),
+                servers=(*spec.servers, server_config),
+                wrap_tool=buffers.wrap_tool,
+                **how,
             )
+            await opened.open(spec)
         self._sessions[session_id] = opened
         asyncio.get_running_loop().call_soon(opened.send_commands)  # after the response, which names the session
         return opened

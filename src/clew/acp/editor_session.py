@@ -16,8 +16,9 @@ from clew.acp.prompt_content import ContentBlock, parse_blocks
 from clew.acp.update_queue import UpdateQueue
 from clew.chat import events
 from clew.chat.config.model_alias import resolve_choice
-from clew.chat.input.slash_commands import parse_command
-from clew.chat.session_factory import ChatSession, Wishes, session
+from clew.chat.input.input_line import parse_line
+from clew.chat.session_factory import ChatSession, open_session
+from clew.chat.session_spec import SessionSpec
 
 _STOPS: dict[str, StopReason] = {"refusal": "refusal", "max_tokens": "max_tokens"}
 
@@ -45,10 +46,10 @@ class EditorSession:
         self._mode = ""
         self._session: ChatSession | None = None
 
-    async def open(self, wishes: Wishes) -> None:
+    async def open(self, spec: SessionSpec) -> None:
         """Start or resume the session. Raises ClewError, OSError or ValueError."""
-        interactive = replace(wishes, options=replace(wishes.options, can_prompt_user=True))
-        self._session = await self._stack.enter_async_context(session(interactive, self._handle_event))
+        interactive = replace(spec, can_prompt_user=True)
+        self._session = await self._stack.enter_async_context(open_session(interactive, self._handle_event))
         self._mode = self.session.engine.conversation.mode
 
     @property
@@ -74,13 +75,15 @@ class EditorSession:
         before = self._cancels
         async with self._turn:
             session = self.session
-            command = parse_command(content.text)
-            user_prompt = (
-                None if command and command[0] == "compact" else content.merge(await session.prompt(content.text))
-            )
+            line = parse_line(content.text)
+            user_prompt = None if line.command == "compact" else content.merge(await session.prompt(line))
             if self._cancels != before:
                 return PromptResponse(stop_reason="cancelled")
-            finished = await (session.say(content.text) if user_prompt is None else session.engine.submit(user_prompt))
+            finished = await (
+                session.engine.run_compact(line.arguments)
+                if user_prompt is None
+                else session.engine.submit(user_prompt)
+            )
             return await self._finish_prompt(finished)
 
     def cancel(self) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from clew.chat import events
@@ -40,7 +41,7 @@ class Engine:
     leaves them running and `close` stops them. During a turn the model is told when they end. While no turn runs,
     the front end has to start a turn for it: wait for `task_ended` as well as for the user's input,
 
-    typed = await until_stopped(engine.task_ended, inbox.get())
+        typed = await until_stopped(engine.task_ended, inbox.get())
         finished = await (engine.report_tasks() if typed is None else engine.submit(typed))
 
     `report_tasks` is a turn without a prompt. If the user types first, nothing is lost: the next `submit` reports
@@ -68,9 +69,8 @@ class Engine:
         self.is_busy = False
         self._closing = list(closing)
         self._missed = list(missed)
-        self.task_ended = (
-            asyncio.Event()
-        )  # set while no turn runs and a background task has ended that the model was not told of
+        # Set while no turn runs and a background task has ended that the model was not told of.
+        self.task_ended = asyncio.Event()
         self._source = source
         self._has_begun = False
         self._title = ""
@@ -87,32 +87,29 @@ class Engine:
         return self.deps.limits.window or self.conversation.window
 
     async def submit(self, prompt: UserPrompt | str) -> events.TurnFinished:
-        """Send a prompt and wait until its turn is over. Raises OSError if the session file cannot be written."""
-        finished = await self._turn(UserPrompt(prompt) if isinstance(prompt, str) else prompt)
-        assert finished is not None
-        return finished
+        """Send a prompt and wait until its turn is over. Raises OSError if the session file cannot be written.
 
-    async def _turn(self, prompt: UserPrompt | None) -> events.TurnFinished | None:
-        """Run a turn that starts with reports of ended background tasks, then the prompt. Return None if there is
-        neither.
+        Reports of background tasks that ended since the last turn precede the prompt.
         """
+        prompt = UserPrompt(prompt) if isinstance(prompt, str) else prompt
+        async with self._turn() as context:
+            reports = self.conversation.take_task_reports()
+            if self.conversation.journal.envelope.entrypoint != "cli":
+                self.conversation.enqueue(prompt)
+                prompt = self.conversation.dequeue()
+            return await self._loop.run(UserPrompt(prompt.content, (*prompt.notes, *context)), reports)
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[tuple[str, ...]]:
+        """Prepare a turn and complete the file after it. Yield the context that SessionStart hooks add."""
         self._occupy()
         try:
             self.stopped.clear()
             self.aside.clear()
             self.conversation.journal.hold()  # until it is clear whether the prompt needs a compaction
-            context = await self._begin()
-            ended = self.conversation.take_task_reports()
-            if prompt is None:
-                finished = await self._loop.run(ended.pop(), ended) if ended else None
-            else:
-                if self.conversation.journal.envelope.entrypoint != "cli":
-                    self.conversation.enqueue(prompt)
-                    prompt = self.conversation.dequeue()
-                finished = await self._loop.run(UserPrompt(prompt.content, (*prompt.notes, *context)), ended)
+            yield await self._begin()
             self.conversation.journal.release()
             self._write_title()
-            return finished
         except OSError:
             self._needs_reload = True
             raise
@@ -147,7 +144,9 @@ class Engine:
 
     async def report_tasks(self) -> events.TurnFinished | None:
         """Run a turn that reports ended background tasks to the model. Return None if there are none."""
-        return await self._turn(None)
+        async with self._turn():
+            reports = self.conversation.take_task_reports()
+            return await self._loop.run(reports.pop(), reports) if reports else None
 
     async def stop_task(self, task_id: str) -> None:
         """Stop a background task; the model is told. Raises NotFound."""
@@ -157,7 +156,7 @@ class Engine:
 
     async def settle(self, seconds: float = BACKGROUND_TIMEOUT) -> events.TurnFinished | None:
         """Wait until no background task is left, reporting each to the model. Return the last turn, None if there
-        was none. A command that takes longer than `patience` seconds is stopped. An interrupt ends the wait.
+        was none. A command that takes longer than `seconds` is stopped. An interrupt ends the wait.
         """
         finished = None
         while self.has_pending_tasks and await until_stopped(self.stopped, self._wait_for_task(seconds)):
@@ -307,12 +306,8 @@ class Engine:
 
         self._needs_reload = False
         conversation = self.conversation
-        conversation.messages, conversation.known_tokens, conversation.known_messages, conversation.journal.leaf = (
-            [],
-            0,
-            0,
-            None,
-        )
+        conversation.messages, conversation.journal.leaf = [], None
+        conversation.known_tokens, conversation.known_messages = 0, 0
         if conversation.journal.path.exists() and request(read(conversation.journal.path)).is_resumable:
             resumed = resume(conversation.journal.path)
             conversation.load(resumed.messages, resumed.model)

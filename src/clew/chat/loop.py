@@ -2,7 +2,7 @@
 
 What follows a reply depends on its `stop_reason`:
 
-tool calls               run them and request the next reply, whatever the reason
+    tool calls               run them and request the next reply, whatever the reason
     end_turn, stop_sequence  run the Stop hooks, then end the turn
     max_tokens               ask the model to continue, at most three times in a row
     pause_turn               request the next reply
@@ -31,6 +31,7 @@ from clew.chat.turn.compaction import Compactor
 from clew.chat.turn.loop_guard import LoopGuard
 from clew.chat.turn.stream_reply import ReceivedReply, ReplyStreamer
 from clew.chat.turn.tool_calls import INTERRUPTED_CALL, CallRunner
+from clew.errors import ApiError
 from clew.system.plural import plural
 from clew.wire.json_codec import Json
 
@@ -58,9 +59,8 @@ class Loop:
     send: RunAgent | None = None
     agent: str = ""
     aside: asyncio.Event | None = None
-    wait_for_subagents: Callable[[asyncio.Event], Awaitable[bool]] | None = (
-        None  # a subagent ends only after the subagents that it started
-    )
+    # A subagent ends only after the subagents that it started.
+    wait_for_subagents: Callable[[asyncio.Event], Awaitable[bool]] | None = None
     _runner: CallRunner = field(init=False)
     _guard: LoopGuard = field(init=False)
     _turns: int = field(init=False, default=0)
@@ -71,8 +71,8 @@ class Loop:
     _was_empty: bool = field(init=False, default=False)
 
     @property
-    def said(self) -> str:
-        """The model's last words."""
+    def last_text(self) -> str:
+        """The text of the newest reply that has any."""
         return self._text
 
     async def run(self, prompt: UserPrompt, before: Sequence[UserPrompt] = ()) -> events.TurnFinished:
@@ -177,9 +177,9 @@ class Loop:
             if received.is_stopped:
                 return self._interrupt(received)
             if received.error is not None:
-                if await self._recover(received):
+                if await self._recover(received, received.error):
                     continue
-                return self._fail(received)
+                return self._fail(received, received.error)
             if calls := received.calls:
                 ended = await self._run_calls(received)
                 if self.stopped.is_set():
@@ -270,10 +270,8 @@ class Loop:
         self._has_compacted = True
         return await self.compactor.compact("auto")
 
-    async def _recover(self, received: ReceivedReply) -> bool:
+    async def _recover(self, received: ReceivedReply, error: ApiError) -> bool:
         """Whether the request can be repeated after an error: compacted, shorter, or after the received part."""
-        error = received.error
-        assert error is not None
         if error.kind == TOO_LONG and not received.lines:
             return await self._compact_once()
         if self.streamer.adopt_output_limit(error):
@@ -285,9 +283,7 @@ class Loop:
         self.conversation.note(system_reminder(CONTINUE_LOST_REPLY))
         return True
 
-    def _fail(self, received: ReceivedReply) -> tuple[ReceivedReply, Ending, tuple[str, ...]]:
-        error = received.error
-        assert error is not None
+    def _fail(self, received: ReceivedReply, error: ApiError) -> tuple[ReceivedReply, Ending, tuple[str, ...]]:
         self._runner.refuse(received.calls, NOT_RUN)
         journal = self.conversation.journal
         journal.add(

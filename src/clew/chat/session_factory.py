@@ -1,32 +1,38 @@
-"""Composing: a session from what the person wishes, their settings, and what lies in the project's folder."""
+"""Open a session from its description: read the configuration, start the servers, build the engine."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clew.api.client import Client
-from clew.api.endpoint import Endpoint
-from clew.api.retry import Retry
 from clew.chat import events
 from clew.chat.agents.agent_files import describe_kinds, load_agent_kinds
 from clew.chat.agents.agent_kind import AgentKind
-from clew.chat.assemble_session import Parts, SessionOptions, opened
 from clew.chat.config import skill_files
-from clew.chat.config.settings import FILE_SCOPES, Settings, SettingsSource
+from clew.chat.config.model_alias import resolve_alias
+from clew.chat.config.settings import Settings, SettingsSource
+from clew.chat.config.skill_files import Skill
+from clew.chat.config.system_prompt import session_facts, system_blocks
+from clew.chat.cost import ConversationCost
+from clew.chat.deps import Deps, HookRunner, PermissionPolicy
 from clew.chat.engine import Engine
 from clew.chat.events import Emit
-from clew.chat.hooks.runner import Hook, Hooks
+from clew.chat.hooks.runner import Hooks
 from clew.chat.input import memory_files
 from clew.chat.input.expand_prompt import Expander, GrantedRules
+from clew.chat.input.input_line import InputLine, parse_line
 from clew.chat.input.memory_files import Memories
-from clew.chat.input.slash_commands import Run, SkillExpander, parse_command
+from clew.chat.input.slash_commands import Run, SkillExpander
 from clew.chat.mcp.mcp_client import McpServer, read_configs, start_servers
+from clew.chat.open_conversation import OpenConversation, open_conversation
 from clew.chat.permission.decide import Permissions
-from clew.chat.store.journal import Write, write_lines
-from clew.chat.store.live_conversation import UserPrompt
+from clew.chat.session_spec import SessionSpec
+from clew.chat.store.journal import Clock, now
+from clew.chat.store.live_conversation import LiveConversation, UserPrompt
+from clew.chat.tools.builtin.use_skill import Skills
 from clew.chat.tools.builtin.web_search import Search
 from clew.chat.tools.command_environment import command_environment
 from clew.chat.tools.process import run_shell
@@ -37,185 +43,260 @@ from clew.system import environment
 from clew.wire.json_codec import Json
 from clew.wire.layout import slug
 
-COMMAND_SECONDS = 60.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wishes:
-    """All that a person can wish for a session."""
-
-    options: SessionOptions
-    endpoint: Endpoint
-    retry: Retry | None = None
-    allowed: tuple[str, ...] = ()  # rules
-    disallowed: tuple[str, ...] = ()
-    tools: tuple[str, ...] | None = None  # the names of those to offer; None for all
-    settings: str | Json | None = None
-    sources: tuple[str, ...] = FILE_SCOPES
-    is_trusted: bool = False
-    servers: tuple[str, ...] = ()  # configurations of MCP servers: JSON or files
-    only_these_servers: bool = False
-    web_search: str = ""  # the command that WebSearch runs
-    agents: Mapping[str, Json] = field(default_factory=dict)
-    hooks: Sequence[Hook] = ()
-    further: Sequence[Tool] = ()
-    around: Callable[[Tool], Tool] = lambda tool: tool  # what a door puts around each tool
-    write: Write = write_lines  # how lines are written down
+COMMAND_SECONDS = 60.0  # seconds that a shell command in a skill may take
+MIN_THINKING_BUDGET = 1024  # least tokens of thinking that the API accepts
 
 
 @dataclass(frozen=True)
 class ChatSession:
-    """A session that can be spoken to, with what doors like to know of it."""
+    """An open session: its engine, and the configuration that front ends show."""
 
     engine: Engine
     expander: Expander
     permissions: Permissions
     servers: Sequence[McpServer]
-    skills: Mapping[str, skill_files.Skill]
+    skills: Mapping[str, Skill]
     kinds: Mapping[str, AgentKind]
 
     async def say(self, text: str) -> events.TurnFinished:
-        """Say what a person typed, or do what it commands."""
-        line = parse_command(text)
-        if line is not None and line[0] == "compact":
-            return await self.engine.run_compact(line[1])
-        return await self.engine.submit(await self.prompt(text))
+        """Send what the user typed, or run the slash command that it is."""
+        line = parse_line(text)
+        if line.command == "compact":
+            return await self.engine.run_compact(line.arguments)
+        return await self.engine.submit(await self.prompt(line))
 
-    async def prompt(self, text: str) -> UserPrompt:
-        return await self.expander.expand(text)
+    async def prompt(self, line: InputLine) -> UserPrompt:
+        """Expand a line into a prompt. Raises Refused if a slash command may not run a shell command that it needs."""
+        return await self.expander.expand(line)
 
 
 @asynccontextmanager
-async def session(wishes: Wishes, tell: Emit) -> AsyncIterator[ChatSession]:
-    """A session as it is wished for. It ends with all that was started for it."""
-    options = wishes.options
-    settings = _settings(wishes)
-    person = Path(environment.user_home())
-    outputs = options.claude / "projects" / slug(str(options.cwd))
-    permissions = Permissions(
-        settings, options.cwd, person, options.roots, claude_home=options.claude, readable=(outputs,)
-    )
-    hooks = Hooks(settings, options.cwd, wishes.hooks)
-    sources = tuple(source for source in ("user", "project") if source in wishes.sources)
-    skills, odd_skills = skill_files.load_skills(options.cwd, options.claude, wishes.is_trusted, sources)
-    kinds, odd_kinds = load_agent_kinds(options.cwd, options.claude, wishes.is_trusted, sources, wishes.agents)
-    memories = Memories(options.cwd, options.claude, person, wishes.is_trusted, wishes.sources)
-    known = _known(memories, skills, kinds)
+async def open_session(spec: SessionSpec, emit: Emit) -> AsyncIterator[ChatSession]:
+    """Open a session; everything that was started for it ends with the context.
+
+    `emit` receives the events of its engine. Raises NotFound, Ambiguous, Busy, Refused.
+    """
+    config = _load_config(spec)
+    spec = _complete(spec, config)
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(Client(wishes.endpoint, wishes.retry))
-        configs = _servers(wishes)
-        servers = await stack.enter_async_context(start_servers(configs, options.cwd, environment.child_environment()))
-        rules = GrantedRules(permissions)
-        runner = _runner(lambda: options.cwd, wishes.is_trusted)
-        workshop = SkillExpander(skills, permissions, lambda: options.cwd, lambda: "default", runner)
-        tools = _tools(wishes, workshop, servers, permissions)
-        profile = ShellProfile(person, _plain_names, lambda text: tell(events.Notice(text=text, level="warning")))
-        parts = Parts(
+        client = await stack.enter_async_context(Client(spec.endpoint, spec.retry))
+        variables = environment.child_environment()
+        servers = await stack.enter_async_context(start_servers(_server_configs(spec), spec.cwd, variables))
+        default_model = _default_model(config.settings)
+        profile = _shell_profile(spec, emit)
+        opened = stack.enter_context(open_conversation(spec, default_model=default_model, profile=profile))
+        conversation = opened.conversation
+        skills = _skill_expander(spec, config, conversation)
+        rules = GrantedRules(config.permissions)
+        deps = build_deps(
+            spec,
             client,
-            tools,
-            rules,
-            hooks,
-            kinds,
-            workshop,
-            profile if "user" in wishes.sources else None,
-            write=wishes.write,
-            is_trusted=wishes.is_trusted,
-            nested_memory=lambda path: memory_files.format_memories(memories.near(path)),
+            _tools(spec, skills, servers, config.permissions),
+            emit,
+            cwd=conversation.state.cwd,
+            permissions=rules,
+            hooks=config.hooks,
+            skills=skills,
+            memory=config.description,
+            nested_memory=lambda path: memory_files.format_memories(config.memories.near(path)),
         )
-        is_saved = options.saves_files and settings.merged.get("fileCheckpointingEnabled") is not False
-        chosen = replace(
-            options,
-            memory=known,
-            mode=options.mode or permissions.mode,
-            saves_files=is_saved,
-            default_model=_usual_model(settings),
-        )
-        engine = await stack.enter_async_context(opened(chosen, parts, tell))
-        dialogue = engine.conversation
-        workshop.cwd, workshop.mode = (lambda: dialogue.state.cwd), (lambda: dialogue.mode)
-        workshop.run = _runner(workshop.cwd, wishes.is_trusted)
-        workshop.session_id = dialogue.session_id
-        failures = [f"The MCP server {s.name} cannot be used: {s.error}" for s in servers if s.state == "failed"]
-        failures += _passed_over(wishes)
-        notices = (*permissions.notices, *hooks.notices, *odd_skills, *odd_kinds, *memories.notices, *failures)
-        for notice in dict.fromkeys(notices):
-            tell(events.Notice(text=notice, level="warning"))
-        expander = Expander(dialogue, engine.deps.tools, rules, workshop)
-        yield ChatSession(engine, expander, permissions, servers, skills, kinds)
+        engine = await stack.enter_async_context(run_engine(spec, opened, deps, config.kinds))
+        for notice in dict.fromkeys((*config.notices, *_server_notices(spec, servers))):
+            emit(events.Notice(text=notice, level="warning"))
+        expander = Expander(conversation, deps.tools, rules, skills)
+        yield ChatSession(engine, expander, config.permissions, servers, config.skills, config.kinds)
 
 
-def _settings(wishes: Wishes) -> Settings:
-    options = wishes.options
-    found = Settings.load(options.cwd, options.claude, wishes.sources, wishes.is_trusted, cli=wishes.settings)
-    said = {"permissions": {"allow": list(wishes.allowed), "deny": list(wishes.disallowed)}}
-    return replace(found, sources=(SettingsSource("cli", options.cwd, said), *found.sources))
+@asynccontextmanager
+async def run_engine(
+    spec: SessionSpec, opened: OpenConversation, deps: Deps, kinds: Mapping[str, AgentKind]
+) -> AsyncIterator[Engine]:
+    """The engine of an open conversation. It is closed with the context."""
+    engine = Engine(
+        opened.conversation, deps, kinds, closing=opened.closing, source=opened.source, missed=opened.missed
+    )
+    if spec.title:
+        engine.rename(spec.title)
+    try:
+        yield engine
+    finally:
+        await engine.close()
 
 
-def _usual_model(settings: Settings) -> str:
-    found = settings.merged.get("model")
-    return found if isinstance(found, str) else ""
+def build_deps(
+    spec: SessionSpec,
+    client: Client,
+    tools: Sequence[Tool],
+    emit: Emit,
+    *,
+    cwd: Path,
+    permissions: PermissionPolicy,
+    hooks: HookRunner,
+    skills: Skills | None = None,
+    memory: str = "",
+    nested_memory: Callable[[Path], str] = lambda path: "",
+    clock: Clock = now,
+) -> Deps:
+    """The dependencies of a session. `memory` precedes the first message."""
+    facts = session_facts(cwd, clock(), memory)
+    budget = max(spec.thinking, MIN_THINKING_BUDGET)
+    return Deps(
+        client,
+        {tool.name: tool for tool in tools},
+        emit,
+        ConversationCost(),
+        system_blocks(spec.system, spec.added_system),
+        permissions,
+        hooks,
+        spec.can_prompt_user,
+        spec.limits,
+        lambda: facts,
+        {"type": "enabled", "budget_tokens": budget} if spec.thinking else None,
+        resolve_alias(spec.fallback),
+        resolve_alias(spec.small_model),
+        nested_memory=nested_memory,
+        skills=skills,
+    )
 
 
-def _known(memories: Memories, skills: Mapping[str, skill_files.Skill], kinds: Mapping[str, AgentKind]) -> str:
-    """What stands before the first message: the notes of the person and the project, the skills, the agents."""
+# -- configuration
+
+
+@dataclass(frozen=True)
+class _Config:
+    """What settings and files of the user and the project say about a session."""
+
+    settings: Settings
+    permissions: Permissions
+    hooks: Hooks
+    skills: Mapping[str, Skill]
+    kinds: Mapping[str, AgentKind]
+    memories: Memories
+    description: str  # memory files, skills and agents, for the first message
+    notices: Sequence[str]  # what could not be used, and why
+
+
+def _load_config(spec: SessionSpec) -> _Config:
+    settings = _settings(spec)
+    home = Path(environment.user_home())
+    outputs = spec.claude / "projects" / slug(str(spec.cwd))
+    permissions = Permissions(settings, spec.cwd, home, spec.roots, claude_home=spec.claude, readable=(outputs,))
+    hooks = Hooks(settings, spec.cwd, spec.hooks)
+    sources = tuple(source for source in ("user", "project") if source in spec.sources)
+    skills, skill_notices = skill_files.load_skills(spec.cwd, spec.claude, spec.is_trusted, sources)
+    kinds, kind_notices = load_agent_kinds(spec.cwd, spec.claude, spec.is_trusted, sources, spec.agents)
+    memories = Memories(spec.cwd, spec.claude, home, spec.is_trusted, spec.sources)
+    description = _describe(memories, skills, kinds)  # it reads the memory files, which may add notices
+    notices = (*permissions.notices, *hooks.notices, *skill_notices, *kind_notices, *memories.notices)
+    return _Config(settings, permissions, hooks, skills, kinds, memories, description, notices)
+
+
+def _settings(spec: SessionSpec) -> Settings:
+    """The settings with the rules of the spec as their first source."""
+    settings = Settings.load(spec.cwd, spec.claude, spec.sources, spec.is_trusted, cli=spec.settings)
+    rules = {"permissions": {"allow": list(spec.allowed), "deny": list(spec.disallowed)}}
+    return replace(settings, sources=(SettingsSource("cli", spec.cwd, rules), *settings.sources))
+
+
+def _default_model(settings: Settings) -> str:
+    model = settings.merged.get("model")
+    return model if isinstance(model, str) else ""
+
+
+def _complete(spec: SessionSpec, config: _Config) -> SessionSpec:
+    """The spec with the values that settings decide."""
+    saves_files = spec.saves_files and config.settings.merged.get("fileCheckpointingEnabled") is not False
+    return replace(spec, mode=spec.mode or config.permissions.mode, saves_files=saves_files)
+
+
+def _describe(memories: Memories, skills: Mapping[str, Skill], kinds: Mapping[str, AgentKind]) -> str:
+    """The text before the first message: memory files, skills and agents."""
     agents = f"These agents can be sent with the Task tool:\n{describe_kinds(kinds)}" if kinds else ""
     parts = (memory_files.format_memories(memories.first()), skill_files.describe_skills(list(skills.values())), agents)
     return "\n\n".join(part for part in parts if part)
 
 
-def _plain_names() -> frozenset[str]:
-    """The commands that permissions know by their names: no alias stands in for one."""
-    from clew.chat.permission.known_commands import NAMES
-
-    return NAMES
+# -- MCP servers
 
 
-def _servers(wishes: Wishes) -> dict[str, Json]:
-    """The MCP servers: those that were named, and those of a project that is trusted."""
-    found: dict[str, Json] = {}
-    own = wishes.options.cwd / ".mcp.json"
-    if wishes.is_trusted and not wishes.only_these_servers and own.is_file():
-        found |= read_configs([str(own)], wishes.options.cwd)
-    named = read_configs(wishes.servers, wishes.options.cwd)
-    return found | {name: config for name, config in named.items() if config.get("type") != "sdk"}
+def _server_configs(spec: SessionSpec) -> dict[str, Json]:
+    """The MCP servers of the spec, and those of a trusted project."""
+    configs: dict[str, Json] = {}
+    project_file = spec.cwd / ".mcp.json"
+    if spec.is_trusted and not spec.only_these_servers and project_file.is_file():
+        configs |= read_configs([str(project_file)], spec.cwd)
+    named = read_configs(spec.servers, spec.cwd)
+    return configs | {name: config for name, config in named.items() if config.get("type") != "sdk"}
 
 
-def _passed_over(wishes: Wishes) -> list[str]:
-    """A project that is not trusted starts no servers; that is said."""
-    own = wishes.options.cwd / ".mcp.json"
-    if wishes.is_trusted or wishes.only_these_servers or not own.is_file():
-        return []
-    return [f"The MCP servers of {own} are not started: the folder is not trusted. Trust it with: clew trust"]
+def _server_notices(spec: SessionSpec, servers: Sequence[McpServer]) -> list[str]:
+    notices = [f"The MCP server {s.name} cannot be used: {s.error}" for s in servers if s.state == "failed"]
+    project_file = spec.cwd / ".mcp.json"
+    if not spec.is_trusted and not spec.only_these_servers and project_file.is_file():
+        notices.append(
+            f"The MCP servers of {project_file} are not started: the folder is not trusted. Trust it with: clew trust"
+        )
+    return notices
+
+
+# -- tools
 
 
 def _tools(
-    wishes: Wishes, workshop: SkillExpander, servers: Sequence[McpServer], permissions: Permissions
+    spec: SessionSpec, skills: SkillExpander, servers: Sequence[McpServer], permissions: Permissions
 ) -> list[Tool]:
-    """The tools to offer: without those that a rule denies as a whole."""
-    own = create_tools(skills=workshop, search=_search(wishes)).values()
-    made: list[Tool] = [*own, *(t for s in servers for t in s.tools), *wishes.further]
-    wanted = wishes.tools
+    """The tools to offer, without those that a rule denies entirely."""
+    built_in = create_tools(skills=skills, search=_search(spec)).values()
+    tools: list[Tool] = [*built_in, *(tool for server in servers for tool in server.tools), *spec.extra_tools]
     return [
-        wishes.around(tool)
-        for tool in made
+        spec.wrap_tool(tool)
+        for tool in tools
         if not permissions.denies_tool(tool.name)
-        and (wanted is None or tool.name in wanted or tool.name.startswith("mcp__"))
+        and (spec.tools is None or tool.name in spec.tools or tool.name.startswith("mcp__"))
     ]
 
 
-def _search(wishes: Wishes) -> Search | None:
-    if not wishes.web_search:
+def _search(spec: SessionSpec) -> Search | None:
+    if not spec.web_search:
         return None
     from clew.chat.tools.search_command import SearchCommand
 
-    variables = command_environment(environment.child_environment(), is_trusted=wishes.is_trusted)
-    return SearchCommand(wishes.web_search, wishes.options.cwd, variables)
+    variables = command_environment(environment.child_environment(), is_trusted=spec.is_trusted)
+    return SearchCommand(spec.web_search, spec.cwd, variables)
 
 
-def _runner(cwd: Callable[[], Path], is_trusted: bool) -> Run:
+def _skill_expander(spec: SessionSpec, config: _Config, conversation: LiveConversation) -> SkillExpander:
+    return SkillExpander(
+        config.skills,
+        config.permissions,
+        lambda: conversation.state.cwd,
+        lambda: conversation.mode,
+        _shell_runner(lambda: conversation.state.cwd, spec.is_trusted),
+        conversation.session_id,
+    )
+
+
+def _shell_runner(cwd: Callable[[], Path], is_trusted: bool) -> Run:
     async def run(command: str) -> str:
         variables = command_environment(environment.child_environment(), is_trusted=is_trusted)
         ended = await run_shell(command, cwd(), variables, b"", COMMAND_SECONDS)
         return ended.stdout.rstrip("\n") or ended.stderr.rstrip("\n")
 
     return run
+
+
+def _shell_profile(spec: SessionSpec, emit: Emit) -> ShellProfile | None:
+    if "user" not in spec.sources:
+        return None
+
+    def warn(text: str) -> None:
+        emit(events.Notice(text=text, level="warning"))
+
+    return ShellProfile(Path(environment.user_home()), _known_command_names, warn)
+
+
+def _known_command_names() -> frozenset[str]:
+    """The commands that permissions know by name; an alias must not replace one."""
+    from clew.chat.permission.known_commands import NAMES
+
+    return NAMES

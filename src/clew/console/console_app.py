@@ -24,13 +24,13 @@ from clew.version import __version__
 from clew.view.approval_text import escape_line
 
 if TYPE_CHECKING:
-    from clew.chat.session_factory import Wishes
+    from clew.chat.session_spec import SessionSpec
     from clew.console.controller import Controller
     from clew.console.menu import Menu, MenuAnswer
     from clew.console.render import Painter
     from clew.console.screen import Screen
 
-Make = Callable[[], "Wishes"]
+Make = Callable[[], "SessionSpec"]
 _SETTINGS = (".claude", ".mcp.json")  # what a folder needs to bring anything along
 
 
@@ -54,14 +54,14 @@ def run(started: ConsoleOptions) -> int:
 async def open_talk(started: ConsoleOptions, face: Face, trusts: Awaitable[MenuAnswer | None] | None) -> Controller:
     """Load what a session needs; the folder's own settings count if the user trusts them."""
 
-    def load() -> Wishes:
+    def load() -> SessionSpec:
         from clew.console import controller  # noqa: F401 - loaded here, while the prompt is already drawn
 
         return started.make()
 
     loading = asyncio.ensure_future(asyncio.to_thread(load))
     answer = await trusts if trusts is not None else None
-    wishes = await loading
+    spec = await loading
     from clew.console.controller import Controller
     from clew.console.transcript import Transcript
 
@@ -69,8 +69,8 @@ async def open_talk(started: ConsoleOptions, face: Face, trusts: Awaitable[MenuA
         from clew.chat.permission.folder_trust import Trust
 
         Trust().give(started.cwd)
-        wishes = replace(wishes, is_trusted=True)
-    return Controller(face, wishes, Transcript(face.put))
+        spec = replace(spec, is_trusted=True)
+    return Controller(face, spec, Transcript(face.put))
 
 
 def trust_menu(cwd: Path) -> Menu | None:

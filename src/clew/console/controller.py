@@ -12,8 +12,8 @@ from typing import Any
 from clew.chat import events
 from clew.chat.config.permission_mode import Mode
 from clew.chat.events import Event
-from clew.chat.input.slash_commands import parse_command
-from clew.chat.session_factory import ChatSession, Wishes, session
+from clew.chat.session_factory import ChatSession, open_session
+from clew.chat.session_spec import SessionSpec
 from clew.chat.store.resume_session import find, latest
 from clew.console import bang_command, local_commands
 from clew.console.ask_user_dialog import UserDialog
@@ -32,10 +32,10 @@ _CYCLE: tuple[Mode, ...] = ("default", "acceptEdits", "plan")
 class Controller:
     """Everything behind the prompt."""
 
-    def __init__(self, face: Face, wishes: Wishes, transcript: Transcript) -> None:
+    def __init__(self, face: Face, spec: SessionSpec, transcript: Transcript) -> None:
         self.face = face
         self.transcript = transcript
-        self.wishes = wishes
+        self.spec = spec
         self.session: ChatSession | None = None
         self.last = ""  # the session that something was said in
         self.is_busy = False
@@ -46,18 +46,16 @@ class Controller:
         self._stopped = asyncio.Event()  # for what is no turn
         self._in_turn = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self._asker = UserDialog(
-            face, lambda: self.session, transcript, self._stop_turn, lambda: self.wishes.is_trusted
-        )
+        self._asker = UserDialog(face, lambda: self.session, transcript, self._stop_turn, lambda: self.spec.is_trusted)
 
     # -- sessions
 
     async def run(self) -> None:
         """Until the person leaves. Raises ClewError if the first session cannot be opened."""
-        wanted: Wishes | None = self.wishes
+        wanted: SessionSpec | None = self.spec
         try:
             while wanted is not None:
-                before, self.wishes = self.wishes, wanted
+                before, self.spec = self.spec, wanted
                 try:
                     wanted = await self._hold()
                 except ClewError as error:
@@ -71,13 +69,13 @@ class Controller:
             await asyncio.gather(*self._tasks, return_exceptions=True)
             await self._asker.close()
 
-    async def _hold(self) -> Wishes | None:
+    async def _hold(self) -> SessionSpec | None:
         """One session, until another one is wanted; None to leave."""
-        await self._show_again(self.wishes)
-        async with session(self.wishes, self._tell) as opened:
+        await self._show_again(self.spec)
+        async with open_session(self.spec, self._tell) as opened:
             self._has_opened = True
             self.session = opened
-            self.transcript.cwd = str(self.wishes.options.cwd)
+            self.transcript.cwd = str(self.spec.cwd)
             self.face.touch()
             try:
                 return await self._converse()
@@ -86,27 +84,23 @@ class Controller:
                 dialogue = opened.engine.conversation
                 self._left = dialogue.session_id if dialogue.journal.path.exists() else ""
 
-    def _back(self, wishes: Wishes) -> Wishes:
+    def _back(self, spec: SessionSpec) -> SessionSpec:
         """The session that was left for one that cannot be opened."""
-        options = replace(
-            wishes.options, resume=self._left, is_latest=False, is_fork=False, at="", session_id="", title=""
-        )
-        return replace(wishes, options=options)
+        return replace(spec, resume=self._left, is_latest=False, is_fork=False, at="", session_id="", title="")
 
     async def finish(self) -> None:
         """Leave, when what was typed is done."""
         self._post(Typed("/exit"))
 
-    async def _show_again(self, wishes: Wishes) -> None:
+    async def _show_again(self, spec: SessionSpec) -> None:
         """What was said last in a session that is gone on with: seen before all of it has been read."""
-        options = wishes.options
-        is_here = options.is_fork and self._has_opened  # a copy of what stands above
-        if is_here or not (options.resume or options.is_latest):
+        is_here = spec.is_fork and self._has_opened  # a copy of what stands above
+        if is_here or not (spec.resume or spec.is_latest):
             return
 
         def rows() -> list[Row]:
-            tree = Tree(options.claude)
-            file = find(tree, options.resume) if options.resume else latest(tree, options.cwd)
+            tree = Tree(spec.claude)
+            file = find(tree, spec.resume) if spec.resume else latest(tree, spec.cwd)
             return list(newest(file.path))
 
         with suppress(ClewError, OSError):  # opening it says what is wrong
@@ -114,7 +108,7 @@ class Controller:
                 self.face.put(row)
             await self.face.drawn()
 
-    async def _converse(self) -> Wishes | None:
+    async def _converse(self) -> SessionSpec | None:
         """Say what is typed, until another session is wanted; None to leave."""
         while True:
             typed = await self._next()
@@ -129,7 +123,7 @@ class Controller:
                 if isinstance(done, local_commands.Leave):
                     return None
                 if isinstance(done, local_commands.Open):
-                    return done.wishes
+                    return done.spec
             finally:
                 self.is_busy = False
                 self.transcript.end()
@@ -160,12 +154,12 @@ class Controller:
 
     def hear(self, typed: Typed) -> None:
         """Take what was typed: at once if it can be, else when its turn comes."""
-        if self.wishes.options.is_kept:
-            note_down(typed, self.wishes.options, self.session.engine.conversation.session_id if self.session else "")
-        line = parse_command(typed.meant)
-        if self._in_turn and line and line[0] in local_commands.AT_ONCE and self.session is not None:
-            self._keep(self._at_once(line[0], line[1]))
-        elif self._in_turn and line is None and not typed.meant.startswith("!") and self.session is not None:
+        if self.spec.is_kept:
+            note_down(typed, self.spec, self.session.engine.conversation.session_id if self.session else "")
+        line = typed.line
+        if self._in_turn and line.command in local_commands.AT_ONCE and self.session is not None:
+            self._keep(self._at_once(line.command, line.arguments))
+        elif self._in_turn and not line.command and not typed.meant.startswith("!") and self.session is not None:
             self._keep(self._queue(typed))
         else:
             self._post(typed)
@@ -186,7 +180,7 @@ class Controller:
     async def _at_once(self, name: str, arguments: str) -> None:
         assert self.session is not None
         self.face.put(PromptRow(f"/{name} {arguments}".strip()))
-        await local_commands.COMMANDS[name].run(local_commands.At(self.session, self.face, self.wishes, arguments))
+        await local_commands.COMMANDS[name].run(local_commands.At(self.session, self.face, self.spec, arguments))
 
     async def _queue(self, typed: Typed) -> None:
         session = self.session
@@ -214,13 +208,13 @@ class Controller:
             return None
         if text in ("exit", "quit", ":q"):
             return local_commands.Leave()
-        line = parse_command(text)
-        if line and line[0] in local_commands.COMMANDS:
-            return await local_commands.COMMANDS[line[0]].run(
-                local_commands.At(self.session, self.face, self.wishes, line[1])
+        line = typed.line
+        if line.command in local_commands.COMMANDS:
+            return await local_commands.COMMANDS[line.command].run(
+                local_commands.At(self.session, self.face, self.spec, line.arguments)
             )
-        if line and line[0] != "compact" and line[0] not in self.session.skills:
-            self.face.put(ErrorRow(f"There is no command /{line[0]}. See /help."))
+        if line.command and line.command != "compact" and line.command not in self.session.skills:
+            self.face.put(ErrorRow(f"There is no command /{line.command}. See /help."))
             return None
         await self._say(typed)
         return None
@@ -235,9 +229,9 @@ class Controller:
         """One turn."""
         assert self.session is not None
         engine = self.session.engine
-        line = parse_command(typed.meant)
-        if line and line[0] == "compact":
-            await self._turn(engine.run_compact(line[1]), typed.shown, "Compacting")
+        line = typed.line
+        if line.command == "compact":
+            await self._turn(engine.run_compact(line.arguments), typed.shown, "Compacting")
         else:
             prompt = await prompt_of(typed, self.session)
             await self._turn(engine.submit(prompt), typed.shown)
@@ -255,7 +249,7 @@ class Controller:
             finished = await running
         finally:
             self._in_turn = False
-            self.last = dialogue.session_id if self.wishes.options.is_kept else ""
+            self.last = dialogue.session_id if self.spec.is_kept else ""
         if finished is not None and finished.is_interrupted:
             taken = [said.text for said in dialogue.take_back_prompts()]
             self.face.fill("\n".join(taken) if taken or self.transcript.has_spoken else shown)
@@ -283,7 +277,7 @@ class Controller:
     def cycle_mode(self) -> None:
         if self.session is None:
             return
-        may_bypass = self.wishes.options.mode == "bypassPermissions"
+        may_bypass = self.spec.mode == "bypassPermissions"
         modes: tuple[Mode, ...] = (*_CYCLE, "bypassPermissions") if may_bypass else _CYCLE
         now = self.session.engine.conversation.mode
         at = modes.index(now) if now in modes else -1

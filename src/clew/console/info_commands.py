@@ -9,7 +9,8 @@ from pathlib import Path
 
 from clew.chat.hooks.runner import Hooks
 from clew.chat.input.memory_files import Memories
-from clew.chat.session_factory import ChatSession, Wishes
+from clew.chat.session_factory import ChatSession
+from clew.chat.session_spec import SessionSpec
 from clew.console.call_result import todo_rows
 from clew.console.menu import Menu, Option
 from clew.console.ui import Face
@@ -29,7 +30,7 @@ class Leave:
 class Open:
     """Another session is wanted."""
 
-    wishes: Wishes
+    spec: SessionSpec
 
 
 Done = Leave | Open | None
@@ -41,7 +42,7 @@ class At:
 
     session: ChatSession
     face: Face
-    wishes: Wishes
+    spec: SessionSpec
     arguments: str
 
     def tell(self, title: str, pairs: Sequence[tuple[object, object]]) -> None:
@@ -53,8 +54,7 @@ class At:
     def reopen(self, **changed: object) -> Open:
         plain = {"session_id": "", "resume": "", "is_latest": False, "is_fork": False, "at": "", "title": ""}
         mode = self.session.engine.conversation.mode
-        options = replace(self.wishes.options, **{**plain, "mode": mode, **changed})  # type: ignore[arg-type]
-        return Open(replace(self.wishes, options=options))
+        return Open(replace(self.spec, **{**plain, "mode": mode, **changed}))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +68,16 @@ class ConsoleCommand:
 
 
 async def status(at: At) -> Done:
-    engine, options = at.session.engine, at.wishes.options
+    engine, spec = at.session.engine, at.spec
     dialogue = engine.conversation
     pairs = [
         ("session", dialogue.session_id),
-        ("file", dialogue.journal.path if options.is_kept else "not kept"),
+        ("file", dialogue.journal.path if spec.is_kept else "not kept"),
         ("folder", dialogue.state.cwd),
         ("model", dialogue.model),
-        ("server", at.wishes.endpoint.base),
+        ("server", at.spec.endpoint.base),
         ("mode", dialogue.mode),
-        ("trusted", "yes" if at.wishes.is_trusted else "no (clew trust)"),
+        ("trusted", "yes" if at.spec.is_trusted else "no (clew trust)"),
         ("tools", len(engine.deps.tools)),
         ("MCP servers", len(at.session.servers)),
         ("skills and commands", len(at.session.skills)),
@@ -149,12 +149,10 @@ async def permissions(at: At) -> Done:
 
 
 async def memory(at: At) -> Done:
-    wishes = at.wishes
-    found = Memories(
-        wishes.options.cwd, wishes.options.claude, Path(user_home()), wishes.is_trusted, wishes.sources
-    ).first()
+    spec = at.spec
+    found = Memories(spec.cwd, spec.claude, Path(user_home()), spec.is_trusted, spec.sources).first()
     pairs = [(f"{m.scope}", f"{m.path} ({format_tokens(len(m.text) // 4)} tokens)") for m in found]
-    at.tell("Memory", pairs or [("none", f"write {wishes.options.cwd / 'CLAUDE.md'}")])
+    at.tell("Memory", pairs or [("none", f"write {spec.cwd / 'CLAUDE.md'}")])
     return None
 
 

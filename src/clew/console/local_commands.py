@@ -54,9 +54,9 @@ async def _resume(at: At) -> Done:
 
 
 def _sessions(at: At) -> list[Outline]:
-    options = at.wishes.options
+    spec = at.spec
     own = at.session.engine.conversation.session_id
-    folders = (Project(options.claude / "projects" / name) for name in slugs(str(options.cwd)))
+    folders = (Project(spec.claude / "projects" / name) for name in slugs(str(spec.cwd)))
     files = [f for folder in folders for f in folder.sessions() if not f.is_empty and f.id != own]
     newest = sorted(files, key=lambda f: -f.mtime_ns)[:MOST_SESSIONS]
     return [o for o in map(Outline, newest) if o.is_conversation and not o.is_sidechain]
@@ -100,7 +100,7 @@ async def _export(at: At) -> Done:
         return None
     session, tally = read(path), MaskCount()
     head = describe_session(session, tally)
-    target = at.wishes.options.cwd / (at.arguments or file_name(head, ".md"))
+    target = at.spec.cwd / (at.arguments or file_name(head, ".md"))
     shown = mask_rows(rows(session, session.turns, ViewOptions(lines=None, diff_lines=None)), tally)
     create_exactly(target, (f"{piece}\n".encode() for piece in markdown_document(head, shown)))
     at.say(f"Exported to {target}" + (f", {plural(tally.secrets, 'secret')} masked." if tally.secrets else "."))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from clew.chat.assemble_session import SessionOptions
 from clew.chat.session_factory import ChatSession
+from clew.chat.session_spec import SessionSpec
 from clew.chat.store.live_conversation import UserPrompt, blocks_of
 from clew.chat.tools.image_files import image_result
 from clew.chat.tools.tool import ToolFailed
@@ -18,7 +18,7 @@ from clew.wire.prompt_history import append_prompt
 
 async def prompt_of(typed: Typed, session: ChatSession) -> UserPrompt:
     """The prompt: commands and mentions understood, pictures behind the words. Raises Refused."""
-    prompt = await session.prompt(typed.meant)
+    prompt = await session.prompt(typed.line)
     pictures = [block for pasted in typed.pasted if pasted.picture for block in _picture(pasted.picture)]
     return UserPrompt([*blocks_of(prompt.content), *pictures], prompt.notes) if pictures else prompt
 
@@ -31,8 +31,8 @@ def _picture(path: Path) -> list[Json]:
     return blocks_of(content)
 
 
-def note_down(typed: Typed, options: SessionOptions, session_id: str) -> None:
+def note_down(typed: Typed, spec: SessionSpec, session_id: str) -> None:
     """Write down what was typed; a history that cannot be written stops nobody."""
     with suppress(OSError):
-        path = options.claude / "history.jsonl"
-        append_prompt(path, typed.shown, recorded(typed.pasted), str(options.cwd), session_id)
+        path = spec.claude / "history.jsonl"
+        append_prompt(path, typed.shown, recorded(typed.pasted), str(spec.cwd), session_id)

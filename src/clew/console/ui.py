@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
+from clew.chat.input.input_line import InputLine, parse_line
 from clew.console.menu import Menu, MenuAnswer
 from clew.console.pasted_text import PastedItem
 
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     from clew.view.row_types import Row
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Typed:
     """What a person typed: as it stood there, as it is meant, and what was pasted into it."""
 
@@ -23,6 +25,11 @@ class Typed:
     @property
     def meant(self) -> str:
         return (self.text or self.shown).strip()
+
+    @cached_property
+    def line(self) -> InputLine:
+        """The text, parsed as a slash command if it is one."""
+        return parse_line(self.meant)
 
 
 class Face(Protocol):

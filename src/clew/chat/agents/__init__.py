@@ -1,4 +1,4 @@
-"""Subagents and background tasks.
+"""Subagents: their types, and running them for the Task tool.
 
 Modules:
     agent_files   Load the types of subagents: built-in ones, and those in files of the user and the project.

@@ -83,7 +83,7 @@ class SubagentRun:
         return "\n".join(filter(None, (text_of(m["content"]) for m in new if m["role"] == "assistant")))
 
     def output(self) -> str:
-        return self.result or self.loop.said
+        return self.result or self.loop.last_text
 
     async def wait(self) -> None:
         await asyncio.wait({self._task})

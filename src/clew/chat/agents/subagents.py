@@ -76,8 +76,7 @@ class Subagents(Struct, frozen=True):
     def _start(self, kind: AgentKind, input: Json, scene: ToolContext, is_background: bool) -> SubagentRun:
         prompt, description = str(input["prompt"]), str(input.get("description") or "")
         agent_id = "a" + self.conversation.journal.new_id().replace("-", "")[:16]
-        loop, children = self._build_loop(kind, agent_id, input, scene)
-        loop.conversation.description = description
+        loop, children = self._build_loop(kind, agent_id, description, input, scene)
         self._write_meta(agent_id, kind, description, scene)
         self.deps.emit(
             events.AgentStarted(
@@ -121,7 +120,7 @@ class Subagents(Struct, frozen=True):
         return self.kinds[name]
 
     def _build_loop(
-        self, kind: AgentKind, agent_id: str, input: Json, scene: ToolContext
+        self, kind: AgentKind, agent_id: str, description: str, input: Json, scene: ToolContext
     ) -> tuple[Loop, Sequence[SubagentRun]]:
         """The loop of a subagent, and the list of subagents that it will start."""
         parent = self.conversation
@@ -131,7 +130,13 @@ class Subagents(Struct, frozen=True):
         model = model_in_mode(resolve_choice(str(input.get("model") or "") or kind.model), parent.mode) or parent.model
         mode = parent.mode if parent.mode in ("bypassPermissions", "acceptEdits") else kind.mode or parent.mode
         child = LiveConversation(
-            parent.journal.child(path, agent_id), state, model, mode, parent=parent, kind=kind.name
+            parent.journal.child(path, agent_id),
+            state,
+            model,
+            mode,
+            parent=parent,
+            kind=kind.name,
+            description=description,
         )
         limits = replace(self.deps.limits, turns=kind.turns)
         prompt = kind.system_prompt
@@ -145,13 +150,13 @@ class Subagents(Struct, frozen=True):
         subagents = Subagents(child, deps, kinds, self.depth + 1, scene.call_id)
         stopped = asyncio.Event()
         compactor = Compactor(child, deps, stopped, scene.call_id)
-        asking = ReplyStreamer(child, deps, scene.call_id, compactor.shown)
+        streamer = ReplyStreamer(child, deps, scene.call_id, compactor.shown)
         loop = Loop(
             child,
             deps,
             stopped,
             compactor,
-            asking,
+            streamer,
             subagents.send,
             scene.call_id,
             wait_for_subagents=subagents.wait_for_subagents,

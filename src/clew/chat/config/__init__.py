@@ -1,4 +1,4 @@
-"""Configuration of a chat: settings, skills, models, names and the repository.
+"""Configuration of a chat: settings, permission modes, skills, models, names and the repository.
 
 Modules:
     frontmatter      Read the YAML header between two `---` lines at the start of a Markdown file.

@@ -11,7 +11,8 @@ from msgspec import Struct
 from clew.chat.config.permission_mode import Mode
 from clew.chat.config.system_prompt import system_reminder
 from clew.chat.input.file_mentions import find_mentions
-from clew.chat.input.slash_commands import SkillExpander, command_tags, parse_command
+from clew.chat.input.input_line import InputLine
+from clew.chat.input.slash_commands import SkillExpander, command_tags
 from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import Decision
 from clew.chat.store.live_conversation import LiveConversation, UserPrompt, text_of
@@ -42,22 +43,22 @@ class Expander(Struct):
     conversation: LiveConversation
     tools: Mapping[str, Tool]
     rules: GrantedRules
-    workshop: SkillExpander
+    skill_expander: SkillExpander
 
-    async def expand(self, text: str) -> UserPrompt:
-        """Return the prompt for a text. Raises Refused if a slash command in it may not run a shell command that it
+    async def expand(self, line: InputLine) -> UserPrompt:
+        """Return the prompt for a line. Raises Refused if a slash command in it may not run a shell command that it
         needs.
         """
         self.rules.grant(())
-        line = parse_command(text)
-        skill = self.workshop.skills.get(line[0]) if line else None
-        if line is None or skill is None or not skill.for_user:
-            return UserPrompt(text, await self._read_mentions(find_mentions(text)))
-        expansion = await self.workshop.expand(skill, line[1])
+        skill = self.skill_expander.skills.get(line.command)
+        if skill is None or not skill.for_user:
+            return UserPrompt(line.text, await self._read_mentions(find_mentions(line.text)))
+        expansion = await self.skill_expander.expand(skill, line.arguments)
         self.rules.grant(skill.allowed_tools)
         where = f"Base directory for this skill: {skill.folder}\n\n" if skill.folder else ""
         return UserPrompt(
-            command_tags(*line), (f"{where}{expansion.text}", *await self._read_mentions(expansion.files))
+            command_tags(line.command, line.arguments),
+            (f"{where}{expansion.text}", *await self._read_mentions(expansion.files)),
         )
 
     async def _read_mentions(self, names: Iterable[str]) -> tuple[str, ...]:

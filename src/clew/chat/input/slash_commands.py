@@ -19,13 +19,12 @@ from clew.chat.permission.decide import Permissions
 from clew.chat.tools.builtin.use_skill import SkillBody
 from clew.errors import Refused
 
-Run = Callable[[str], Awaitable[str]]  # runs a shell command that is allowed, and gives what it said
+Run = Callable[[str], Awaitable[str]]  # runs a shell command that is allowed and returns its output
 
 _SHELL_COMMAND = re.compile(r"^```!\s*\n(.*?)\n```[ \t]*$|(?:^|(?<=\s))!`([^`\n]+)`", re.DOTALL | re.MULTILINE)
 _PLACEHOLDER = re.compile(
     r"\$\{(CLAUDE_SKILL_DIR|CLAUDE_SESSION_ID)\}|\$ARGUMENTS\[(\d+)\]|\$(ARGUMENTS|\d+|[A-Za-z_]\w*)\b"
 )
-_COMMAND_LINE = re.compile(r"/([\w.:-]+)(?:\s+(.*))?", re.DOTALL)
 
 
 class Expansion(Struct, frozen=True):
@@ -34,12 +33,6 @@ class Expansion(Struct, frozen=True):
     skill: Skill
     text: str
     files: tuple[str, ...]
-
-
-def parse_command(text: str) -> tuple[str, str] | None:
-    """The name and the arguments of a slash command line; None if the text is not one."""
-    match = _COMMAND_LINE.fullmatch(text.strip())
-    return (match[1], (match[2] or "").strip()) if match else None
 
 
 def command_tags(name: str, arguments: str) -> str:

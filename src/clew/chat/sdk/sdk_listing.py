@@ -15,7 +15,8 @@ from clew.wire.json_codec import Json
 
 if TYPE_CHECKING:
     from clew.chat.engine import Engine
-    from clew.chat.session_factory import ChatSession, Wishes
+    from clew.chat.session_factory import ChatSession
+    from clew.chat.session_spec import SessionSpec
 
 COMPACT = {
     "name": "compact",
@@ -24,12 +25,11 @@ COMPACT = {
 }
 
 
-def init_response(wishes: Wishes, agents: Mapping[str, Json]) -> Json:
+def init_response(spec: SessionSpec, agents: Mapping[str, Json]) -> Json:
     """The answer to `initialize`: commands, agents and models. No session has to run."""
-    options = wishes.options
-    sources = tuple(source for source in ("user", "project") if source in wishes.sources)
-    skills, _ = load_skills(options.cwd, options.claude, wishes.is_trusted, sources)
-    kinds, _ = load_agent_kinds(options.cwd, options.claude, wishes.is_trusted, sources, agents)
+    sources = tuple(source for source in ("user", "project") if source in spec.sources)
+    skills, _ = load_skills(spec.cwd, spec.claude, spec.is_trusted, sources)
+    kinds, _ = load_agent_kinds(spec.cwd, spec.claude, spec.is_trusted, sources, agents)
     return {
         "commands": [*map(_command, _user_skills(skills)), COMPACT],
         "agents": [{"name": kind.name, "description": kind.description} for kind in kinds.values()],
@@ -40,7 +40,7 @@ def init_response(wishes: Wishes, agents: Mapping[str, Json]) -> Json:
             for name, model in short_model_names().items()
         ],
         "account": {"apiKeySource": key_source()},
-        "current_permission_mode": options.mode or "default",
+        "current_permission_mode": spec.mode or "default",
         "session_state": "idle",
         "hooks_applied": True,
         "hook_on_failure_supported": True,
@@ -50,7 +50,7 @@ def init_response(wishes: Wishes, agents: Mapping[str, Json]) -> Json:
 
 
 def init_lists(session: ChatSession, sdk_servers: Sequence[str]) -> Json:
-    """The lists in the first frame of a turn; `inside` are the MCP servers inside the SDK program."""
+    """The lists in the first frame of a turn; `sdk_servers` are the MCP servers inside the SDK program."""
     known = [{"name": name, "status": "connected"} for name in sdk_servers]
     return {
         "mcp_servers": [*known, *({"name": server.name, "status": server.state} for server in session.servers)],

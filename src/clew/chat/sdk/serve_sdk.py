@@ -13,11 +13,12 @@ from clew.chat.sdk.sdk_frames import FrameBuilder
 from clew.chat.sdk.sdk_init import SdkInit
 from clew.chat.sdk.sdk_listing import init_lists, init_response
 from clew.chat.sdk.sdk_mirror import mirror_writes
-from clew.chat.session_factory import Wishes, session
+from clew.chat.session_factory import open_session
+from clew.chat.session_spec import SessionSpec
 
 
 async def serve_sdk(
-    wishes: Wishes,
+    spec: SessionSpec,
     lines: AsyncIterator[bytes],
     write: Write,
     framing: FrameBuilder,
@@ -28,21 +29,20 @@ async def serve_sdk(
     warn: Callable[[str], None] = lambda text: None,
 ) -> int:
     """Serve until the SDK closes its end. Return the exit code."""
-    named = read_configs(wishes.servers, wishes.options.cwd)
+    named = read_configs(spec.servers, spec.cwd)
     sdk_servers = [name for name, config in named.items() if config.get("type") == "sdk"]
     async with AsyncExitStack() as stack:
 
-        async def start(brought: SdkInit, tell: Emit) -> SdkSession:
-            options = wishes.options
-            if brought.system is not None or brought.added_system:
-                added = brought.added_system or options.added_system
-                options = replace(options, system=brought.system, added_system=added)
-            wished = replace(wishes, options=options, hooks=brought.hooks, further=brought.tools, agents=brought.agents)
+        async def start(init: SdkInit, emit: Emit) -> SdkSession:
+            completed = replace(spec, hooks=init.hooks, extra_tools=init.tools, agents=init.agents)
+            if init.system is not None or init.added_system:
+                added = init.added_system or spec.added_system
+                completed = replace(completed, system=init.system, added_system=added)
             if mirrors:
-                wished = replace(wished, write=mirror_writes(wished.write, write, warn))
-            framing.shows_agents = framing.shows_agents or brought.forwards_agent_text
-            opened = await stack.enter_async_context(session(wished, tell))
-            framing.listed = {**framing.listed, **init_lists(opened, brought.servers)}
+                completed = replace(completed, write=mirror_writes(spec.write, write, warn))
+            framing.shows_agents = framing.shows_agents or init.forwards_agent_text
+            opened = await stack.enter_async_context(open_session(completed, emit))
+            framing.listed = {**framing.listed, **init_lists(opened, init.servers)}
             return opened
 
         control = Control(
@@ -51,8 +51,8 @@ async def serve_sdk(
             framing,
             servers=sdk_servers,
             tells_state=tells_state,
-            may_bypass=may_bypass or wishes.options.mode == "bypassPermissions",
-            greet=lambda brought: init_response(wishes, brought.agents),
+            may_bypass=may_bypass or spec.mode == "bypassPermissions",
+            greet=lambda init: init_response(spec, init.agents),
             warn=warn,
         )
         return await control.run(lines)

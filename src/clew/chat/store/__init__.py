@@ -8,5 +8,6 @@ Modules:
     live_conversation   The state of a running conversation, in memory and in its session file.
     resume_session      Read everything that a chat needs to resume a session, whichever program wrote it.
     session_lock        Lock a session file for one writer.
+    session_state       The state from which a conversation starts or continues.
     task_notifications  Build and find the reports of background tasks that have ended.
 """

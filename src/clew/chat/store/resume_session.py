@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from clew.api.token_estimate import estimate_tokens
 from clew.chat.config.permission_mode import MODES, Mode
 from clew.chat.store import journal_lines
 from clew.chat.store.file_snapshots import SavedFile
+from clew.chat.store.session_state import SessionState
 from clew.chat.store.task_notifications import reported_task, unreported_tasks
 from clew.chat.tools.atomic_files import read_content
 from clew.chat.tools.tool import CallResult, ReadState, ToolFailed
@@ -38,38 +38,6 @@ from clew.wire.rename_ids import new_uuid
 _UNSAVED_MODES: tuple[Mode, ...] = ("plan", "bypassPermissions")
 _FILE_TOOLS = ("Read", "Write", "Edit", "MultiEdit", "NotebookEdit")
 _USAGE_FIELDS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
-
-
-@dataclass(frozen=True)
-class Resumed:
-    """The state of a session to resume."""
-
-    path: Path
-    messages: list[Json]
-    closing: list[Json]  # lines that an unfinished turn still needs
-    leaf: str | None
-    last: datetime | None
-    model: str = ""
-    mode: Mode | None = None
-    cwd: Path | None = None
-    branch: str = ""
-    name: str = ""
-    todos: list[Json] = field(default_factory=list)
-    seen: dict[Path, ReadState] = field(default_factory=dict)
-    backups: dict[str, SavedFile] = field(default_factory=dict)
-    pull_requests: set[str] = field(default_factory=set)
-    known_tokens: int = 0
-    known_messages: int = 0
-    largest_requests: dict[str, int] = field(
-        default_factory=dict
-    )  # by model: the most tokens of a request and its reply
-    missed: list[tuple[str, str]] = field(
-        default_factory=list
-    )  # tasks that ended without a report to the model, and the reports
-
-    @property
-    def session_id(self) -> str:
-        return self.path.stem
 
 
 # -- find a session
@@ -109,7 +77,7 @@ def latest(tree: Tree, cwd: Path) -> SessionFile:
 # -- read its state
 
 
-def resume(path: Path) -> Resumed:
+def resume(path: Path) -> SessionState:
     """Read the state of a session. Raises Refused if it cannot be resumed."""
     session = read(path)
     prepared = request(session)
@@ -120,12 +88,12 @@ def resume(path: Path) -> Resumed:
     messages = prepared.messages
     reported, weighed = _known_size(prepared.path, messages)
     cwd = next((Path(e.cwd) for e in reversed(path_entries) if e.cwd), None)
-    return Resumed(
+    return SessionState(
         path,
-        messages,
-        list(_closing(session, messages, calls, prepared.path)),
-        prepared.leaf.uuid,
-        session.ended,
+        messages=messages,
+        closing=list(_closing(session, messages, calls, prepared.path)),
+        leaf=prepared.leaf.uuid,
+        last=session.ended,
         model=_last_model(session, prepared.path),
         mode=_last_mode(path_entries),
         cwd=cwd if cwd and cwd.is_dir() else None,

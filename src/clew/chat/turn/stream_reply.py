@@ -168,12 +168,12 @@ class ReplyStreamer(Struct):
 
     def _complete_block(self, index: int, block: Json) -> None:
         self._partial_text = []
-        self._write_block(block)
+        if self._writer is not None:
+            self._write_block(self._writer, block)
         self._emit_stream({"type": "content_block_stop", "index": index})
 
-    def _write_block(self, block: Json, is_aborted: bool = False) -> None:
-        assert self._writer is not None
-        uuid = self._writer.take(block, is_aborted)
+    def _write_block(self, writer: ReplyWriter, block: Json, is_aborted: bool = False) -> None:
+        uuid = writer.take(block, is_aborted)
         message = {**self._message, "content": [block], "stop_reason": None}
         self.deps.emit(events.BlockCompleted(agent=self.agent, uuid=uuid, message=message))
 
@@ -209,7 +209,7 @@ class ReplyStreamer(Struct):
         if writer is not None and reply.stop_reason is not None and not writer.lines:
             writer.take({"type": "text", "text": NO_CONTENT})  # an empty reply was charged but cannot be sent back
         if writer is not None and is_stopped and (text := "".join(self._partial_text)).strip():
-            self._write_block({"type": "text", "text": text}, is_aborted=True)
+            self._write_block(writer, {"type": "text", "text": text}, is_aborted=True)
         if writer is not None:
             writer.finish(reply)
         self.deps.cost.add(reply.model or self.conversation.asked, reply.usage)

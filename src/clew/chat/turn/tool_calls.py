@@ -124,11 +124,12 @@ class CallRunner(Struct):
 
     async def _run(self, call: PendingCall) -> CallResult:
         tool = self.deps.tools.get(call.name)
+        if tool is None:
+            return failure_result(unknown_tool_error(call.name))
         try:
             call_input = _check_input(call, tool)
         except ToolFailed as failed:
             return failure_result(failed)
-        assert tool is not None
         decision, context = await self._decide(call, call_input)
         if decision.kind != "allow":
             self.denials.append({"tool_name": call.name, "tool_use_id": call.id, "tool_input": call_input})
@@ -299,9 +300,7 @@ class CallRunner(Struct):
         return replace(result, notes=(*result.notes, *added)) if added else result
 
 
-def _check_input(call: PendingCall, tool: Tool | None) -> Json:
-    if tool is None:
-        raise unknown_tool_error(call.name)
+def _check_input(call: PendingCall, tool: Tool) -> Json:
     if call.is_cut:
         raise ToolFailed(CUT_CALL)
     if call.unparsed:

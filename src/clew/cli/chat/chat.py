@@ -14,7 +14,7 @@ from clew.cli.output import clean, print_data, print_json, print_message
 
 if TYPE_CHECKING:
     from clew.chat.events import Event, TurnFinished
-    from clew.chat.session_factory import Wishes
+    from clew.chat.session_spec import SessionSpec
 
 INTERRUPTED = 130
 
@@ -117,7 +117,7 @@ def run(options: Namespace) -> int:
     if options.rewind_files:
         return _rewind_files(options)
     if options.input_format == "stream-json":
-        return asyncio.run(chat_stream.serve(options, wishes(options)))
+        return asyncio.run(chat_stream.serve(options, session_spec(options)))
     if not options.print:
         return _console(options)
     prompt = _prompt(options.prompt)
@@ -125,7 +125,7 @@ def run(options: Namespace) -> int:
         print_message("clew: there is nothing to say. Give a prompt: clew chat -p PROMPT")
         return 2
     if options.output_format == "stream-json":
-        return asyncio.run(chat_stream.serve(options, wishes(options), prompt))
+        return asyncio.run(chat_stream.serve(options, session_spec(options), prompt))
     return asyncio.run(_run(options, prompt))
 
 
@@ -162,9 +162,8 @@ def _console(options: Namespace) -> int:
         print_message("clew: the console needs prompt_toolkit. Install it with: pip install 'clew[chat]'")
         return 2
 
-    def make() -> Wishes:
-        wished = wishes(options)
-        return replace(wished, options=replace(wished.options, entrypoint="cli", can_prompt_user=True))
+    def make() -> SessionSpec:
+        return replace(session_spec(options), entrypoint="cli", can_prompt_user=True)
 
     from clew.cli.guarded_streams import release
     from clew.console.console_app import ConsoleOptions, run
@@ -186,14 +185,14 @@ def _console(options: Namespace) -> int:
 async def _run(options: Namespace, prompt: str) -> int:
     import asyncio
 
-    from clew.chat.session_factory import session
+    from clew.chat.session_factory import open_session
 
-    wished = wishes(options)
+    spec = session_spec(options)
 
     def tell(event: Event) -> None:
         _told(event, options.quiet)
 
-    async with session(wished, tell) as opened:
+    async with open_session(spec, tell) as opened:
         loop = asyncio.get_running_loop()
         if sys.platform != "win32":
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -238,15 +237,14 @@ def _told(told: Event, quiet: bool) -> None:
         print_message(f"The conversation was compacted, from {told.before:,} tokens to {told.after:,}.")
 
 
-def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
-    """What the options wish for, in a folder or in the one that we are in. Raises ApiError if there is no key."""
+def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
+    """The session that the options describe, in `cwd` or the current directory. Raises ApiError if there is no key."""
     from clew.api.endpoint import endpoint
-    from clew.chat.assemble_session import SessionOptions
     from clew.chat.config.permission_mode import parse_mode
     from clew.chat.config.settings import FILE_SCOPES
     from clew.chat.deps import ConversationLimits
     from clew.chat.permission.folder_trust import Trust
-    from clew.chat.session_factory import Wishes
+    from clew.chat.session_spec import SessionSpec
     from clew.wire.layout import claude_dir
 
     cwd = (cwd or Path.cwd()).resolve()
@@ -258,9 +256,11 @@ def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
     mode, strange = parse_mode(asked) if asked else (None, "")
     if strange:
         print_message(strange)
-    chosen = SessionOptions(
+    sources = options.setting_sources
+    return SessionSpec(
         cwd=cwd,
         claude=claude_dir(options.claude_dir).resolve(),
+        endpoint=endpoint(options.base_url),
         session_id=options.session_id or "",
         resume=options.resume,
         is_latest=options.latest,
@@ -279,11 +279,6 @@ def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
         is_kept=not options.no_session_persistence,
         durability=options.durability,
         watches_commands=not options.no_shadow,
-    )
-    sources = options.setting_sources
-    return Wishes(
-        options=chosen,
-        endpoint=endpoint(options.base_url),
         allowed=_rules(options.allowedTools),
         disallowed=_rules(options.disallowedTools),
         tools=None if options.tools in (None, ["default"]) else _rules(options.tools),

@@ -18,7 +18,7 @@ from clew.system.control_characters import escape_json_bytes
 from clew.wire.json_codec import encode
 
 if TYPE_CHECKING:
-    from clew.chat.session_factory import Wishes
+    from clew.chat.session_spec import SessionSpec
 
 LEVEL = "2.1.29"  # of the format and of the protocol, which is what an SDK asks for when it asks for a version
 LONGEST = 1 << 28  # bytes of one line that is read
@@ -52,7 +52,7 @@ def add_arguments(command: ArgumentParser) -> None:
         group.add_argument(name, metavar="VALUE", help=f"{purpose}; taken, and of no effect")
 
 
-async def serve(options: Namespace, wishes: Wishes, prompt: str | None = None) -> int:
+async def serve(options: Namespace, spec: SessionSpec, prompt: str | None = None) -> int:
     """Until stdin ends, or until one prompt is answered. The exit code."""
     from uuid import uuid4
 
@@ -66,18 +66,17 @@ async def serve(options: Namespace, wishes: Wishes, prompt: str | None = None) -
         shows_prompts=options.replay_user_messages,
         shows_agents=options.forward_subagent_text,
     )
-    chosen = replace(
-        wishes.options,
+    spec = replace(
+        spec,
         can_prompt_user=options.permission_prompt_tool == "stdio",
-        entrypoint=entrypoint() or wishes.options.entrypoint,
+        entrypoint=entrypoint() or spec.entrypoint,
     )
     if options.system_prompt_file:
-        chosen = replace(chosen, system=Path(options.system_prompt_file).read_text(encoding="utf-8"))
+        spec = replace(spec, system=Path(options.system_prompt_file).read_text(encoding="utf-8"))
     lines = _lines() if prompt is None else _one(prompt)
     say = (lambda text: None) if options.quiet else print_message
-    wished = replace(wishes, options=chosen)
     return await serve_sdk(
-        wished,
+        spec,
         lines,
         _write,
         framing,

@@ -19,7 +19,7 @@ from clew.system.plural import plural
 
 if TYPE_CHECKING:
     from clew.chat.events import Event, TurnFinished
-    from clew.chat.session_factory import Wishes
+    from clew.chat.session_spec import SessionSpec
     from clew.chat.tools.tool import Content
     from clew.conversation.session import Session
     from clew.edit.plan import Plan
@@ -92,18 +92,17 @@ def _models(options: Namespace) -> list[str]:
 
 
 async def _run(source: Session, at: int, content: Content, model: str, options: Namespace) -> RaceRun:
-    from clew.chat.session_factory import session
+    from clew.chat.session_factory import open_session
     from clew.chat.store.live_conversation import UserPrompt
 
     folder = _folder(source, options.copy)
-    wished = _wishes(options, folder)
     kept = _kept(source, at, folder)
-    beginning = replace(wished.options, resume=str(kept) if kept else "", model=model, cwd=folder)
+    spec = replace(_spec(options, folder), resume=str(kept) if kept else "", model=model, cwd=folder)
 
     def tell(told: Event) -> None:
         _told(model, told, options.quiet)
 
-    async with session(replace(wished, options=beginning), tell) as opened:
+    async with open_session(spec, tell) as opened:
         finished = await opened.engine.submit(UserPrompt(content))
         return RaceRun(model, folder, opened.engine.conversation.journal.path, finished)
 
@@ -134,14 +133,14 @@ def _kept(source: Session, at: int, folder: Path) -> Path | None:
     return (made if str(folder) == source.cwd else made.move(str(folder))).write().path
 
 
-def _wishes(options: Namespace, folder: Path) -> Wishes:
+def _spec(options: Namespace, folder: Path) -> SessionSpec:
     """What was asked for here, and for the rest what a chat does by itself."""
     usual = ArgumentParser()
     chat.add_arguments(usual)
     asked = Namespace(**{**vars(usual.parse_args([])), **vars(options), "at": ""})
     if not asked.permission_mode:
         asked.permission_mode = "acceptEdits" if options.copy else "dontAsk"
-    return chat.wishes(asked, folder)
+    return chat.session_spec(asked, folder)
 
 
 # -- what is told

@@ -12,7 +12,7 @@ from clew.cli.options import add_common_options
 from clew.cli.output import print_message
 
 if TYPE_CHECKING:
-    from clew.chat.session_factory import Wishes
+    from clew.chat.session_spec import SessionSpec
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -36,8 +36,8 @@ def run(options: Namespace) -> int:
 
     wished = _all(options)
 
-    def wish(folder: Path) -> Wishes:
-        return chat.wishes(wished, folder)
+    def make_spec(folder: Path) -> SessionSpec:
+        return chat.session_spec(wished, folder)
 
     def say(text: str) -> None:
         if not options.quiet:
@@ -45,7 +45,7 @@ def run(options: Namespace) -> int:
 
     if sys.stdin.isatty():
         say("An editor starts this and talks with it: see the guide. Ctrl-D ends it.")
-    asyncio.run(serve(wish, Tree(claude_dir(options.claude_dir)), say))
+    asyncio.run(serve(make_spec, Tree(claude_dir(options.claude_dir)), say))
     return 0
 
 

@@ -1,0 +1,44 @@
+"""The state from which a conversation starts or continues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from clew.chat.config.permission_mode import Mode
+from clew.chat.store.file_snapshots import SavedFile
+from clew.chat.tools.tool import ReadState
+from clew.wire.json_codec import Json
+
+
+@dataclass(frozen=True)
+class SessionState:
+    """What a session file says about its conversation. Only `path` is set for a new session."""
+
+    path: Path
+    messages: list[Json] = field(default_factory=list)
+    closing: list[Json] = field(default_factory=list)  # lines that an unfinished turn still needs
+    leaf: str | None = None
+    last: datetime | None = None  # the newest timestamp
+    model: str = ""
+    mode: Mode | None = None
+    cwd: Path | None = None
+    branch: str = ""
+    name: str = ""
+    todos: list[Json] = field(default_factory=list)
+    seen: dict[Path, ReadState] = field(default_factory=dict)
+    backups: dict[str, SavedFile] = field(default_factory=dict)
+    pull_requests: set[str] = field(default_factory=set)
+    known_tokens: int = 0
+    known_messages: int = 0
+    largest_requests: dict[str, int] = field(
+        default_factory=dict
+    )  # by model: the most tokens of a request and its reply
+    missed: list[tuple[str, str]] = field(
+        default_factory=list
+    )  # tasks that ended without a report to the model, and the reports
+
+    @property
+    def session_id(self) -> str:
+        return self.path.stem
