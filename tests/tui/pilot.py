@@ -9,10 +9,10 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
+from clew.browse.search_thread import SearchLocation
 from clew.tui.browser_app import Browser
 from clew.tui.external_programs import ExternalPrograms, ResumeCommand
 from clew.tui.reader_screen import ReaderScreen
-from clew.tui.search_thread import SearchLocation
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 Steps = Callable[[Browser, Pilot[ResumeCommand]], Awaitable[None]]

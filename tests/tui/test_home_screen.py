@@ -12,6 +12,8 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from clew.browse.search_thread import SearchLocation
+from clew.browse.session_item import SessionItem, next_since, set_filter
 from clew.cli import main
 from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import talk
@@ -19,8 +21,6 @@ from clew.tui.browser_app import Browser
 from clew.tui.dialogs import Help
 from clew.tui.external_programs import ResumeCommand
 from clew.tui.preview_pane import PreviewRows
-from clew.tui.search_thread import SearchLocation
-from clew.tui.session_item import SessionItem, next_since, set_filter
 from clew.tui.session_list import HitList
 from tests.tui.pilot import NOW, drive, lines, opened, screen, search, settled, until
 

@@ -12,9 +12,7 @@ Modules:
     reader_screen      The screen that shows one session.
     row_text           Lay out a row as lines of styled text for a width, independent of widgets.
     row_widget         The widget that shows rows, with calls and agents that fold.
-    search_thread      Seeking: searches and the refresh of the index, each in a thread of its own with its own
-                       connection.
-    session_item       A session as lists show it, from the index or from its file.
+    search_messages    Pass the answers of the search thread to the application as messages.
     session_list       The list of sessions: one line each, and a second one for the best passage.
     virtual_list       A list of items of varying height that draws only the items on the screen.
 """

@@ -11,14 +11,15 @@ from textual.app import App, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.theme import Theme
 
+from clew.browse.search_thread import SearchLocation
+from clew.browse.session_item import SessionItem, as_sentence
 from clew.conversation.session import Session
 from clew.tui.dialogs import FileName, Help
 from clew.tui.external_programs import ExternalPrograms, ResumeCommand
 from clew.tui.home_screen import HomeScreen
 from clew.tui.load_rows import session_rows
 from clew.tui.reader_screen import ReaderScreen
-from clew.tui.search_thread import IndexProgress, SearchFailure, SearchFound, SearchLocation, SearchThread
-from clew.tui.session_item import SessionItem, as_sentence
+from clew.tui.search_messages import IndexProgress, SearchAnswered, TuiSearch
 from clew.version import JSON_SCHEMA
 from clew.view.row_terminal import plain_lines
 from clew.view.rows import ViewOptions
@@ -86,7 +87,7 @@ class Browser(App[ResumeCommand]):
         self.clock = clock
         self.reveal = False
         self.home = HomeScreen()
-        self.searcher = SearchThread(location, self.post_message, clock)
+        self.searcher = TuiSearch(location, self.post_message, clock)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Return our own colours. They are opaque, because lines that we draw ourselves are not blended."""
@@ -104,14 +105,11 @@ class Browser(App[ResumeCommand]):
 
     # -- messages from the search threads
 
-    def on_search_found(self, message: SearchFound) -> None:
-        self.home.show_results(message)
-
-    def on_search_failure(self, message: SearchFailure) -> None:
-        self.home.show_failure(message)
+    def on_search_answered(self, message: SearchAnswered) -> None:
+        self.home.show_answer(message.number, message.answer)
 
     def on_index_progress(self, message: IndexProgress) -> None:
-        self.home.show_progress(message)
+        self.home.show_progress(message.progress)
 
     # -- actions on the selected or open session
 

@@ -13,11 +13,11 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from clew.browse.session_item import screen_text
 from clew.conversation.branches import Branch
 from clew.conversation.speaker import prompt_text
 from clew.system.plural import plural
 from clew.tui.line_wrap import fit
-from clew.tui.session_item import screen_text
 
 _BOX = """
 {name} { align: center middle; }

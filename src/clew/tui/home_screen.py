@@ -12,10 +12,11 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
 
+from clew.browse.search_thread import RefreshProgress, SearchAnswer, parse_typed_query
+from clew.browse.session_item import SessionItem, count_sessions, describe_unlisted, has_filter, next_since, set_filter
 from clew.tui.preview_pane import Preview
 from clew.tui.reader_screen import ReaderScreen
-from clew.tui.search_thread import BEST, IndexProgress, SearchFailure, SearchFound, understood
-from clew.tui.session_item import SessionItem, count_sessions, describe_unlisted, has_filter, next_since, set_filter
+from clew.tui.search_messages import MAX_RESULTS
 from clew.tui.session_list import HitList
 from clew.tui.virtual_list import Virtual
 
@@ -139,46 +140,47 @@ class HomeScreen(Screen[None]):
         self._is_again = again
         self.app.searcher.search(self.number, self.query_text)
 
-    def show_results(self, message: SearchFound) -> None:
-        """Show the results of the newest query; those of older ones are dropped."""
-        if message.number != self.number:
+    def show_answer(self, number: int, answer: SearchAnswer) -> None:
+        """Show the answer to the newest query; those to older ones are dropped."""
+        if number != self.number:
             return
-        keep = self._is_again or message.number == self.answered
-        self.answered = message.number
-        self.hits.show(message.hits, keep=keep)
-        count = len(message.hits)
-        query = understood(self.query_text)
+        if answer.reason:
+            self.answered = number
+            position = f" (at {self.query_text[answer.at :].split(' ')[0]})" if answer.at >= 0 else ""
+            self._show_failure(f"{answer.reason}{position}")
+            return
+        keep = self._is_again or number == self.answered
+        self.answered = number
+        self.hits.show(answer.hits, keep=keep)
+        count = len(answer.hits)
+        query = parse_typed_query(self.query_text)
         order = "best first" if query and query.clauses else "newest first"
-        count_text = count_sessions(message.hits, bool(query and query.clauses and count >= BEST))
+        count_text = count_sessions(answer.hits, bool(query and query.clauses and count >= MAX_RESULTS))
         self._result_text = (
             f"{count_text}, {order}" if count else "Nothing matches." if self.query_text.strip() else "No sessions."
         )
-        if message.unlisted:
-            self._result_text += f" · {describe_unlisted(message.unlisted)}"
-        if message.instead:
-            self._result_text = f"{count_text} for {message.instead.strip()} instead"
+        if answer.unlisted:
+            self._result_text += f" · {describe_unlisted(answer.unlisted)}"
+        if answer.instead:
+            self._result_text = f"{count_text} for {answer.instead.strip()} instead"
         self._update_state()
         self._schedule_preview(now=not keep)
 
-    def show_failure(self, message: SearchFailure) -> None:
-        if message.number not in (self.number, -1):
-            return
-        self.answered = message.number
-        position = f" (at {self.query_text[message.at :].split(' ')[0]})" if message.at >= 0 else ""
-        self._result_text = f"{message.reason}{position}"
+    def _show_failure(self, reason: str) -> None:
+        self._result_text = reason
         self._update_state(bad=True)
 
-    def show_progress(self, message: IndexProgress) -> None:
-        if message.is_done:
+    def show_progress(self, progress: RefreshProgress) -> None:
+        if progress.is_done:
             self._progress = ""
-            if message.reason:
-                self.show_failure(SearchFailure(-1, message.reason))
+            if progress.reason:
+                self._show_failure(progress.reason)
             else:
                 self.search(again=True)
         else:
-            share = min(1.0, message.done / message.total) if message.total else 1.0
+            share = min(1.0, progress.done / progress.total) if progress.total else 1.0
             is_first = not self._progress
-            self._progress = f"reading {message.total / 1e6:.0f} MB {share:.0%}"
+            self._progress = f"reading {progress.total / 1e6:.0f} MB {share:.0%}"
             if not is_first and self.answered == self.number and self.query_text.strip():
                 self.search(again=True)
         self._update_state(bad=self.query_one("#state").has_class("-bad"))

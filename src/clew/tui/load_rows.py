@@ -10,9 +10,9 @@ from pathlib import Path
 
 from textual.message import Message
 
+from clew.browse.session_item import SessionItem
 from clew.conversation.branches import Branch
 from clew.conversation.session import Session
-from clew.tui.session_item import SessionItem
 from clew.view.mask_rows import mask_rows
 from clew.view.progressive import progressive_rows
 from clew.view.row_types import PromptRow, Row

@@ -6,10 +6,10 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
+from clew.browse.session_item import SessionItem, as_sentence, match_pattern, screen_text
 from clew.system.plural import plural
 from clew.tui.load_rows import Load, Loaded, preview_rows
 from clew.tui.row_widget import RowView
-from clew.tui.session_item import SessionItem, as_sentence, match_pattern, screen_text
 
 
 class PreviewRows(RowView, can_focus=False):

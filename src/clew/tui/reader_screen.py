@@ -14,6 +14,7 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Footer, Input, Static
 
+from clew.browse.session_item import SessionItem, match_pattern, screen_text
 from clew.conversation.branches import Branch
 from clew.conversation.session import Session
 from clew.system.plural import plural
@@ -21,7 +22,6 @@ from clew.tui.dialogs import Branches
 from clew.tui.load_rows import Load, Loaded, session_rows
 from clew.tui.row_text import RowState, height
 from clew.tui.row_widget import RowView
-from clew.tui.session_item import SessionItem, match_pattern, screen_text
 from clew.tui.virtual_list import Virtual
 from clew.view.row_terminal import plain_lines
 from clew.view.row_types import (

@@ -9,9 +9,9 @@ from typing import ClassVar
 from rich.cells import cell_len
 from textual.binding import Binding, BindingType
 
+from clew.browse.session_item import SessionItem, passage_label, passage_text, screen_text
 from clew.tui.line_wrap import fit
 from clew.tui.row_text import Span, overlay
-from clew.tui.session_item import SessionItem, passage_label, passage_text, screen_text
 from clew.tui.virtual_list import Virtual
 from clew.view.sanitize import format_age
 

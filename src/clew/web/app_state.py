@@ -9,7 +9,7 @@ from threading import Lock
 
 from clew.view.mask_rows import MaskCount
 from clew.view.sanitize import one_line
-from clew.web.background_search import BackgroundSearch
+from clew.web.async_search import AsyncSearch
 from clew.web.live_updates import LiveUpdates
 from clew.web.session_cache import SessionCache
 from clew.web.templates import Renderer
@@ -65,7 +65,7 @@ class AppState:
 
     shelf: SessionCache
     live: LiveUpdates
-    searcher: BackgroundSearch
+    searcher: AsyncSearch
     is_revealed: bool
     renderer: Renderer = field(default_factory=Renderer)
     made: PageCache = field(default_factory=PageCache)

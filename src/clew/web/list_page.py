@@ -8,8 +8,8 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from clew.index.snippet import Passage
-from clew.tui.session_item import (
+from clew.browse.search_thread import SearchAnswer
+from clew.browse.session_item import (
     SessionItem,
     count_sessions,
     describe_unlisted,
@@ -17,8 +17,8 @@ from clew.tui.session_item import (
     passage_text,
     set_filter,
 )
+from clew.index.snippet import Passage
 from clew.web.app_state import AppState
-from clew.web.background_search import SearchAnswer
 from clew.web.turn_html import session_url
 
 PAGE_SIZE = 60
@@ -98,7 +98,7 @@ def _highlight(text: str, marks: list[tuple[int, int]]) -> Markup:
 
 def _describe_answer(answer: SearchAnswer, has_query: bool) -> str:
     if answer.reason:
-        return answer.reason
+        return f"{answer.reason}."
     count = len(answer.hits)
     if not count:
         return "Nothing matches." if has_query else "No sessions here."

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from clew.conversation.session_listing import Outline
 from clew.errors import NotFound
 from clew.index.surrounding_turns import turns_around
-from clew.tui.external_programs import ResumeCommand
+from clew.system.shell_quoting import resume_command
 from clew.view.header import NO_PROMPT, describe_session
 from clew.view.mask_rows import MaskCount, mask_rows
 from clew.view.row_html import time_tag
@@ -211,9 +211,7 @@ class ReaderPage:
 
     def _resume(self, target: PageTarget) -> str:
         session = target.snapshot.session
-        command = ResumeCommand(
-            session.id, session.cwd or ""
-        ).command  # a line of printable characters: quoted, not tidied
+        command = resume_command(session.id, session.cwd or "")  # one line of printable characters, quoted
         return command if self._state.is_revealed else MaskCount().mask(command)
 
     def _locate(self, target: PageTarget, offset: int) -> str:

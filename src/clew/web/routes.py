@@ -15,7 +15,7 @@ from clew.errors import UNEXPECTED_ERRORS, ClewError, NotFound
 from clew.system.file_errors import describe_error
 from clew.web.access_control import AccessControl, EntryToken
 from clew.web.app_state import AppState
-from clew.web.background_search import BackgroundSearch
+from clew.web.async_search import AsyncSearch
 from clew.web.compare_page import ComparePage
 from clew.web.export_page import ExportPage
 from clew.web.gone_page import GonePage
@@ -30,7 +30,7 @@ def make_app(
 ) -> AccessControl:
     """Return the application for a Claude folder, wrapped in access control."""
     sessions = SessionCache(claude)
-    state = AppState(sessions, LiveUpdates(sessions, is_ending), BackgroundSearch(sessions, claude), is_revealed)
+    state = AppState(sessions, LiveUpdates(sessions, is_ending), AsyncSearch(sessions, claude), is_revealed)
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:

@@ -14,9 +14,9 @@ def browse(claude_dir: str | None = None) -> int:
     if importlib.util.find_spec("textual") is None:
         print_message("The browser needs Textual: install clew[tui].")
         return 2
+    from clew.browse.search_thread import SearchLocation
     from clew.tui.browser_app import Browser
     from clew.tui.external_programs import ExternalPrograms, resume_session
-    from clew.tui.search_thread import SearchLocation
 
     outside = ExternalPrograms(
         _program_words("PAGER", "less -R"), _program_words("VISUAL", "") or _program_words("EDITOR", "vi")
