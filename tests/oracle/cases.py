@@ -14,6 +14,7 @@ from tests.oracle import (
     cases_damage,
     cases_leaf,
     cases_merging,
+    cases_notes,
     cases_pins,
     cases_preserved,
     cases_queued,
@@ -27,6 +28,7 @@ THEMES = (
     cases_leaf.case,
     cases_pins.case,
     cases_siblings.case,
+    cases_notes.case,
     cases_bridging.case,
     cases_merging.case,
     cases_results.case,
@@ -45,7 +47,7 @@ CLOCKED = [
 ]  # each with one second between lines, and as in life
 
 
-_BY_TIME = ("bridging", "leaf", "preserved")  # themes in which the gaps decide
+_BY_TIME = ("bridging", "leaf", "notes", "preserved")  # themes in which the gaps decide
 SAMPLE = [
     name
     for case in CASES

@@ -373,3 +373,97 @@ def context_behind_an_error_behind_what_was_queued(s: Script) -> None:
     s.user("u2")
     s.attach("zzz", "CTX")
     s.reply("a2")
+
+
+# Notifications of finished tasks among other lines
+
+DONE: Json = {"origin": {"kind": "task-notification"}}
+
+
+@case
+def notification_behind_a_prompt(s: Script) -> None:
+    s.user("u1")
+    s.user("done", **DONE)
+    s.reply("a1")
+
+
+@case
+def notification_behind_a_prompt_with_system_turns(s: Script) -> None:
+    s.model = OPUS
+    notification_behind_a_prompt(s)
+
+
+@case
+def notification_between_prompts(s: Script) -> None:
+    s.user("u1")
+    s.user("done", **DONE)
+    s.user("u2")
+    s.reply("a1")
+
+
+@case
+def notification_between_prompts_with_system_turns(s: Script) -> None:
+    s.model = OPUS
+    notification_between_prompts(s)
+
+
+@case
+def two_notifications_with_system_turns(s: Script) -> None:
+    s.model = OPUS
+    s.user("u1")
+    s.user("done", **DONE)
+    s.user("done too", **DONE)
+    s.reply("a1")
+
+
+@case
+def notification_behind_a_result_with_system_turns(s: Script) -> None:
+    s.model = OPUS
+    called(s)
+    s.user("done", **DONE)
+    s.user("u2")
+    s.reply("a2")
+
+
+@case
+def notification_before_the_first_prompt_with_system_turns(s: Script) -> None:
+    s.model = OPUS
+    s.user("done", **DONE)
+    s.user("u1")
+    s.reply("a1")
+
+
+@case
+def notification_before_context(s: Script) -> None:
+    s.turns(1)
+    s.user("u2")
+    s.user("done", **DONE)
+    s.attach("zzz", reminder("CTX"))
+    s.reply("a2")
+
+
+@case
+def notification_before_a_system_turn(s: Script) -> None:
+    s.model = OPUS
+    s.user("u1")
+    s.user("done", **DONE)
+    s.attach("zzz", reminder("CTX"), role="system")
+    s.user("u2")
+    s.reply("a1")
+
+
+@case
+def notification_behind_a_dropped_call(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"), mid="m1")
+    s.user("done", **DONE)
+    s.reply(use("t2"), mid="m2")
+    s.result("t2")
+
+
+@case
+def notification_at_the_end_with_system_turns(s: Script) -> None:
+    s.model = OPUS
+    s.turns(1)
+    s.user("u2")
+    s.user("done", **DONE)

@@ -576,3 +576,77 @@ def open_call_in_a_turn_that_a_tool_ended(s: Script) -> None:
     s.reply(use("t9"), mid="m9")
     s.result("t9", toolEndsTurn=True)
     s.attach("zzz", "CTX")
+
+
+# A turn that was stopped in a call, with other calls of it that have no result
+
+
+def half_answered(s: Script) -> None:
+    """A call without a result, and one with a result after it."""
+    s.user("u1")
+    s.reply(use("t1"), mid="m1")
+    s.reply(use("t2"), mid="m2")
+    s.result("t2")
+
+
+@case
+def open_call_behind_an_open_call(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"), mid="m1")
+    s.reply(use("t2"), mid="m2")
+
+
+@case
+def open_call_behind_a_stopped_turn(s: Script) -> None:
+    half_answered(s)
+    s.reply(use("t3"), mid="m3")
+
+
+@case
+def two_open_calls_behind_a_stopped_turn(s: Script) -> None:
+    half_answered(s)
+    s.reply(use("t3"), mid="m3")
+    s.reply(use("t4"), mid="m3")
+
+
+@case
+def two_open_replies_behind_a_stopped_turn(s: Script) -> None:
+    half_answered(s)
+    s.reply(use("t3"), mid="m3")
+    s.reply(use("t4"), mid="m4")
+
+
+@case
+def open_call_with_text_behind_a_stopped_turn(s: Script) -> None:
+    half_answered(s)
+    s.reply("text", use("t3"), mid="m3")
+
+
+@case
+def text_and_an_open_call_behind_a_stopped_turn(s: Script) -> None:
+    half_answered(s)
+    s.reply("text", mid="m3")
+    s.reply(use("t3"), mid="m3")
+
+
+@case
+def open_call_and_a_text_behind_a_stopped_turn(s: Script) -> None:
+    half_answered(s)
+    s.reply(use("t3"), mid="m3")
+    s.reply("text", mid="m3")
+
+
+@case
+def thinking_and_an_open_call_behind_a_stopped_turn(s: Script) -> None:
+    half_answered(s)
+    s.reply(think("h"), mid="m3")
+    s.reply(use("t3"), mid="m3")
+
+
+@case
+def open_call_in_the_turn_after_an_open_call(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"), mid="m1")
+    s.user("u2")
+    s.reply(use("t2"), mid="m2")
+    s.reply(use("t3"), mid="m3")

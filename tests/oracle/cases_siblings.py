@@ -661,3 +661,16 @@ def hook_and_a_system_line_below_the_result_aside(s: Script) -> None:
     _hook(s, "H1", "t1")
     s.system("informational")
     _answer_the_second(s, two)
+
+
+@case
+def first_call_is_a_later_line_than_the_others(s: Script) -> None:
+    prompt = s.user("u1")
+    first = uuid(9)
+    second_call = s.reply(use("t2"), mid="m1", parent=first)
+    s.reply(use("t3"), mid="m1")
+    s.result("t3")
+    s.result("t1", parent=first)
+    answered = s.result("t2", parent=second_call)
+    s.reply(use("t1"), mid="m1", parent=prompt, uuid=first)
+    s.reply("a2", parent=answered, uuid=uuid(10))

@@ -7,6 +7,7 @@ everything before the last compaction is cut off, except the messages that the c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from clew.conversation.cli_version import Era
 from clew.conversation.parent_links import SPOKEN, Chain
@@ -16,12 +17,14 @@ from clew.wire.entry_types import LastPrompt
 from clew.wire.json_codec import as_text
 
 NIL = "00000000-0000-0000-0000-000000000000"
+_NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 def find_leaf(links: Chain, pins: Sequence[Entry], era: Era, history: bool = False) -> Entry | None:
     """Return the entry that a resume continues from; `pins` are the last-prompt entries of the file.
 
-    A path needs a message among the parents that the lines name. A boundary voids the pins before it. A pin holds a resume
+    A path needs a message among the parents that the lines name; without one, the newest message that ends a branch is
+    returned. A boundary voids the pins before it. A pin holds a resume
     back unless the last line of the file descends from it by the parents that the lines name: a bridge does not count. With
     `history` it does, which gives the end of the conversation as it was.
     """
@@ -31,22 +34,15 @@ def find_leaf(links: Chain, pins: Sequence[Entry], era: Era, history: bool = Fal
     above = links.path_to(selected, history) if history else links.ancestors(selected)
     if any(e.type in SPOKEN for e in above):
         return selected
-    reachable = _reachable_from_ends(links)
-    spoken = (e for e in reversed(_leaf_candidates(links)) if e.type in SPOKEN and e.uuid in reachable)
-    return next(spoken, selected)
+    spoken = [e for e in _leaf_candidates(links) if e.type in SPOKEN]
+    continued = {_message_above(links, entry) for entry in spoken}
+    ends = [entry for entry in spoken if entry.uuid not in continued]
+    return max(ends, key=lambda e: e.time or _NO_TIME) if ends else selected
 
 
-def _reachable_from_ends(links: Chain) -> set[str | None]:
-    """Return the uuids of all entries on some path that has an end; entries of a cycle are on none."""
-    parents = {parent.uuid for entry in links.nodes.values() if (parent := links.named_parent(entry))}
-    reachable: set[str | None] = set()
-    for uuid, entry in links.nodes.items():
-        if uuid not in parents:
-            for step in links.ancestors(entry):
-                if step.uuid in reachable:
-                    break
-                reachable.add(step.uuid)
-    return reachable
+def _message_above(links: Chain, entry: Entry) -> str | None:
+    """Return the uuid of the nearest message above an entry, by the parents that the lines name."""
+    return next((e.uuid for e in links.ancestors(entry) if e is not entry and e.type in SPOKEN), None)
 
 
 def _leaf_candidates(links: Chain) -> list[Entry]:
@@ -97,6 +93,46 @@ def _newest_entry(candidates: Sequence[Entry]) -> Entry:
         if entry_time is not None and best_time is not None and entry_time > best_time:
             best = entry
     return best
+
+
+def path_to_message(links: Chain, leaf: Entry, era: Era) -> list[Entry]:
+    """Return the path to a leaf; since 2.1.290 only to the last message on it, because `complete_path` adds the rest."""
+    path = links.path_to(leaf)
+    if not era.keeps_notes:
+        return path
+    last = next((e for e in links.ancestors(leaf) if e.type in SPOKEN or e.is_boundary), None)
+    return path[: path.index(last) + 1] if last is not None else path
+
+
+def complete_path(path: list[Entry], links: Chain, era: Era) -> list[Entry]:
+    """Insert what belongs to a path but hangs beside it, and append what hangs below its last message."""
+    last = path[-1]
+    if era.repairs_siblings:
+        path = insert_siblings(path, links) if era.orders_siblings else insert_siblings_by_time(path, links)
+    return _append_notes(insert_notes(path, links), links, last) if era.keeps_notes else path
+
+
+def _append_notes(path: list[Entry], links: Chain, last: Entry) -> list[Entry]:
+    """Append the lines below the last message that are not messages: all branches of them, the older branch first."""
+    # A1 (reply) ─ X (attachment) ─ Y
+    #      └─ Z (attachment) ─ U (prompt)          if A1 is the last message, the path ends with A1 X Y Z
+    below: dict[str | None, list[Entry]] = {}
+    for uuid, entry in links.nodes.items():
+        if entry.type not in SPOKEN:
+            below.setdefault(links.above.get(uuid), []).append(entry)
+    if last.uuid not in below:
+        return path
+    on_path = {entry.uuid for entry in path}
+    notes: list[Entry] = []
+    pending = [last]
+    while pending:
+        entry = pending.pop()
+        if entry.uuid not in on_path:
+            on_path.add(entry.uuid)
+            notes.append(entry)
+        oldest_first = sorted(below.pop(entry.uuid, ()), key=lambda e: as_text(e.timestamp))
+        pending.extend(reversed(oldest_first))
+    return [*path, *notes]
 
 
 def insert_siblings(path: list[Entry], links: Chain) -> list[Entry]:
@@ -185,8 +221,9 @@ def _reply_ends(path: Sequence[Entry]) -> dict[str | None, int]:
 def insert_notes(path: list[Entry], links: Chain) -> list[Entry]:
     """Insert the meta entries and attachments that hang off the path below a reply with calls or a result.
 
-    Meta entries follow the results of the reply, attachments the result that precedes them in the file. An entry
-    with anything else below it is a branch and is left out.
+    Meta entries follow the results of the reply, attachments the result that precedes them in the file; several at one
+    position are in file order. A line of them with anything else below it, or with two below it, is a branch and is left
+    out.
     """
     on_path = {entry.uuid for entry in path}
     notes = {e.uuid: e for u, e in links.nodes.items() if u not in on_path and _is_note(e)}
@@ -206,8 +243,11 @@ def insert_notes(path: list[Entry], links: Chain) -> list[Entry]:
     for index, entry in enumerate(path):
         if entry.uuid in below and (reply_id(entry) in calling if entry.type == "assistant" else entry.results):
             group = positions[replies[index]] if replies[index] is not None else [index]
-            for note in (n for top in below[entry.uuid] if top.uuid in notes for n in _note_subtree(top, below, notes)):
+            for note in (n for top in below[entry.uuid] if top.uuid in notes for n in _note_chain(top, below, notes)):
                 inserted.setdefault(_note_position(note, path, group), []).append(note)
+    ranks = {uuid: rank for rank, uuid in enumerate(notes)}
+    for group_notes in inserted.values():
+        group_notes.sort(key=lambda note: ranks[note.uuid])
     return [e for i, entry in enumerate(path) for e in (entry, *inserted.get(i, ()))]
 
 
@@ -224,17 +264,17 @@ def _is_note(entry: Entry) -> bool:
     return (is_meta or entry.type in ("attachment", "system")) and not entry.is_sidechain and not entry.is_boundary
 
 
-def _note_subtree(top: Entry, below: dict[str | None, list[Entry]], notes: dict[str | None, Entry]) -> list[Entry]:
-    """Return an entry and everything below it; an empty list if any of it is not a note."""
-    subtree: list[Entry] = []
-    pending = [top]
-    while pending:
-        entry = pending.pop()
-        if entry.uuid not in notes or entry in subtree:
+def _note_chain(top: Entry, below: dict[str | None, list[Entry]], notes: dict[str | None, Entry]) -> list[Entry]:
+    """Return an entry and the line of entries below it; an empty list if any is not a note, or the line forks."""
+    chain: list[Entry] = []
+    following = [top]
+    while following:
+        entry = following[0]
+        if len(following) > 1 or entry.uuid not in notes or entry in chain:
             return []
-        subtree.append(entry)
-        pending.extend(reversed(below.get(entry.uuid, [])))
-    return subtree
+        chain.append(entry)
+        following = below.get(entry.uuid, [])
+    return chain
 
 
 def _call_ids(entry: Entry) -> list[str | None]:
@@ -283,9 +323,8 @@ def _blocks_by_position(
     inserted: dict[int, list[Entry]] = {}
     for mid, group in blocks.items():
         for block in group:
-            rank = ranks[block.uuid]
-            later = next((n for n, i in enumerate(positions[mid]) if ranks[path[i].uuid] > rank), len(positions[mid]))
-            inserted.setdefault(positions[mid][max(later - 1, 0)], []).append(block)
+            earlier = (i for i in positions[mid] if ranks[path[i].uuid] < ranks[block.uuid])
+            inserted.setdefault(max(earlier, default=positions[mid][0]), []).append(block)
     return inserted
 
 

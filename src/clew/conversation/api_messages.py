@@ -263,8 +263,8 @@ _FILES = ("file", "directory", "nested_memory")
 
 
 def _stays_apart(draft: MessageDraft) -> bool:
-    """Return whether context never becomes part of a tool result: a task notification, or context of the new turn."""
-    return draft.entry is None or draft.entry.type == "user"
+    """Return whether context never becomes part of a tool result, because it belongs to the new turn."""
+    return draft.entry is None
 
 
 def _fold_context(result: Json, texts: list[Json], era: Era) -> Json:

@@ -38,7 +38,9 @@ class MessageDraft:
     role: str
     blocks: list[Json]
     entry: Entry | None
-    kind: str = "message"  # else context, pictured, queued, system, command, or (not sent) mark, silent and left out
+    kind: str = (
+        "message"  # else context, pictured, queued, notification, system, command; not sent: mark, silent, left out
+    )
     mid: str | None = None
     model: str | None = None
     queued: int = 0  # how many of the last blocks were queued during the turn
@@ -84,7 +86,8 @@ def _message_drafts(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft
             blocks = [_strip_call(b, era) for b in blocks]
         yield MessageDraft("assistant", blocks, entry, mid=mid, model=reply_model)
     elif era.reminds_of_tasks and _is_notification(entry):
-        yield from _context_drafts(["\n".join(as_text(b.get("text", "")) for b in blocks)], entry, model, era)
+        words = "\n".join(as_text(b.get("text", "")) for b in blocks)
+        yield MessageDraft("user", [_text_block(_wrap_reminder(words))], entry, kind="notification")
     else:
         if content == "":
             blocks = [_text_block("")]
@@ -284,7 +287,7 @@ def _answer_calls(drafts: list[MessageDraft], era: Era) -> list[MessageDraft]:
         d.role == "user" and d.kind == "message" and not d.has_results for d in drafts[last + 1 :]
     )
     ending = drafts[last].mid if open_end and last >= 0 else None
-    stopped = _stopped_turn(drafts, era)
+    stopped = _stopped_turn(drafts, answered, era)
     result: list[MessageDraft] = []
     pending: list[Json] = []
     for index, draft in enumerate(drafts):
@@ -298,21 +301,23 @@ def _answer_calls(drafts: list[MessageDraft], era: Era) -> list[MessageDraft]:
     return [*result, *(MessageDraft("user", [p], None) for p in pending)]
 
 
-def _stopped_turn(drafts: Sequence[MessageDraft], era: Era) -> int:
+def _stopped_turn(drafts: Sequence[MessageDraft], answered: set[Any], era: Era) -> int:
     """Return the index at which a turn begins that ends with a result because Claude Code was stopped: its calls are
-    kept unanswered.
+    kept unanswered. Replies at the end that have no content, or only calls without a result, do not count.
     """
     spoken = [i for i, d in enumerate(drafts) if d.entry is not None and d.entry.type in ("user", "assistant")]
-    while (
-        spoken
-        and drafts[spoken[-1]].role == "assistant"
-        and not any(_is_content(b, era) for b in drafts[spoken[-1]].blocks)
-    ):
+    while spoken and _is_cut_reply(drafts[spoken[-1]], answered, era):
         spoken.pop()
     last = drafts[spoken[-1]] if spoken else None
     if not era.answers_interrupted_calls or last is None or not last.has_results or is_complete(drafts, last.entry):
         return len(drafts)
     return max((i for i in spoken if drafts[i].role != "assistant" and not drafts[i].has_results), default=0)
+
+
+def _is_cut_reply(draft: MessageDraft, answered: set[Any], era: Era) -> bool:
+    calls = [b.get("id") for b in draft.blocks if b.get("type") == "tool_use"]
+    is_unanswered = bool(calls) and answered.isdisjoint(calls)
+    return draft.role == "assistant" and (is_unanswered or not any(_is_content(b, era) for b in draft.blocks))
 
 
 def is_complete(drafts: Sequence[MessageDraft], last: Entry | None) -> bool:

@@ -13,10 +13,9 @@ from typing import Any
 
 from clew.conversation.active_path import (
     after_compaction,
+    complete_path,
     find_leaf,
-    insert_notes,
-    insert_siblings,
-    insert_siblings_by_time,
+    path_to_message,
 )
 from clew.conversation.api_messages import build_messages
 from clew.conversation.cli_version import NEWEST, Era
@@ -113,17 +112,14 @@ def _build(entries: Sequence[Entry], links: Chain, era: Era, prompt: str | None,
     end = find_leaf(links, [e for e in entries if e.type == "last-prompt"], era)
     if end is None:
         raise Unreadable("no conversation in this file")
-    path = links.path_to(end)
+    path = path_to_message(links, end, era)
     if not era.survives_cycles and path[0].parent in {e.uuid for e in path}:
         raise Unreadable(f"its entries are their own ancestors, which hangs version {era.version}")
     if era.requires_time:
         _refuse_bad_end(path, era)
     path = after_compaction(path)
     _refuse_bad_entries(path, era)
-    if era.repairs_siblings:
-        path = insert_siblings(path, links) if era.orders_siblings else insert_siblings_by_time(path, links)
-    if era.keeps_notes:
-        path = insert_notes(path, links)
+    path = complete_path(path, links, era)
     if era.reads_snapshots:
         _refuse_empty_snapshots(entries, path, era)
     model = _resume_model(path)
@@ -282,17 +278,12 @@ def _close_turn(drafts: list[MessageDraft], era: Era) -> list[MessageDraft]:
         return drafts
     if era.renders_attachments and _ends_with_command(spoken):
         return drafts
-    if era.asks_to_continue and (attached or (last.role == "user" and last.has_results) or _is_reminder(last)):
+    if era.asks_to_continue and (attached or (last.role == "user" and last.has_results) or last.kind == "notification"):
         return [*drafts, *continuing]
     if last.role == "assistant" or (not era.closes_over_context and drafts[-1] is not last):
         return drafts
     end = max(i for i, d in enumerate(drafts) if d is last or not _is_system(d)) + 1
     return [*drafts[:end], *closing, *drafts[end:]]
-
-
-def _is_reminder(draft: MessageDraft) -> bool:
-    """Return whether a user entry is sent as context: the notification of a finished task."""
-    return draft.kind in ("context", "system") and draft.entry is not None and draft.entry.type == "user"
 
 
 def _is_system(draft: MessageDraft) -> bool:

@@ -12,7 +12,7 @@ from functools import cached_property
 from operator import is_
 from pathlib import Path
 
-from clew.conversation.active_path import after_compaction, find_leaf, insert_notes, insert_siblings
+from clew.conversation.active_path import after_compaction, complete_path, find_leaf, insert_siblings, path_to_message
 from clew.conversation.agent_sessions import AGENT_TOOLS, Agent, list_agents
 from clew.conversation.branches import Branch, list_branches
 from clew.conversation.cli_version import Era
@@ -122,8 +122,8 @@ class Session:
         """The entries that a resume sends: the path from the last compaction on, with what it preserved."""
         if self.leaf is None:
             return ()
-        path = after_compaction(self.resume_links.path_to(self.leaf))
-        return tuple(insert_notes(insert_siblings(path, self.resume_links), self.resume_links))
+        path = after_compaction(path_to_message(self.resume_links, self.leaf, Era.newest()))
+        return tuple(complete_path(path, self.resume_links, Era.newest()))
 
     @cached_property
     def active(self) -> tuple[Entry, ...]:
