@@ -1,15 +1,15 @@
 """Model table: names, aliases, context window, output limit, thinking, system turns and prices.
 
-The table is `models.json` next to this file; each fact in it has the date and the source of its observation. All
-code that needs a fact about a model gets it here. Imports are light because `clew usage` and the status line start
-here.
+The table is `clew.model_table`. All code that needs a fact about a model gets it here. Imports are light because
+`clew usage` and the status line start here.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from functools import cache
+
+from clew.model_table import TABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,18 +32,12 @@ else:
 
 LONG_SUFFIX = "[1m]"  # suffix of a model name: use the long context window
 LONG_WINDOW = 1_000_000
-_TABLE = os.path.join(os.path.dirname(__file__), "models.json")
 _FIELDS = ("window", "output", "thinking", "effort", "system_turns", "resumes")
 
 
-@cache
 def table() -> dict[str, Any]:
-    """Return the contents of models.json."""
-    import json
-
-    with open(_TABLE, encoding="utf-8") as file:
-        contents: dict[str, Any] = json.load(file)
-    return contents
+    """Return the table of models."""
+    return TABLE
 
 
 @cache

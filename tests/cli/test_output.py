@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import select
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 
 from clew.cli.commands import COMMANDS
 from clew.report.svg import Series, areas, bars, heat
+from clew.system import control_characters
 from clew.system.control_characters import clean, clean_name, escape_json
 from tests.cli.hostile import CONTROLS, HOSTILE_ID, NAME, TEXT, forged, hostile_home, leaks
 
@@ -246,3 +248,13 @@ def test_every_kind_of_picture_bears_every_character_and_shortens_long_names() -
         root = ElementTree.fromstring(svg.encode("utf-8"))
         assert len(svg) < 60_000
         assert max(len(text.text or "") for text in root.iter("{http://www.w3.org/2000/svg}text")) <= 40
+
+
+def test_text_without_controls_is_recognised_for_every_character() -> None:
+    """`clean` skips its patterns for printable text, so no character that they replace may be printable."""
+    pattern = re.compile(control_characters._CONTROLS)
+    for code in range(sys.maxunicode + 1):
+        if pattern.match(chr(code)):
+            assert not chr(code).isprintable()
+        elif chr(code) not in "\x1b\r":
+            assert control_characters.clean(f"é{chr(code)}") == f"é{chr(code)}"

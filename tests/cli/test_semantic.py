@@ -72,7 +72,7 @@ def test_what_is_left_is_said(claude: Path, demo: DemoSummary, capsys: pytest.Ca
     with Index.open(claude) as index:
         index.refresh()
         embed(index, 0, quiet=False)
-        assert " texts are not embedded yet; the next search goes on," in capsys.readouterr().err
+        assert " texts are not embedded yet; the next search continues," in capsys.readouterr().err
         embed(index, 0, quiet=True)
         assert not capsys.readouterr().err
 

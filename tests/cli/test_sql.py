@@ -87,7 +87,7 @@ def test_a_query_that_fails_leaves_no_file(clew: Run, kept: None, tmp_path: Path
     path = tmp_path / "out.csv"
     code, _, err = clew("sql", "SELECT absent FROM turns", "--format", "csv", "--output", str(path))
     assert (code, path.exists()) == (2, False)
-    assert err.splitlines()[0] == "clew: no such column: absent in 'SELECT absent FROM turns' at position 8."
+    assert err.startswith("clew: no such column: absent.\n  SELECT absent FROM turns\n         ^\n")
 
 
 def test_a_query_from_stdin(clew: Run, kept: None, monkeypatch: pytest.MonkeyPatch) -> None:

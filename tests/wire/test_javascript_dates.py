@@ -93,3 +93,9 @@ def test_what_javascript_does_not_read_is_no_date(text: str) -> None:
 def test_no_text_makes_it_fail(text: str) -> None:
     found = parse_date(text)
     assert found is None or found.tzinfo is UTC
+
+
+@pytest.mark.parametrize("text", ["2026-01-31T09:05:07.250Z", "0001-01-01T00:00:00.000Z", "2026-02-30T24:00:00.000Z"])
+def test_the_usual_form_is_read_as_every_other(text: str) -> None:
+    date = parse_date(text)
+    assert parse_timestamp(text) == (date if date and date.year > 1 else None)

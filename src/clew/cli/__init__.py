@@ -41,6 +41,8 @@ def main(argv: list[str] | None = None) -> int:
         return _main(sys.argv[1:] if argv is None else argv)
     finally:
         guarded_streams.restore(before)
+        if argv is None:
+            gc.freeze()  # the process ends, and its last search for garbage would find nothing but take time
 
 
 def _main(arguments: list[str]) -> int:

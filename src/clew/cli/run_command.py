@@ -6,7 +6,6 @@ import argparse
 import io
 import os
 import sys
-from importlib import import_module
 
 from clew.cli.commands import COMMANDS, format_listing, module_name
 from clew.cli.guarded_streams import Guarded
@@ -17,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, NoReturn
+
+vars(argparse)["_"] = str  # clew is not translated, and looking for a translation takes longer than parsing
 
 DONE, NOTHING, FAILED, INTERRUPTED = 0, 1, 2, 130
 _CODES: tuple[tuple[type[BaseException], int], ...] = ((NotFound, NOTHING), (Ambiguous, FAILED), (ClewError, FAILED))
@@ -77,9 +78,15 @@ def command_parser(name: str) -> Parser:
 
 
 def _add_arguments(command: argparse.ArgumentParser, name: str) -> None:
-    module = import_module(module_name(name))
+    module = _import(module_name(name))
     module.add_arguments(command)
     command.set_defaults(handler=module.run)
+
+
+def _import(name: str) -> Any:
+    """Import a module by its full name, without `importlib`, which is not loaded otherwise."""
+    __import__(name)
+    return sys.modules[name]
 
 
 def _describe(name: str) -> str:
@@ -95,7 +102,7 @@ def run(arguments: Sequence[str]) -> int:
             plain.reconfigure(errors="replace")  # not every terminal can show every character
     try:
         if not arguments and sys.stdin.isatty() and sys.stdout.isatty() and _has_browser():
-            return int(import_module("clew.cli.read.browse").browse())
+            return int(_import("clew.cli.read.browse").browse())
         options = _parse(arguments or ["ls"])
         return _finish(int(options.handler(options)))
     except SystemExit as stop:

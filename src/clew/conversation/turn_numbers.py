@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_RANGE = re.compile(r"\s*(-?\d+)(?:(-)(-?\d+)?)?\s*")
+_RANGE = re.compile(r"\s*(-?\d+)(?:\s*(-)\s*(-?\d+)?)?\s*")
 
 
 class TurnRange:

@@ -110,8 +110,9 @@ def _plain_pieces(entry: dict[str, Any]) -> Pieces | None:
     if not isinstance(message, dict):
         return None
     content = message.get("content")
-    if entry.get("type") == "assistant" and isinstance(content, list) and message.get("model") != "<synthetic>":
-        return _reply_pieces(content)
+    is_error = entry.get("isApiErrorMessage") is True
+    if entry.get("type") == "assistant" and isinstance(content, list):
+        return _reply_pieces(content) if is_error or message.get("model") != "<synthetic>" else None
     is_typed = entry.get("origin") in (None, {"kind": "human"}) and not any(entry.get(name) for name in _SPECIAL)
     if entry.get("type") == "user" and is_typed:
         if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 BUDGET = 3.0  # seconds for indexing new archived sessions before a search
 RANK_OFFSET = 60  # as in a semantic search: 1 / (60 + rank)
 _HISTORY = "history.jsonl"
-_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u[0-9a-f]{4}")  # may stand for any letter
-_SESSION = re.compile(rb'"sessionid"\s*:\s*"([^"]+)"')  # lower case, like the words
+_ESCAPE = rb"(?<!\\)(?:\\\\)*\\u[0-9a-f]{4}"  # may stand for any letter
+_NON_ASCII = rb"[\x80-\xff]+"
+_SESSION = rb'"sessionid"\s*:\s*"([^"]+)"'  # lower case, like the words
 _SOURCES = {
     "archive": "only in the archive",
     "reconstructed": "only reconstructed from what was left",
@@ -206,7 +207,7 @@ def _may_match(root: str, query: Query) -> bool:
         data = _fold_case(data)
         if path.endswith(_HISTORY):
             data = _lines_of_gone_sessions(root, data, needles)
-        if _ESCAPE.search(data) or all(any(needle in data for needle in clause) for clause in needles):
+        if _has_escape(data) or all(any(needle in data for needle in clause) for clause in needles):
             return True
     return False
 
@@ -214,18 +215,27 @@ def _may_match(root: str, query: Query) -> bool:
 def _lines_of_gone_sessions(root: str, data: bytes, needles: list[list[bytes]]) -> bytes:
     """Return the lines of the history that contain a word and belong to a session without a transcript."""
     terms = [needle for clause in needles for needle in clause]
-    lines = [line for line in data.split(b"\n") if _ESCAPE.search(line) or any(term in line for term in terms)]
+    lines = [line for line in data.split(b"\n") if _has_escape(line) or any(term in line for term in terms)]
     files = {file.session.lower().encode("utf-8", "replace") for file in list_transcripts(root)} if lines else set()
-    return b"\n".join(line for line in lines if (id := _SESSION.search(line)) and id[1] not in files)
+    return b"\n".join(line for line in lines if (id := re.search(_SESSION, line)) and id[1] not in files)
+
+
+def _has_escape(data: bytes) -> bool:
+    return b"\\u" in data and re.search(_ESCAPE, data) is not None
 
 
 def _fold_case(data: bytes) -> bytes:
     """Return the bytes in lower case and without accents, like the words of a query."""
     if data.isascii():
         return data.lower()
+    return re.sub(_NON_ASCII, _fold_letters, data).lower()
+
+
+def _fold_letters(match: re.Match[bytes]) -> bytes:
+    """Fold a run of letters beyond ASCII. Most bytes of a list are ASCII and need no loop."""
     from unicodedata import combining, normalize
 
-    text = normalize("NFKD", data.decode("utf-8", "replace")).lower()
+    text = normalize("NFKD", match[0].decode("utf-8", "replace")).lower()
     return "".join(letter for letter in text if not combining(letter)).encode("utf-8", "replace")
 
 

@@ -1,10 +1,15 @@
-"""Remove or escape control characters in text for terminals, JSON and XML."""
+"""Remove or escape control characters in text for terminals, JSON and XML.
+
+Most text contains none of them. The patterns are compiled when they are first needed: their large character classes
+take longer to compile than Python takes to start.
+"""
 
 from __future__ import annotations
 
 import re
+from functools import cache
 
-_ESCAPES = re.compile(
+_ESCAPES = (
     r"\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # OSC: titles, links, clipboard; an unterminated one ends with its line
     r"|\x1b[PX^_][^\x1b\n]*(?:\x1b\\)?"  # DCS, SOS, PM, APC
     r"|\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
@@ -14,23 +19,31 @@ _INVISIBLE = (
     "\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f"
 )
 _SHAPED = "[\u0300-\u1fff\u2190-\ud7ff\ufe00-\ufe0f\U00010000-\U000dffff]"  # scripts and emoji that joiners shape
-_CONTROLS = re.compile(
+_CONTROLS = (
     f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_INVISIBLE}\ud800-\udfff]"
     f"|(?<!{_SHAPED})[\u200c\u200d]|[\u200c\u200d](?!{_SHAPED})"  # elsewhere a joiner is only invisible
 )
-_IN_JSON = re.compile(f"[\x7f-\x9f{_INVISIBLE}\u200c\u200d\ud800-\udfff]")
-_SIGNS = bytes(bool(_CONTROLS.match(chr(code))) for code in range(256))
+_IN_JSON = f"[\x7f-\x9f{_INVISIBLE}\u200c\u200d\ud800-\udfff]"
+_ASCII_CONTROLS = bytes(chr(code) not in "\n\t" and not chr(code).isprintable() for code in range(256))
 _BREAKS = {ord("\n"): "·", ord("\t"): " "}
 DOT = "·"
 
 
 def clean(text: str) -> str:
     """Remove escape sequences; replace other controls, bidi overrides and invisible characters with a visible dot."""
-    if text.isascii() and b"\1" not in text.encode().translate(_SIGNS):  # the usual case, checked in half the time
+    if text.isascii():
+        if b"\1" not in text.encode().translate(_ASCII_CONTROLS):  # the usual case
+            return text
+    elif text.replace("\n", "").replace("\t", "").isprintable():  # no control is printable
         return text
     if "\x1b" in text:
-        text = _ESCAPES.sub("", text)
-    return _CONTROLS.sub(DOT, text.replace("\r\n", "\n").replace("\r", "\n"))
+        text = _compile(_ESCAPES).sub("", text)
+    return _compile(_CONTROLS).sub(DOT, text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+@cache
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
 
 
 def clean_name(text: str) -> str:
@@ -40,7 +53,7 @@ def clean_name(text: str) -> str:
 
 def escape_json(data: str) -> str:
     r"""Escape C1, DEL, bidi and invisible characters in JSON text as \uXXXX; the value stays equal."""
-    return data if data.isprintable() else _IN_JSON.sub(_unicode_escape, data)
+    return data if data.isprintable() else _compile(_IN_JSON).sub(_unicode_escape, data)
 
 
 def _unicode_escape(match: re.Match[str]) -> str:

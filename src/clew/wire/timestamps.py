@@ -7,9 +7,8 @@ and a few days can be added or subtracted. A time outside that range is treated 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-
-from clew.wire.javascript_dates import parse_date
 
 EARLIEST = datetime(2, 1, 1, tzinfo=UTC)
 LATEST = datetime(9998, 12, 31, tzinfo=UTC)
@@ -20,10 +19,19 @@ def parse_timestamp(value: str | int | float | None) -> datetime | None:
     if value is None or isinstance(value, bool):
         return None
     try:
-        time = parse_date(value) if isinstance(value, str) else datetime.fromtimestamp(value / 1000, UTC)
+        time = _parse_text(value) if isinstance(value, str) else datetime.fromtimestamp(value / 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return None
     return time if time is not None and EARLIEST <= time <= LATEST else None
+
+
+def _parse_text(text: str) -> datetime | None:
+    if len(text) == 24 and text[4::3].startswith("--T::.") and text[23] == "Z":  # the form that Claude Code writes
+        with suppress(ValueError):  # for example 30 February, which JavaScript accepts
+            return datetime.fromisoformat(text)
+    from clew.wire.javascript_dates import parse_date  # few files need it, and it takes long to import
+
+    return parse_date(text)
 
 
 def format_timestamp(moment: datetime) -> str:

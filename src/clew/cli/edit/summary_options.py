@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from clew.cli.output import print_message
+from clew.cli.progress import ProgressBar
 from clew.models import summary_model
 from clew.system.plural import plural
 
@@ -66,14 +66,9 @@ class Summariser:
         except ApiError as error:
             error.hint = f"{error.hint} Or summarise without a model: --extractive"
             raise
-        shows = sys.stderr.isatty() and not self._options.quiet
-        done = (lambda count: _bar(count, len(pieces))) if shows else None
-        return model_summariser(server, model, done=done)(pieces)
+        progress = ProgressBar("Summarising", 0.0, quiet=self._options.quiet)
+        return model_summariser(server, model, done=lambda count: progress.update(count, len(pieces)))(pieces)
 
     def _say(self, text: str) -> None:
         if not self._options.quiet:
             print_message(text)
-
-
-def _bar(count: int, total: int) -> None:
-    print(f"\r{count} of {total} summaries", end="\n" if count == total else "", file=sys.stderr, flush=True)

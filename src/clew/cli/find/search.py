@@ -201,13 +201,14 @@ def _mask(results: list[SearchResult]) -> None:
 
 def refresh(index: Index, quiet: bool) -> None:
     """Update the index: completely the first time, with a progress bar; later for a few seconds, reporting what is left."""
-    bar = _bar if sys.stderr.isatty() and not quiet else None
     if index.unusable and not quiet:
         print(_plain(f"{index.unusable}; this search creates a temporary index."), file=sys.stderr)
     if index.is_new:
-        done = index.refresh(progress=bar)
-        if bar:
-            print("\r\x1b[K", end="", file=sys.stderr)
+        from clew.cli.progress import ProgressBar
+
+        progress = ProgressBar("Indexing transcripts", 0.0, quiet=quiet)
+        done = index.refresh(progress=progress.update)
+        progress.erase()
         _report_skipped(done.skipped, quiet)
         return
     done = index.refresh(REFRESH_SECONDS)
@@ -224,11 +225,6 @@ def _report_skipped(paths: list[str], quiet: bool) -> None:
 
         for path in paths:
             ErrorCollector(print_message).add(path, "it cannot be indexed")
-
-
-def _bar(done: int, total: int) -> None:
-    share = min(1.0, done / total) if total else 1.0
-    print(f"\rIndexing {total / 1e6:.0f} MB  {'█' * int(30 * share):░<30} {share:4.0%}", end="", file=sys.stderr)
 
 
 def _result_json(result: SearchResult) -> dict[str, Any]:

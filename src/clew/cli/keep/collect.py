@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.cli.options import add_common_options, parse_size
 from clew.cli.output import clean_name, format_size, print_json, print_message
+from clew.cli.progress import ProgressBar
 from clew.errors import NotFound, Refused
 from clew.system.plural import noun, plural
 from clew.wire.layout import claude_dir
@@ -29,7 +29,6 @@ FACTS = "#facts"  # what is made of the lines follows them without a word
 _NAMED = 3  # paths that a remark names
 _TURN = 5.0  # seconds that deliveries may take before the next poll
 _LONG = float("inf")
-_MUCH = 20_000_000  # bytes that take about a second
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -113,26 +112,13 @@ def run(options: Namespace) -> int:
     if options.watch:
         return _watch(job, options)
     with lock_archive(job), open_collector(job) as collector, _deliveries(collector, options) as waiting:
-        report = collector.poll(scrub=options.scrub, progress=_bar(options))
+        report = collector.poll(
+            scrub=options.scrub, progress=ProgressBar("Reading transcripts", quiet=options.quiet).update
+        )
         _tell(report, job, options)
         is_delivered = _deliver(collector, waiting, options)
         _furnish(collector)
     return 2 if report.failures or report.missed or not is_delivered else 0
-
-
-def _bar(options: Namespace) -> Callable[[int, int], None] | None:
-    """Progress on a terminal, if there is so much to read that it takes a while."""
-    if options.quiet or not sys.stderr.isatty():
-        return None
-
-    def draw(done: int, total: int) -> None:
-        if total > _MUCH:
-            share = min(1.0, done / total)
-            end = "\r\x1b[K" if share >= 1 else ""
-            bar = f"\rReading {format_size(total)}  {'█' * int(30 * share):░<30} {share:4.0%}"
-            print(end or bar, end="", file=sys.stderr, flush=True)
-
-    return draw
 
 
 def _deliveries(collector: Collector, options: Namespace) -> AbstractContextManager[list[Delivery[Any]]]:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from clew.cli.options import add_common_options, parse_number
-from clew.cli.output import format_size, json_line, one_line, print_csv, print_json, print_message
+from clew.cli.output import json_line, one_line, print_csv, print_json, print_message
+from clew.cli.progress import ProgressBar
 from clew.errors import Refused
 from clew.system.plural import plural
 
@@ -57,7 +58,7 @@ def run(options: Namespace) -> int:
     if form == "parquet" and not options.output:
         raise Refused(["Parquet is no text; name a file with --output"])
     password = Path(options.token_file).expanduser().read_text().strip() if options.token_file else ""
-    progress, reader = _progress(options), options.engine
+    progress, reader = ProgressBar("Reading new lines", 0.0, quiet=options.quiet).update, options.engine
     with open_engine(
         options.store,
         archive=options.archive,
@@ -89,22 +90,6 @@ def _query(given: str | None) -> str:
     if not query.strip():
         raise Refused(["nothing is asked; try: clew sql 'SELECT * FROM usage_daily'"])
     return query
-
-
-def _progress(options: Namespace) -> _FactProgress | None:
-    return _FactProgress() if sys.stderr.isatty() and not options.quiet else None
-
-
-class _FactProgress:
-    """How far the facts are, on a line of its own that goes again."""
-
-    def __init__(self) -> None:
-        self.shown = ""
-
-    def __call__(self, done: int, total: int) -> None:
-        text = f"Reading what is new: {format_size(done)} of {format_size(total)}" if done < total else ""
-        print(f"\r{text.ljust(len(self.shown))}", end="\r" if not text else "", file=sys.stderr, flush=True)
-        self.shown = text
 
 
 def _masked(found: QueryResult) -> QueryResult:

@@ -12,13 +12,12 @@ from typing import Any
 
 from clew.cli.options import add_common_options
 from clew.cli.output import describe_left_out, format_size, one_line, print_json, print_message
+from clew.cli.progress import ProgressLine
 from clew.cli.read.check_index import report_indexes
 from clew.cli.read.check_print import (
     Line,
     describe_missing_fields,
-    erase_progress,
     format_table,
-    iterate_with_progress,
     print_lines,
 )
 from clew.cli.select_session import open_session, open_tree, session_files
@@ -303,13 +302,14 @@ def _check_all(options: Namespace) -> int:
     selected = list(islice(session_files(options), options.limit))
     versions = options.versions or (VERSIONS if options.json else VERSIONS[-1:])
     totals: Counter[str] = Counter()
-    for file in iterate_with_progress(selected, options.quiet):
+    progress = ProgressLine(1.0, quiet=options.quiet)
+    for file in progress.count(selected, "sessions"):
         verdict, value, why = _check_file(file, versions)
         totals[verdict] += 1
         if options.json:
             print_json([value])
         elif verdict != SOUND:
-            erase_progress()
+            progress.erase()
             print_lines([("", f"{one_line(file.id[:8])}  {verdict.ljust(7)}  {one_line(why)}")])
     if not totals:
         return _report_no_session(options)

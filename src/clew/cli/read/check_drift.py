@@ -9,7 +9,8 @@ from itertools import islice
 from typing import Any
 
 from clew.cli.output import print_json, print_message
-from clew.cli.read.check_print import Line, format_table, iterate_with_progress, print_lines
+from clew.cli.progress import ProgressLine
+from clew.cli.read.check_print import Line, format_table, print_lines
 from clew.cli.select_session import open_session, session_files
 from clew.conversation.session import Session
 from clew.errors import READ_ERRORS
@@ -31,10 +32,12 @@ def run(options: Namespace) -> int | None:
     total = Drift()
     sessions = []
     code = 0
-    for file in iterate_with_progress(selected, options.quiet):
+    progress = ProgressLine(1.0, quiet=options.quiet)
+    for file in progress.count(selected, "sessions"):
         try:
             drifts = sum((drift(s.entries) for s in _with_agents(file)), Drift())
         except READ_ERRORS as error:
+            progress.erase()
             print_message(f"{file.id[:8]} cannot be read: {describe_error(error)}.")
             code = 2
             continue

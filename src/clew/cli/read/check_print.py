@@ -1,36 +1,15 @@
-"""Print the reports of `clew check`: tables, colours, and progress on a terminal."""
+"""Print the reports of `clew check`: tables and colours on a terminal."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
-from time import monotonic
 
 from clew.cli.output import clean_name, is_terminal, one_line
 from clew.facts.health import Flaw
 from clew.system.plural import plural
-from clew.wire.layout import SessionFile
 
 Line = tuple[str, str]  # a style, and a text
 _SHOWN = 10  # line numbers to show
-
-
-def iterate_with_progress(files: Sequence[SessionFile], quiet: bool) -> Iterator[SessionFile]:
-    """Yield the files, with a progress line on a terminal when it takes longer than a second."""
-    start = shown = monotonic()
-    for number, file in enumerate(files):
-        now = monotonic()
-        if not quiet and now - start > 1 and now - shown > 0.1 and sys.stderr.isatty():
-            print(f"\r{number:,} of {plural(len(files), 'session')}\x1b[K", end="", file=sys.stderr, flush=True)
-            shown = now
-        yield file
-    erase_progress()
-
-
-def erase_progress() -> None:
-    """Erase the progress line."""
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def format_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[Line]:

@@ -7,17 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean, format_age, format_size, one_line, print_json, print_message
 from clew.cli.read.ls_work_files import list_plans, list_todos
-from clew.cli.read.prompt_rounds import PromptRounds
 from clew.cli.select_session import error_fence, open_tree, read_outlines, report_unlisted_folders
 from clew.cli.text_columns import Column, print_table
 from clew.collect.archive.archived_sessions import ArchivedSessions
 from clew.collect.archive.deleted_tree import DeletedTree, open_deleted_tree
-from clew.conversation.agent_sessions import Agent
-from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
 from clew.errors import NotFound
 from clew.facts.secrets.mask_secrets import mask, mask_data
@@ -30,6 +28,9 @@ from clew.wire.layout import AgentFile, Project, session_at, slugs
 from clew.wire.lookup import find_project
 from clew.wire.prompt_history import HistoryPrompt, prompts, read_history
 from clew.wire.timestamps import format_timestamp
+
+if TYPE_CHECKING:
+    from clew.conversation.agent_sessions import Agent
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -129,6 +130,8 @@ def _gone(options: Namespace, fence: ErrorCollector, attic: DeletedTree | None) 
 
 def _rounds(outline: Outline) -> JsonView:
     """How many rounds a session has, by their kinds and by the kinds of their inputs."""
+    from clew.conversation.session import Session
+
     found = Session(outline.file.path, file=outline.file).rounds
     kinds, inputs = (dict(Counter(names)) for names in ((r.kind for r in found), (r.input for r in found)))
     return {"rounds": len(found), "round_kinds": kinds, "inputs": inputs}
@@ -234,6 +237,8 @@ def _agent(agent: AgentFile, linked: dict[Path, dict[str, Agent]], fence: ErrorC
 
 def _linked_agent(file: AgentFile, linked: dict[Path, dict[str, Agent]], fence: ErrorCollector) -> Agent | None:
     """The agent with the call that started it, which names its type. Versions before 2.1.80 write no meta file."""
+    from clew.conversation.session import Session
+
     path = file.project_folder / f"{file.session_id}.jsonl"
     if path not in linked:
         linked[path] = {}
@@ -250,7 +255,11 @@ def _prompts(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
         typed = list(prompts(read_history(path)))
     found = sorted(typed, key=lambda p: -p.time.timestamp() if p.time else 0)
     is_here = _here(options)
-    rounds = PromptRounds(open_tree(options), fence) if options.json else None  # a table has no column for them
+    rounds = None
+    if options.json:  # a table has no column for them
+        from clew.cli.read.prompt_rounds import PromptRounds
+
+        rounds = PromptRounds(open_tree(options), fence)
     wanted = (p for p in found if is_here(p.project or "") and _within({"when": p.time}, options))
     for prompt in islice(wanted, options.limit):
         yield {

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import os
 
-import apsw
-
 from clew.errors import StoreError
 from clew.system.environment import cache_home, claude_home, data_home
 
@@ -65,11 +63,13 @@ class ArchivedSessions:
         """Return each archived session, with the time in seconds since when its transcript is missing, if known."""
         if not os.path.exists(os.path.join(data_home(), "archive", "archive.db")):
             return {}
+        from apsw import Error
+
         from clew.collect.archive.reader import Archive
 
         try:
             with Archive.open() as archive:
                 rows = list(archive.connection.execute(_SESSIONS, (self._root,)))
-        except (StoreError, apsw.Error, OSError):  # `clew collect status` explains what is wrong with it
+        except (StoreError, Error, OSError):  # `clew collect status` explains what is wrong with it
             return {}
         return {session.lower(): gone // 10**9 if gone else None for session, gone in rows}
