@@ -12,7 +12,7 @@ Modules:
     key_reader       Read single key presses from a terminal while something else runs.
     options          Command-line options that several commands share, and the parsers of option values.
     output           Print text, JSON, CSV and messages: data to stdout, messages to stderr.
-    progress         Progress lines on a terminal.
+    progress         Progress lines on a terminal: the only code of the commands that draws them.
     read/            Commands that print sessions.
     run_command      Run a command: parse the arguments, call its module, and report errors.
     select_session   Find the session that a command is about: by id, by a part of it, by path, or the newest.

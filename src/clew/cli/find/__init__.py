@@ -1,8 +1,7 @@
 """Commands that search.
 
 Modules:
-    embedding_progress   Embedding before a search by meaning: what it costs is said, how far it is is shown, and
-                         what is left is told.
+    embedding_progress   Embed new texts before a search by meaning, and report the time it takes and what is left.
     gone_sessions_error  Sessions whose transcript is gone: the error that reports one, by its id or by a search.
     recall               `clew recall`: keep what a search found, and read it again.
     search               `clew search`: search all sessions.

@@ -6,7 +6,7 @@ Modules:
     check_drift      `clew check --drift`: list names in session files that this version of clew does not know.
     check_index      `clew check --all`: compare the sessions-index.json of each project with its files.
     check_inventory  `clew check --inventory`: count the content of sessions in one table, with a total.
-    check_print      Print the reports of `clew check`: tables, colours, and progress on a terminal.
+    check_print      Print the reports of `clew check`: tables and colours on a terminal.
     compare          `clew compare`: compare two branches, two points of a session, or two sessions.
     follow           `clew follow`: watch a session as it is written.
     lineage          `clew lineage`: show what a session was made of, and what was made of it.
