@@ -14,7 +14,7 @@ import clew
 
 SOURCE = Path(clew.__file__).parent
 LAYERS = (
-    ("errors", "models", "version"),
+    ("errors", "model_table", "models", "version"),
     ("system",),
     ("wire",),
     ("conversation",),
