@@ -71,9 +71,8 @@ class Deps:
     hooks: HookRunner = field(default_factory=NoHooks)
     can_prompt_user: bool = False  # whether a user answers permission requests and questions
     limits: ConversationLimits = field(default_factory=ConversationLimits)
-    context: Callable[[], str] = lambda: (
-        ""
-    )  # session facts for the first user message; outside the system prompt, which must stay cacheable
+    # Session facts for the first user message. They are not in the system prompt, so that it can be cached.
+    context: Callable[[], str] = lambda: ""
     thinking: Json | None = None
     fallback: str = ""
     small_model: str = ""  # for small side requests, such as reading a web page

@@ -119,6 +119,8 @@ class Loop:
 
     async def _make_room(self, prompt: UserPrompt) -> None:
         """Compact if the prompt would not fit. The compaction is written together with the reply, not before."""
+        # A process that is killed between the compaction and the reply must not leave a session whose prompt is lost,
+        # so the lines are held until the reply starts. Nothing was compacted if the leaf is unchanged.
         journal = self.conversation.journal
         journal.hold()
         leaf = journal.leaf

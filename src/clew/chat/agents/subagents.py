@@ -127,7 +127,9 @@ class Subagents(Struct, frozen=True):
         path = parent.folder / "subagents" / f"agent-{agent_id}.jsonl"
         shared = parent.state
         state = replace(shared, seen={}, todos=[], plan=None)
+        # The model of the call comes first, then that of the subagent's type, then that of the parent.
         model = model_in_mode(resolve_choice(str(input.get("model") or "") or kind.model), parent.mode) or parent.model
+        # The type sets the mode, unless the user chose to accept edits or to bypass permissions.
         mode = parent.mode if parent.mode in ("bypassPermissions", "acceptEdits") else kind.mode or parent.mode
         child = LiveConversation(
             parent.journal.child(path, agent_id),

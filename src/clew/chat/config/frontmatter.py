@@ -58,4 +58,5 @@ def list_field(fields: Json, name: str) -> tuple[str, ...]:
         return tuple(str(item).strip() for item in value if isinstance(item, str | int | float))
     if not isinstance(value, str):
         return ()
+    # "Read, Agent(one, two)" has two parts.
     return tuple(part.strip() for part in re.findall(r"(?:\([^)]*\)|[^,()])+", value) if part.strip())

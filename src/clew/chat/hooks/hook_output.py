@@ -131,6 +131,7 @@ def _parse_json(event: str, ran: HookRun, data: Json) -> HookAnswer:
 
 def merge(answers: Sequence[HookAnswer]) -> HookOutcome:
     """Merge all answers: deny wins, then ask; the last changed input is used unless a hook blocked."""
+    # Example: one hook allows, one asks, none blocks: the decision is "ask", with the reasons of hooks that ask.
     decision = max((answer.decision for answer in answers), key=lambda kind: _RANK[kind], default=None)
     stop = any(answer.stop for answer in answers)
     block = any(answer.block for answer in answers)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})")
 _SPAN = re.compile(r"(`+)(?:(?!\1).)+?\1(?!`)")
+# Matches @src/a.py, @"a b.txt" and @a\ b.txt after a space or an opening bracket; not the @ of user@example.com.
 _MENTION = re.compile(r"(?:^|(?<=\s)|(?<=[(\[]))@(\"[^\"\n]+\"|(?:[^\s\\\"]|\\ )+)")
 
 

@@ -119,6 +119,8 @@ class Memories(Struct):
         `within`.
         """
         memories: list[Memory] = []
+        # Files still to read: the path, the file that imports it, the patterns of the rule file it belongs to, and
+        # its import depth. Imports are put in front, so that they follow the file that names them.
         waiting: list[tuple[Path, Path | None, tuple[str, ...], int]] = [(path, None, (), 0)]
         while waiting:
             named, importer, paths, hops = waiting.pop(0)
@@ -160,9 +162,9 @@ class Memories(Struct):
         if scope in ("managed", "user"):
             return True
         root, folder = Path(os.path.realpath(self.project)), Path(os.path.realpath(within))
-        if (
-            root in folder.parents
-        ):  # a nested folder may be third-party: trust in the project does not let it read outside
+        # A nested folder may be third-party code: trust in the project does not let it read outside the project.
+        # Example: vendor/lib/CLAUDE.md with "@../../../notes.md" is refused, "@../../README.md" needs trust.
+        if root in folder.parents:
             return is_inside(real, (folder, *((root,) if self.trusted else ())))
         return self.trusted or is_inside(real, (folder,))
 

@@ -21,7 +21,10 @@ from clew.errors import Refused
 
 Run = Callable[[str], Awaitable[str]]  # runs a shell command that is allowed and returns its output
 
+# !`git status` in a line, or a block that starts with ```! on its own line.
 _SHELL_COMMAND = re.compile(r"^```!\s*\n(.*?)\n```[ \t]*$|(?:^|(?<=\s))!`([^`\n]+)`", re.DOTALL | re.MULTILINE)
+# For "/deploy prod 'two words'": $ARGUMENTS is the text after the name, $0 or $ARGUMENTS[0] is "prod", $1 is
+# "two words", and $stage is "prod" if the header lists `arguments: stage`. Other names, such as $HOME, stay.
 _PLACEHOLDER = re.compile(
     r"\$\{(CLAUDE_SKILL_DIR|CLAUDE_SESSION_ID)\}|\$ARGUMENTS\[(\d+)\]|\$(ARGUMENTS|\d+|[A-Za-z_]\w*)\b"
 )

@@ -37,6 +37,8 @@ def _up_to(session: Session, end: Entry) -> Iterator[Entry]:
     """The entries on the path to `end`. An entry whose parent is left out becomes a child of the nearest remaining
     ancestor.
     """
+    # Lines without uuid (titles, snapshots) are copied up to the end; a last-prompt line is not, because it would
+    # pin the copy to a line that it lacks.
     offsets = {e.uuid: e.offset for e in session.path_to(end) if e.uuid}
     last = max(offsets.values())
     for entry in session.entries:

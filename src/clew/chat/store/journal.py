@@ -102,6 +102,8 @@ class Journal:
 
     def time(self) -> str:
         """A new timestamp, later than that of any line so far."""
+        # Timestamps have milliseconds. If the clock stands at or before the last line (10:00:00.005), the next line
+        # gets 10:00:00.006.
         moment = self._clock()
         if self._last is not None and moment < self._last + _TICK:
             moment = self._last + _TICK
@@ -188,6 +190,7 @@ class ReplyWriter:
 
     def take(self, block: Json, is_aborted: bool = False) -> str:
         """Hold a block and write the previous one. Return the uuid of the block's line."""
+        # Blocks A, B, C: A is written when B arrives, B when C arrives, and C by `finish` with the stop reason.
         self._put(None, self._message.get("usage"))
         self._held = (self._journal.new_id(), block)
         self._is_aborted = is_aborted

@@ -78,18 +78,14 @@ class LiveConversation(Struct):
     known_messages: int = 0  # number of messages that known_tokens covers
     largest_requests: dict[str, int] = field(default_factory=dict)  # by model: the most tokens of an answered request
     asked: str = ""  # the model of the last request
-    thinking_models: dict[str, str] = field(
-        default_factory=dict
-    )  # by the signature of thinking: the model that wrote it
+    thinking_models: dict[str, str] = field(default_factory=dict)  # by signature of a thinking block: its model
     last_prompt: str = ""
     last_usage: Json = field(default_factory=dict)
     calls_made: int = 0
     pull_requests: set[str] = field(default_factory=set)  # URLs that are already in the file
     todo_folder: Path | None = None  # folder of the todo lists; None to write none
     is_over: bool = False  # the subagent has ended and gets no more reports
-    watchers: set[asyncio.Task[None]] = field(
-        default_factory=set
-    )  # of the main conversation: tasks that wait for background work
+    watchers: set[asyncio.Task[None]] = field(default_factory=set)  # of the main conversation: wait for background work
     on_task_report: Callable[[], None] = lambda: None  # called when a report is queued
 
     @property
@@ -115,6 +111,8 @@ class LiveConversation(Struct):
     @property
     def size(self) -> int:
         """The estimated size of the next request in tokens."""
+        # The API reported known_tokens for the first known_messages messages; only what came later is estimated.
+        # Example: 12 messages and a reported size of 40,000 after the 11th: 40,000 + an estimate of the 12th.
         return self.known_tokens + estimate_tokens(self.messages[self.known_messages :])
 
     @property
@@ -226,6 +224,8 @@ class LiveConversation(Struct):
 
     def _append_user(self, content: Content) -> None:
         """Append content to the last user message, or start one."""
+        # Roles must alternate: the results of calls, a note and a queued prompt are three lines in the file but one
+        # user message in the request. System messages between them do not count.
         blocks = blocks_of(content)
         last = len(self.messages) - 1
         while last >= 0 and self.messages[last]["role"] == "system":
@@ -245,6 +245,8 @@ class LiveConversation(Struct):
 
     def begin_request(self) -> tuple[str, list[Json]]:
         """Return the model and the messages of the next request, without thinking blocks of other models."""
+        # The API rejects a thinking block that another model signed, for example after /model opus in a session that
+        # sonnet began, or when opusplan leaves plan mode.
         self.asked = model = self.model
         foreign = frozenset(
             signature for signature, author in self.thinking_models.items() if not is_same(author, model)

@@ -43,6 +43,8 @@ def lock_session(session: Path) -> Iterator[None]:
 
 def _acquire(path: Path) -> int:
     """Open and lock the file. Retry if the holder removed it meanwhile, because then another file is the lock."""
+    # Another process may remove the file between our open and our lock: then we hold the lock of a file without a
+    # name, and a third process could lock the new file of that name.
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:

@@ -32,12 +32,8 @@ class SessionState:
     pull_requests: set[str] = field(default_factory=set)
     known_tokens: int = 0
     known_messages: int = 0
-    largest_requests: dict[str, int] = field(
-        default_factory=dict
-    )  # by model: the most tokens of a request and its reply
-    missed: list[tuple[str, str]] = field(
-        default_factory=list
-    )  # tasks that ended without a report to the model, and the reports
+    largest_requests: dict[str, int] = field(default_factory=dict)  # by model: most tokens of a request with its reply
+    missed: list[tuple[str, str]] = field(default_factory=list)  # tasks whose end was not reported, with the reports
 
     @property
     def session_id(self) -> str:

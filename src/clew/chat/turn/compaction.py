@@ -156,6 +156,8 @@ def old_results(messages: Sequence[Json], left_out: frozenset[str]) -> tuple[fro
     """The calls whose results are older than the newest `KEPT_RESULTS` tokens of results, and the tokens that
     leaving them out frees.
     """
+    # Walk from the newest result to the oldest. With results of 30,000, 8,000, 5,000 and 20 tokens (newest first),
+    # the first two fit into 40,000; the third is left out; the last stays, because a note would not be shorter.
     room, freed, calls = KEPT_RESULTS, 0, set[str]()
     for message in reversed(messages):
         for block in reversed(message["content"]):

@@ -21,6 +21,8 @@ def repair_messages(messages: Sequence[Json]) -> tuple[list[Json], list[str]]:
     """Return messages that the API accepts, and a sentence for each rule that was broken. Raises ApiError if that
     fails.
     """
+    # A repair can break another rule (a dropped block may leave its message empty), so repeat until none is left.
+    # Example: [user "a", user "b", assistant call 1] becomes [user "a" "b", assistant call 1, user result 1 "lost"].
     violations = [v for v in lint(messages) if v.is_refused]
     reports = [str(violation) for violation in violations]
     repaired = list(messages)

@@ -203,6 +203,8 @@ class ReplyStreamer(Struct):
 
     def _finish(self, is_stopped: bool) -> ReceivedReply:
         """Write the end of the reply and its usage."""
+        # Without a complete reply (interrupt, lost connection) the start message is what is known: its usage has the
+        # input tokens, which were charged.
         partial = ApiReply({**self._message, "stop_reason": None})
         reply = self._reply or partial
         writer = self._writer

@@ -11,6 +11,7 @@ T = TypeVar("T")
 
 async def until_stopped(stopped: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
     """Return the result of `work`. If `stopped` is set first, cancel the work, wait for it to end and return None."""
+    # Both may finish in the same step; then the result counts, because the work is done.
     working = asyncio.create_task(work)
     stopping = asyncio.create_task(stopped.wait())
     try:
