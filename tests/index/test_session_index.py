@@ -321,7 +321,7 @@ def test_words_in_different_passages_of_a_session_come_after_those_in_one(claude
     with claude.refreshed() as index:
         found = index.search("eagle owl", now=NOW)
     assert [r.session for r in found] == [ident("together"), ident("apart")]
-    assert [r.is_scattered for r in found] == [False, True]
+    assert [r.grade for r in found] == ["exact", "scattered"]
     assert claude.search("eagle owl -alone") == [ident("together"), ident("apart")]
     assert claude.search('"eagle owl"') == []
 

@@ -8,7 +8,7 @@ from clew.index.index_schema import FIELDS, SIDE_FIELDS, SPOKEN_FIELDS, shard_nu
 from clew.index.query_syntax import INPUTS
 from clew.index.ranking import passage_score, session_score
 from clew.index.results import SearchResult
-from clew.index.snippet import Passage, cut, find_marks
+from clew.index.snippet import Passage, cut, find_marks, find_spans, lower_in_place
 from clew.index.sql_filters import build_conditions
 
 TYPE_CHECKING = False
@@ -32,9 +32,9 @@ _FACT_COLUMNS = (
 
 
 class SessionMatches:
-    """The matches in one session."""
+    """The matches in one session; `grade` is the tightest reading of the query that it matches, `query` the best one."""
 
-    __slots__ = ("agents", "ended", "matches", "messages", "score", "session", "tier")
+    __slots__ = ("agents", "ended", "grade", "matches", "messages", "query", "score", "session")
 
     def __init__(self, session: str) -> None:
         self.session = session
@@ -43,7 +43,8 @@ class SessionMatches:
         self.ended: int | None = None
         self.messages = -1
         self.score = 0.0
-        self.tier = 0
+        self.grade = "exact"
+        self.query: Query | None = None
 
     @property
     def count(self) -> int:
@@ -113,7 +114,7 @@ def rank_sessions(candidates: Iterable[SessionMatches], now: float) -> list[Sess
         best = max([match.best for match in candidate.matches])
         in_agents_only = len(candidate.agents) == len(candidate.matches)
         candidate.score = session_score(best, age, candidate.spoken_hits, candidate.messages, in_agents_only)
-    ranked.sort(key=lambda one: (one.tier, -one.score, one.session))
+    ranked.sort(key=lambda one: (one.grade == "scattered", -one.score, one.session))
     return ranked
 
 
@@ -200,7 +201,7 @@ def describe_sessions(
         result = find_session(shards, candidate.session) or SearchResult(candidate.session)
         result.score, result.matches, result.agents = candidate.score, candidate.count, candidate.agents
         result.in_agents_only = len(candidate.agents) == len(candidate.matches)
-        result.is_scattered = bool(candidate.tier)
+        result.grade = candidate.grade
         result.best = best[candidate.session][0][0]
         for score, number, match in best[candidate.session]:
             passage = passages.get((match.shard, number))
@@ -246,8 +247,12 @@ def _set_snippet(passage: Passage, result: SearchResult, query: Query) -> None:
         return
     if passage.offset < 0:
         passage.kind, passage.text, passage.marks = _best_title(result, query)
+        if query.may_lack and not result.passages:
+            result.missing = _missing_words(" ".join(text for _, text in result.titles), query)
         return
     text = read_text(passage.path, passage.offset, passage.field, passage.part, query.terms)
+    if query.may_lack and not result.passages:
+        result.missing = _missing_words(text, query)
     passage.text, passage.marks = cut(text, query.terms)
     if any(len(word) > _MAX_WORD for word in passage.text.split()):
         from clew.index.base64_filter import strip_base64
@@ -256,6 +261,16 @@ def _set_snippet(passage: Passage, result: SearchResult, query: Query) -> None:
     first = dict(result.titles).get("first prompt", "").rstrip("…")
     if passage.field == "prompt" and first and " ".join(text.split()).startswith(first):
         passage.kind = "first prompt"
+
+
+def _missing_words(text: str, query: Query) -> list[str]:
+    """Return the words of a query of which a text has no form."""
+    lowered = lower_in_place(text)
+    return [
+        clause.terms[0].text
+        for clause in query.positive_clauses
+        if not any(any(find_spans(lowered, term)) for term in clause.terms)
+    ]
 
 
 def _best_title(result: SearchResult, query: Query) -> tuple[str, str, tuple[tuple[int, int], ...]]:

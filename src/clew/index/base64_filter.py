@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from clew.index.tokenizer import WIDE_RANGES
+from clew.index.tokenizer import WIDE_RANGES, compose
 
 MIN_RUN = 256  # longer than any word or digest
 _BASE64_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
@@ -33,7 +33,7 @@ def strip_base64(text: str) -> str:
 
 
 def prepare_text(text: str) -> str:
-    """Return text as it is indexed: without base64, without lone surrogates, wide characters separated by spaces."""
+    """Return text as it is indexed: composed, without base64 and lone surrogates, wide characters separated by spaces."""
     text = strip_base64(text)
     if text.isascii():
         return text
@@ -41,7 +41,7 @@ def prepare_text(text: str) -> str:
         text.encode()
     except UnicodeEncodeError:  # a lone surrogate
         text = text.encode("utf-8", "replace").decode()
-    return _WIDE.sub(_pad_with_spaces, text)
+    return _WIDE.sub(_pad_with_spaces, compose(text))
 
 
 def _pad_with_spaces(match: re.Match[str]) -> str:

@@ -59,5 +59,5 @@ def _merge_matches(one: SessionMatches, other: SessionMatches) -> SessionMatches
     for match in one.matches:
         match.best = min(match.best, weakest)
     one.agents |= other.agents
-    one.tier = 1
+    one.grade = "scattered"
     return one

@@ -89,7 +89,7 @@ def add_gone(
     merged = [*([] if results.instead else results), *new]
     results.instead = ""
     if query.clauses or query.filters_passages:
-        merged.sort(key=lambda result: (result.is_scattered, -result.score, result.session))
+        merged.sort(key=lambda result: (result.grade == "scattered", -result.score, result.session))
     else:
         merged.sort(key=lambda result: -(result.ended or 0))
     results[:] = merged[:limit]

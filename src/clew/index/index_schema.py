@@ -45,6 +45,7 @@ CREATE TABLE piece(
 );
 CREATE INDEX piece_file ON piece(file);
 CREATE INDEX piece_failed ON piece(id) WHERE failed=1;
+CREATE TABLE form(key TEXT NOT NULL, kind INTEGER NOT NULL, word TEXT NOT NULL, PRIMARY KEY(key, kind, word)) WITHOUT ROWID;
 CREATE VIRTUAL TABLE said USING fts5(
   reply, prompt, title, thinking, content='', contentless_delete=1, prefix='2 3', tokenize="{TOKENIZER}");
 CREATE VIRTUAL TABLE done USING fts5(

@@ -45,14 +45,15 @@ _ALLOWED_VALUES = {
 
 
 class Term:
-    """Words in sequence; the last one may be a prefix."""
+    """Words in sequence; the last one may be a prefix. A quoted term has no other forms."""
 
-    __slots__ = ("is_prefix", "text", "words")
+    __slots__ = ("is_prefix", "is_quoted", "text", "words")
 
-    def __init__(self, text: str, is_prefix: bool = False) -> None:
+    def __init__(self, text: str, is_prefix: bool = False, is_quoted: bool = False) -> None:
         self.text = text
         self.words = tuple(tokenize(text))
         self.is_prefix = is_prefix
+        self.is_quoted = is_quoted
 
     @property
     def match(self) -> str:
@@ -75,14 +76,15 @@ class Clause:
 
 
 class Query:
-    """Clauses that must all match, and filters by name."""
+    """Clauses that must all match, except for `may_lack` of them, and filters by name."""
 
-    __slots__ = ("clauses", "filters", "text")
+    __slots__ = ("clauses", "filters", "may_lack", "text")
 
-    def __init__(self, text: str, clauses: list[Clause], filters: dict[str, list[str]]) -> None:
+    def __init__(self, text: str, clauses: list[Clause], filters: dict[str, list[str]], may_lack: int = 0) -> None:
         self.text = text
         self.clauses = clauses
         self.filters = filters
+        self.may_lack = may_lack
 
     @property
     def positive_clauses(self) -> list[Clause]:
@@ -112,7 +114,7 @@ class Query:
     @property
     def match(self) -> str:
         """All clauses in the FTS5 query language."""
-        positive = " AND ".join(clause.match for clause in self.positive_clauses)
+        positive = _match_most([clause.match for clause in self.positive_clauses], self.may_lack)
         negative = " OR ".join(clause.match for clause in self.clauses if clause.negated)
         return f"({positive}) NOT ({negative})" if negative and positive else positive
 
@@ -131,6 +133,26 @@ class Query:
             if name.lstrip("-") not in names and not (is_choosing and name.lstrip("-") in ("in", "role", "is"))
         }
         return Query(self.text, self.clauses, {**added, **self.filters}) if added else self
+
+
+def _match_most(clauses: list[str], may_lack: int) -> str:
+    """Return an expression for all clauses but `may_lack`; "" if none has to match.
+
+    It splits the clauses in two halves and shares what may be lacking among them, so it grows slowly:
+    one of a, b, c, d may be missing: (a AND b AND (c OR d)) OR ((a OR b) AND c AND d).
+    """
+    if may_lack <= 0:
+        return " AND ".join(clauses)
+    if may_lack >= len(clauses):
+        return ""
+    if may_lack == len(clauses) - 1:
+        return "(" + " OR ".join(clauses) + ")"
+    middle = len(clauses) // 2
+    alternatives = []
+    for left in range(may_lack + 1):
+        halves = (_match_most(clauses[:middle], left), _match_most(clauses[middle:], may_lack - left))
+        alternatives.append(" AND ".join(half for half in halves if half))
+    return "((" + ") OR (".join(alternatives) + "))"
 
 
 _SHORTER = "search for a part of it"
@@ -163,7 +185,7 @@ def parse_query(text: str, *, typing: bool = False) -> Query:
             follows_or = True
             continue
         is_growing = typing and is_last and not text[-1:].isspace() and not (quoted and text.endswith('"'))
-        term = Term(value.rstrip("*"), is_growing or (not quoted and value.endswith("*")))
+        term = Term(value.rstrip("*"), is_growing or (not quoted and value.endswith("*")), quoted)
         if len(term.words) > MAX_PHRASE:
             raise BadQuery(text, position, f"A phrase has at most {MAX_PHRASE} words; {_SHORTER}")
         if not term.words:

@@ -45,12 +45,25 @@ class SearchResult:
 
     `gone` is the source of a session whose transcript is gone: index, history, archive or reconstructed; `gone_since` is
     when the transcript was first missing, if known, and `prompts` what the index or history has of its prompts.
+    `grade` is how closely it matches (see graded_search); `missing` are the words that its best passage lacks.
     `similarity` is that of its nearest passage, from 0 to 1, if it was found by a semantic search.
     """
 
     __slots__ = (
-        *("agents", "best", "branch", "cwd", "ended", "folder", "gone", "gone_since", "in_agents_only", "is_scattered"),
-        *("matches", "messages", "model", "passages", "path", "prompts", "score", "session", "similarity", "started"),
+        *("agents", "best", "branch", "cwd", "ended", "folder", "gone", "gone_since", "grade", "in_agents_only"),
+        *(
+            "matches",
+            "messages",
+            "missing",
+            "model",
+            "passages",
+            "path",
+            "prompts",
+            "score",
+            "session",
+            "similarity",
+            "started",
+        ),
         *("title", "titles"),
     )
 
@@ -65,7 +78,8 @@ class SearchResult:
         self.best = self.score = 0.0
         self.similarity: float | None = None
         self.in_agents_only = False
-        self.is_scattered = False
+        self.grade = "exact"
+        self.missing: list[str] = []
         self.titles: list[tuple[str, str]] = []
         self.agents: set[str] = set()
         self.passages: list[Passage] = []

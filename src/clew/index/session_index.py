@@ -208,28 +208,12 @@ class Index(IndexFiles):
 
     def _search(self, query: Query, limit: int, without: str | None, now: float) -> SearchResults:
         from clew.index import assemble
-        from clew.index.fts_match import find_matches
 
         if not query.clauses and not query.filters_passages:
             return SearchResults(assemble.recent_sessions(self.shards, query, limit, without, now))
-        by_session = assemble.group_by_session(self.shards, find_matches(self.shards, query, 10 * limit, now), without)
-        ranked = assemble.fold_repeats(self.shards, assemble.rank_sessions(by_session.values(), now), limit, now)
-        if len(ranked) < limit and len(query.positive_clauses) > 1:
-            from clew.index.cross_passage import find_scattered
+        from clew.index.graded_search import search_graded
 
-            more = find_scattered(self.shards, query, by_session, without, now)
-            ranked = assemble.fold_repeats(
-                self.shards, assemble.rank_sessions([*by_session.values(), *more], now), limit, now
-            )
-        results = SearchResults(assemble.describe_sessions(self.shards, ranked, query))
-        if not results and query.clauses:
-            from clew.index.spelling import correct_query
-
-            corrected = correct_query(self.shards, query)
-            if corrected is not None:
-                results = self._search(corrected, limit, without, now)
-                results.instead = corrected.text
-        return results
+        return search_graded(self.shards, query, limit, without, now)
 
     def iter_passages(self, text: str | Query) -> Iterator[Passage]:
         """Yield every match of a query with words, unranked, including repetitions, without text. Raises BadQuery."""

@@ -1,8 +1,9 @@
 """Split text into words, in the same way for indexing and for queries.
 
-A word is what SQLite's unicode61 tokenizer makes of it: letters and digits, ignoring case. Scripts without spaces
-are split into single characters, and a query for several of them matches their sequence; so any part of a run is
-found.
+A word is what SQLite's unicode61 tokenizer makes of it: letters and digits, ignoring case. Scripts without
+spaces are split into single characters, and a query for several of them matches their sequence; so any part of a run
+is found. So are newer symbols and emoji, because the tables of unicode61 are those of Unicode 6.1 and take them for
+letters: `done🟢next` is three words.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import apsw
 
 TOKENIZER = "unicode61 remove_diacritics 0"
+_INVISIBLE = dict.fromkeys((0x00AD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF))  # soft hyphen, zero-width characters
 _ASCII_FOLD = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
 WIDE_RANGES = (
     (0x1100, 0x11FF),  # Hangul letters
@@ -28,12 +30,16 @@ WIDE_RANGES = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Burmese
     (0x1780, 0x17FF),  # Khmer
+    (0x20BA, 0x20CF),  # newer currency signs
+    (0x23F4, 0x23FF),  # newer technical symbols
+    (0x2B4D, 0x2BFF),  # newer arrows
+    (0x1F000, 0x1FBEF),  # emoji and other symbols
 )
 _tokenizer: list[apsw.FTS5Tokenizer] = []
 
 
 def is_wide(character: str) -> bool:
-    """Return whether a character belongs to a script without spaces."""
+    """Return whether a character is a word by itself: of a script without spaces, or a newer symbol."""
     code = ord(character)
     return code >= 0x0E00 and any(first <= code <= last for first, last in WIDE_RANGES)
 
@@ -46,11 +52,19 @@ def separate_wide(text: str) -> str:
     return text.translate({ord(c): f" {c} " for c in wide}) if wide else text
 
 
+def compose(text: str) -> str:
+    """Return text with composed accents (NFC) and without invisible characters, which would divide words."""
+    from unicodedata import is_normalized, normalize
+
+    text = text.translate(_INVISIBLE)
+    return text if is_normalized("NFC", text) else normalize("NFC", text)
+
+
 def tokenize(text: str) -> list[str]:
     """Return the words of a text, split and folded by the tokenizer."""
     if text.isascii():
         return text.translate(_ASCII_FOLD).split()
-    return [word for _, _, word in _run_tokenizer(separate_wide(text).encode("utf-8", "replace"))]
+    return [word for _, _, word in _run_tokenizer(separate_wide(compose(text)).encode("utf-8", "replace"))]
 
 
 def _run_tokenizer(raw: bytes) -> list[tuple[int, int, str]]:
