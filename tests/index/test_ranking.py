@@ -76,7 +76,9 @@ def test_an_old_prompt_is_not_drowned_by_newer_replies(claude: Claude) -> None:
 
 
 @pytest.mark.req("R218")
-@pytest.mark.parametrize("text", ["the", "a*", '"order" "total"', '"the same"', "fix is:error", "in:reply test", "日本"])
+@pytest.mark.parametrize(
+    "text", ["the", "a*", '"order" "total"', '"the same"', "fix is:error", "in:reply test", "日本"]
+)
 def test_the_order_is_that_of_ranking_all_matches(demo: Index, text: str) -> None:
     query = parse_query(text)
     everything = group_by_session(demo.shards, find_matches(demo.shards, query), None).values()

@@ -53,7 +53,10 @@ def search_graded(
     results = SearchResults()
     for candidate in ranked:
         results.extend(describe_sessions(shards, [candidate], candidate.query or query))
-    if corrected and results and results[0].grade == "spelling":
+    if corrected and not results:  # the corrected words are not in one passage
+        results = search_graded(shards, corrected, limit, without, now)
+        results.instead = corrected.text
+    elif corrected and results[0].grade == "spelling":
         results.instead = corrected.text
     return results
 

@@ -89,8 +89,25 @@ class SearchResult:
         """The command that resumes it in the folder `cwd`; if its transcript is gone, the next step or ""."""
         return next_command(self.session, self.gone)
 
+    @property
+    def looseness(self) -> str:
+        """How the session matches if not exactly, in a few words; "" for exact matches."""
+        if self.missing:
+            return f"without: {', '.join(self.missing)}"
+        return LOOSENESS.get(self.grade, "")
+
     def __repr__(self) -> str:
         return f"Result({self.session!r}, {self.title!r}, {plural(self.matches, 'match')})"
+
+
+LOOSENESS = {
+    "endings": "other forms of the words",
+    "parts": "parts of names",
+    "most": "most of the words",
+    "scattered": "not in one passage",
+    "spelling": "corrected spelling",
+    "substring": "part of a word",
+}
 
 
 class SearchResults(list[SearchResult]):

@@ -237,6 +237,8 @@ def _result_json(result: SearchResult) -> dict[str, Any]:
         "ended": result.ended,
         "messages": result.messages,
         "matches": result.matches,
+        "grade": result.grade,
+        "missing": result.missing,
         "score": round(result.score, 4),
         "similarity": _rounded(result.similarity),
         "agents": sorted(result.agents),
@@ -293,6 +295,7 @@ def _heading(result: SearchResult, colour: bool) -> str:
         _plain(name),
         _plain(result.branch),
         plural(result.messages, "message") if result.messages else "",
+        _plain(result.looseness),
     ]
     about = " · ".join(fact for fact in facts if fact)
     styled = ((_plain(result.session[:8]), "33"), (_plain(result.title), "1"), (about, "2"))

@@ -1,0 +1,132 @@
+"""Looser readings of a query: other endings, most of the words, parts of identifiers, accents, spelling."""
+
+from __future__ import annotations
+
+import pytest
+
+from clew.index.results import SearchResult
+from tests.index.helper import NOW, Claude, ident, prompt, reply, result
+
+
+def found(claude: Claude, query: str, limit: int = 10) -> list[SearchResult]:
+    with claude.refreshed() as index:
+        return list(index.search(query, limit, now=NOW))
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("rewinding", "please rewind the tape"),
+        ("rewind", "it was rewinding"),
+        ("retry", "three retries were made"),
+        ("deployment", "deploy it tonight"),
+        ("deploy", "the deployment is broken"),
+        ("caches", "the caching layer"),
+        ("wrote", "write the report"),
+        ("indices", "the index is stale"),
+        ("stations", "one station answers"),
+        ("configure", "the configuration file"),
+    ],
+)
+def test_other_endings_are_found(claude: Claude, query: str, text: str) -> None:
+    claude.write("a", prompt(text))
+    [one] = found(claude, query)
+    assert (one.session, one.grade) == (ident("a"), "endings")
+    assert one.passages[0].marks
+
+
+def test_a_quoted_word_has_no_other_endings(claude: Claude) -> None:
+    claude.write("a", prompt("please rewind the tape"))
+    assert not found(claude, '"rewinding"')
+
+
+@pytest.mark.parametrize(
+    ("exact", "looser", "query"),
+    [
+        ("rewinding the tape", "rewind the tape", "rewinding"),
+        ("the old gauge", "the tideGauge reads", "gauge"),
+        ("the cafe opens", "the café opens", "cafe"),
+        ("frost delays the tram today", "frost delays the bus today", "frost delays tram"),
+    ],
+)
+@pytest.mark.parametrize("days", [0, 300])
+def test_an_exact_match_is_above_a_looser_one_in_the_same_place(
+    claude: Claude, exact: str, looser: str, query: str, days: int
+) -> None:
+    claude.write("exact", prompt(f"{exact} {'and some more text about other things ' * 20}", days=days))
+    claude.write("looser", prompt(looser, days=days))
+    assert [one.session for one in found(claude, query)] == [ident("exact"), ident("looser")]
+
+
+def test_most_of_the_words_are_enough_and_the_missing_one_is_named(claude: Claude) -> None:
+    claude.write("a", prompt("the valve of the boiler leaks"))
+    claude.write("b", prompt("something else about boilers"))
+    [one] = found(claude, "valve boiler replay leaking")
+    assert (one.session, one.grade, one.missing) == (ident("a"), "most", ["replay"])
+
+
+def test_most_of_the_words_in_one_passage_are_above_all_words_in_several(claude: Claude) -> None:
+    claude.write("several", prompt("a valve"), reply("a boiler"), reply("it leaks"), reply("steam"))
+    claude.write("one", prompt("the valve of the boiler leaks"))
+    assert [one.session for one in found(claude, "valve boiler leaks steam")] == [ident("one"), ident("several")]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("gauge", "readTideGauge fails"),
+        ("tide gauge", "readTideGauge fails"),
+        ("tideGauge", "the tide gauge fails"),
+        ("tide_gauge", "class TideGauge fails"),
+        ("1.2.3", "install v1.2.3 first"),
+        ("v1.2.3", "install 1.2.3 first"),
+        ("3.14", "the value 3.14159"),
+        ("deadbeef", "the address 0xDEADBEEF"),
+        ("9f8e7d6", "commit 9f8e7d6c5b4a3f2e1d0c"),
+    ],
+)
+def test_parts_of_identifiers_are_found(claude: Claude, query: str, text: str) -> None:
+    claude.write("a", prompt(text))
+    assert [one.session for one in found(claude, query)] == [ident("a")]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("uber", "über uns"),
+        ("cafe", "ein café"),
+        ("елка", "новая ёлка"),
+        ("resume", "un résumé"),
+        ("abc123", "ＡＢＣ１２３ wide"),
+        ("fine", "a ﬁne day"),
+        ("über", "u\u0308ber uns"),
+        ("u\u0308ber", "über uns"),
+        ("soft", "so\u00adft hyphen"),
+        ("running", "next🟢running"),
+        ("next", "next🟢running"),
+    ],
+)
+def test_accents_and_compatible_forms_are_found(claude: Claude, query: str, text: str) -> None:
+    claude.write("a", prompt(text))
+    assert [one.session for one in found(claude, query)] == [ident("a")]
+
+
+def test_a_wrong_letter_is_corrected_although_most_words_are_there(claude: Claude) -> None:
+    claude.write("a", prompt("the valve of the boiler leaks"))
+    claude.write("b", prompt("valve and boiler"))
+    [first, *_] = found(claude, "valve boiller leaks")
+    assert first.session == ident("a")
+
+
+def test_enough_exact_matches_need_no_looser_ones(claude: Claude) -> None:
+    for number in range(3):
+        claude.write(f"s{number}", prompt("rewind it"))
+    claude.write("other", prompt("rewinding"))
+    assert {one.grade for one in found(claude, "rewind", limit=3)} == {"exact"}
+    assert {one.grade for one in found(claude, "rewind", limit=4)} == {"exact", "endings"}
+
+
+@pytest.mark.parametrize("length", [41, 400, 1_900])
+def test_a_long_word_costs_no_more_than_a_short_one(claude: Claude, length: int) -> None:
+    claude.write("a", prompt("short"), result("out"))
+    assert not found(claude, "x" * length)
