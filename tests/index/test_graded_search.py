@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from clew.index.results import SearchResult
@@ -130,3 +132,68 @@ def test_enough_exact_matches_need_no_looser_ones(claude: Claude) -> None:
 def test_a_long_word_costs_no_more_than_a_short_one(claude: Claude, length: int) -> None:
     claude.write("a", prompt("short"), result("out"))
     assert not found(claude, "x" * length)
+
+
+def label(kind: str, **fields: object) -> bytes:
+    return json.dumps({"type": kind, **fields}).encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    "query", ["harbour rounding", "rounding quay-lights", "feature-crane rounding", "urgent rounding", "118 rounding"]
+)
+def test_project_branch_tag_and_pull_request_count_as_words_of_each_passage(claude: Claude, query: str) -> None:
+    claude.write(
+        "a",
+        prompt("the rounding is wrong", cwd="/srv/harbour/quay-lights", gitBranch="feature-crane"),
+        label("tag", tag="urgent"),
+        label("pr-link", prNumber=118, prRepository="ada/quay", prUrl="x"),
+    )
+    claude.write("b", prompt("the rounding is wrong", cwd="/srv/garden"))
+    [one, *others] = found(claude, query)
+    assert (one.session, one.grade) == (ident("a"), "session")
+    assert not others
+
+
+@pytest.mark.parametrize("length", [8, 13, 36])
+def test_a_pasted_id_finds_its_session(claude: Claude, length: int) -> None:
+    claude.write("a", prompt("something"))
+    claude.write("b", prompt("something else"))
+    [one] = found(claude, ident("a")[:length])
+    assert one.session == ident("a")
+
+
+def attachment(kind: str, **fields: object) -> bytes:
+    return label("attachment", uuid=ident(kind), attachment={"type": kind, **fields})
+
+
+ADDED = {
+    "task notification": prompt("<task-notification>zeppelin ready</task-notification>"),
+    "output of a shell command": prompt("<bash-stdout>zeppelin</bash-stdout><bash-stderr></bash-stderr>"),
+    "output of a command": prompt("<local-command-stdout>zeppelin</local-command-stdout>"),
+    "output of a command in a system line": label(
+        "system", subtype="local_command", content="<local-command-stdout>zeppelin</local-command-stdout>"
+    ),
+    "selection in an editor": prompt("<ide_selection>the line zeppelin</ide_selection> what is this?"),
+    "mentioned file": attachment("file", filename="a.py", content={"type": "text", "file": {"content": "zeppelin"}}),
+    "hook": attachment("hook_additional_context", hookName="Stop", content=["zeppelin"]),
+    "skill": prompt("zeppelin instructions", isMeta=True),
+}
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_what_the_program_added_is_searched_if_asked_for(claude: Claude, name: str) -> None:
+    claude.write("a", prompt("hello"), ADDED[name])
+    with claude.refreshed() as index:
+        assert not index.search("zeppelin")
+        for where in ("in:meta", "in:all"):
+            [one] = index.search(f"zeppelin {where}")
+            assert one.passages[0].field == "meta"
+            assert "zeppelin" in one.passages[0].text
+        assert [one.session for one in index.grep("zeppelin", filters="in:meta")] == [ident("a")]
+
+
+def test_the_summary_of_a_compaction_is_searched_and_ranks_low(claude: Claude) -> None:
+    claude.write("summary", prompt("We talked about the zeppelin", isCompactSummary=True), reply("ok"))
+    claude.write("prompt", prompt("the zeppelin"))
+    assert [one.session for one in found(claude, "zeppelin")] == [ident("prompt"), ident("summary")]
+    assert [one.session for one in found(claude, "zeppelin in:summary")] == [ident("summary")]

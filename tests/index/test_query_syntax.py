@@ -144,5 +144,5 @@ def test_thinking_is_searched_when_asked_for() -> None:
     assert "thinking" not in parse_query("x").fields
     assert parse_query("x in:thinking").fields == ("thinking",)
     assert parse_query("x role:assistant").fields == ("reply", "thinking", "input")
-    assert parse_query("x -in:result").fields == ("title", "prompt", "reply", "input", "todo", "plan")
+    assert parse_query("x -in:result").fields == ("title", "prompt", "reply", "input", "todo", "plan", "summary")
     assert parse_query("x role:assistant in:reply").fields == ("reply",)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.index.base64_filter import MIN_RUN, has_run, prepare_text, strip_base64
-from clew.index.tokenizer import TOKENIZER, separate_wide, tokenize
+from clew.index.tokenizer import compose, TOKENIZER, separate_wide, tokenize
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=60)
 LIKELY = st.text(st.sampled_from("aZ0_.-()/\\\"' \n\té日本語ｶ한국ไทยβß́️👍\ue000"), max_size=40)
@@ -38,7 +38,7 @@ def test_any_text_can_be_cut_and_stored(text: str) -> None:
 
 @given(LIKELY | TEXT)
 def test_what_is_stored_is_spaced_as_what_is_asked(text: str) -> None:
-    assert prepare_text(text) == separate_wide(text)
+    assert prepare_text(text) == separate_wide(compose(text))
 
 
 @given(st.integers(0, 600), st.text(st.sampled_from("ab /\n+é"), max_size=300), st.text(max_size=20))

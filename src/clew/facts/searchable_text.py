@@ -1,7 +1,8 @@
 """Extract the searchable text of an entry: the only definition of what can be searched and shown.
 
-Fields: prompt, reply, thinking, input (of a tool), result (of a tool), meta (text that the program added for the
-model). Images and other base64 data are never included.
+Fields: prompt, reply, thinking, input (of a tool), result (of a tool), summary (of a compaction), meta (text that the
+program added: output of commands, notifications, editor selections, mentioned files, hooks). Images and other base64
+data are never included.
 """
 
 from __future__ import annotations
@@ -16,9 +17,22 @@ from msgspec import Struct
 from clew.conversation.speaker import prompt_text, queued_text, speaker
 from clew.wire.content_block import Block
 from clew.wire.entry import BaseEntry
+from clew.wire.json_codec import decode_readable
 
-FIELDS = ("prompt", "reply", "thinking", "input", "result", "meta")
+FIELDS = ("prompt", "reply", "thinking", "input", "result", "summary", "meta")
 _FIELD_OF_SPEAKER = {"prompt": "prompt", "command": "prompt", "bash": "prompt", "teammate": "prompt", "peer": "prompt"}
+# Attachments with content of the user's files and programs. Others repeat the same listings in every session.
+_CONTENT_ATTACHMENTS = frozenset(
+    (
+        *("file", "directory", "nested_memory", "edited_text_file", "selected_lines_in_ide", "opened_file_in_ide"),
+        *("hook_additional_context", "hook_success", "hook_blocking_error", "hook_non_blocking_error"),
+        *("async_hook_response", "queued_command", "task_status", "mcp_resource", "plan_file_reference"),
+    )
+)
+_ADDED = re.compile(
+    r"<(ide_selection|ide_opened_file|ide_diagnostics|system-reminder)>(?P<text>.*?)</\1>", re.DOTALL
+)  # what an editor and the program add to a prompt
+_COMMAND_TAGS = re.compile(r"<(local-command-std(out|err)|bash-std(out|err)|command-(name|message))>")
 _HOLDERS = (str, dict, list)
 _MIN_ENCODED = 256  # characters; longer than any word or digest
 _ENCODED = re.compile(rf"(data:[^,\s]{{0,80}};base64,)?[A-Za-z0-9+/_-]{{{_MIN_ENCODED},}}={{0,2}}")
@@ -43,7 +57,9 @@ def words(entry: BaseEntry, tools: Sequence[str] = ()) -> list[Words]:
         return _reply_pieces(entry)
     if kind == "user":
         return _user_pieces(entry, tools)
-    return _attachment_pieces(entry) if kind == "attachment" else []
+    if kind == "attachment":
+        return _attachment_pieces(entry)
+    return _command_pieces(entry) if kind == "system" else []
 
 
 def _reply_pieces(entry: BaseEntry) -> list[Words]:
@@ -79,8 +95,11 @@ def _user_pieces(entry: BaseEntry, tools: Sequence[str]) -> list[Words]:
             beside = entry.text if len(results) < len(content) else ""
             return [*pieces, Words("meta", beside)] if beside else pieces
     kind = speaker(entry)
-    text = prompt_text(entry) if kind in _FIELD_OF_SPEAKER else entry.text
-    return [Words(_FIELD_OF_SPEAKER.get(kind, "meta"), text)] if text else []
+    if kind not in _FIELD_OF_SPEAKER:
+        return [Words("summary" if kind == "summary" else "meta", entry.text)] if entry.text else []
+    text, whole = prompt_text(entry), entry.text
+    added = "\n".join(found["text"].strip() for found in _ADDED.finditer(whole)) if len(text) < len(whole) else ""
+    return [Words(field, piece) for field, piece in ((_FIELD_OF_SPEAKER[kind], text), ("meta", added)) if piece]
 
 
 def _result_text(block: Block) -> str:
@@ -89,9 +108,23 @@ def _result_text(block: Block) -> str:
 
 
 def _attachment_pieces(entry: BaseEntry) -> list[Words]:
-    """Return the text that the user typed while the model was working; other attachments have none."""
+    """Return the text that the user typed while the model was working, or the content of another attachment."""
     text = queued_text(entry)
-    return [Words("prompt", text)] if text.strip() else []
+    if text.strip():
+        return [Words("prompt", text)]
+    attachment = decode_readable(entry.attachment)
+    if not isinstance(attachment, dict) or attachment.get("type") not in _CONTENT_ATTACHMENTS:
+        return []
+    text = input_text({key: value for key, value in attachment.items() if key not in ("type", "rendered")})
+    return [Words("meta", text)] if text.strip() else []
+
+
+def _command_pieces(entry: BaseEntry) -> list[Words]:
+    """Return the output of a command of Claude Code, which newer versions write as a system entry."""
+    if not bytes(entry.content).startswith(b'"<'):
+        return []
+    text = decode_readable(entry.content)
+    return [Words("meta", text)] if isinstance(text, str) and _COMMAND_TAGS.match(text) else []
 
 
 def input_text(value: Any) -> str:

@@ -8,6 +8,7 @@ field, and no factor is above one half.
     exact      the words as they were typed
     endings    other endings and irregular forms: rewinding finds rewind; without accents: cafe finds café
     parts      parts of identifiers: gauge finds tideGauge, 1.2.3 finds v1.2.3
+    session    the words in one passage, or in the project, branch, titles, tags and pull requests of its session
     most       most of the words in one passage; the result says which are missing
     scattered  all words in one session, but not in one passage; always after the others
     spelling   a word that occurs nowhere is replaced by the most similar one
@@ -15,11 +16,19 @@ field, and no factor is above one half.
 
 from __future__ import annotations
 
-from clew.index.assemble import SessionMatches, describe_sessions, fold_repeats, group_by_session, rank_sessions
+from clew.index.assemble import (
+    SessionMatches,
+    describe_sessions,
+    fold_repeats,
+    group_by_session,
+    rank_sessions,
+    recent_sessions,
+)
 from clew.index.cross_passage import find_scattered
 from clew.index.fts_match import find_matches
 from clew.index.query_syntax import Clause, Query, Term
 from clew.index.results import SearchResults
+from clew.index.session_words import is_id, without_session_words
 from clew.index.word_forms import ACCENTS, PARTS, endings, fold, identifier_forms
 
 TYPE_CHECKING = False
@@ -28,7 +37,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-FACTORS = {"exact": 1.0, "endings": 0.5, "parts": 0.45, "most": 0.4, "spelling": 0.4, "scattered": 0.25}
+FACTORS = {"exact": 1.0, "session": 0.5, "endings": 0.5, "parts": 0.45, "most": 0.4, "spelling": 0.4, "scattered": 0.25}
 MAX_PARTS = 40  # identifiers that contain a word
 MAX_MOST = 8  # clauses of a query of which some may be missing; the longest words of a longer query
 MIN_MOST = 3
@@ -38,6 +47,10 @@ def search_graded(
     shards: Sequence[apsw.Connection], query: Query, limit: int, without: str | None, now: float
 ) -> SearchResults:
     """Return the best sessions for a query in all grades."""
+    if is_id(query):
+        listed = recent_sessions(shards, _with_id(query), limit, without, now)
+        if listed:
+            return SearchResults(listed)
     best = _find_in_passages(shards, query, limit, without, now)
     complete = {session: candidate for session, candidate in best.items() if candidate.grade != "most"}
     corrected = None if complete or not query.clauses else _correct_spelling(shards, query, best, (limit, without, now))
@@ -59,6 +72,10 @@ def search_graded(
     elif corrected and results[0].grade == "spelling":
         results.instead = corrected.text
     return results
+
+
+def _with_id(query: Query) -> Query:
+    return Query(query.text, [], {**query.filters, "id": [query.clauses[0].terms[0].text.lower()]})
 
 
 def _find_in_passages(
@@ -127,6 +144,8 @@ def _grades(shards: Sequence[apsw.Connection], query: Query) -> Iterator[tuple[s
     with_parts = _expand(folded, query, lambda term: _identifiers(shards, term))
     if with_parts is not folded:
         yield "parts", with_parts
+    if len(query.positive_clauses) > 1 and (inside := without_session_words(shards, folded)) is not None:
+        yield "session", inside
     if len(query.positive_clauses) >= MIN_MOST:
         yield "most", _most_words(with_parts)
 

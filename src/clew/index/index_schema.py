@@ -20,8 +20,8 @@ MEMORY = ":memory:"
 VERSION = 12
 SHARDS = 2
 LONG_OUTPUT = 1 << 20  # `part` of a piece from here on: a piece of a long-output file
-FIELDS = ("title", "prompt", "reply", "thinking", "input", "result", "todo", "plan")
-SPOKEN_FIELDS = FIELDS[:4]  # in the table `said`; tool inputs, tool results, todo lists and plans are in `done`
+FIELDS = ("title", "prompt", "reply", "thinking", "input", "result", "todo", "plan", "summary", "meta")
+SPOKEN_FIELDS = FIELDS[:4]  # in the table `said`; the others are in `done`
 SIDE_FIELDS = ("todo", "plan")  # fields of side files
 FIRST_ROW = 1 << 27  # ids grow upwards for newer files and downwards for older ones, so that they are in order of time
 
@@ -33,7 +33,8 @@ CREATE TABLE file(
   offset INTEGER NOT NULL, mark BLOB NOT NULL, open TEXT NOT NULL DEFAULT '', root INTEGER NOT NULL DEFAULT 0, title INTEGER,
   custom TEXT, made TEXT, last TEXT, summary TEXT, first TEXT, command TEXT,
   cwd TEXT, branches TEXT NOT NULL DEFAULT '', models TEXT NOT NULL DEFAULT '', side TEXT NOT NULL DEFAULT '',
-  round INTEGER NOT NULL DEFAULT 0, class INTEGER NOT NULL DEFAULT 0, spoken TEXT NOT NULL DEFAULT ''
+  round INTEGER NOT NULL DEFAULT 0, class INTEGER NOT NULL DEFAULT 0, spoken TEXT NOT NULL DEFAULT '',
+  labels TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX file_session ON file(session, agent);
 CREATE TABLE output(folder TEXT PRIMARY KEY, hash INTEGER NOT NULL, files TEXT NOT NULL);

@@ -6,6 +6,7 @@ retry backoff            both words, in one passage or else in one session
     -word                    not this word         a OR b      either
     project: branch: model: tool: file: role: since: until: in: is: has: id: input: round:
     in:talk                  the conversation of user and model: no tools, no agents; in:all is everything
+    in:summary in:meta       summaries of compactions; what the program added (command output, notifications, files)
 
 Every other character is literal. An invalid query raises BadQuery with position and reason. This module must stay
 fast to import.
@@ -20,9 +21,10 @@ FILTER_NAMES = (
     *("project", "branch", "model", "tool", "file", "role", "since", "until", "in", "is", "has", "id"),
     *("input", "round"),
 )
-SEARCH_FIELDS = ("title", "prompt", "reply", "thinking", "input", "result", "todo", "plan")
+SEARCH_FIELDS = ("title", "prompt", "reply", "thinking", "input", "result", "todo", "plan", "summary", "meta")
 TALK_FIELDS = ("title", "prompt", "reply")  # what `in:talk` stands for; it also excludes agents
 ALL_FIELDS = tuple(place for place in SEARCH_FIELDS if place != "thinking")
+HIDDEN_FIELDS = frozenset({"thinking", "meta"})  # fields that are searched only if they are named
 FIELD_GROUPS = {"talk": TALK_FIELDS, "all": ALL_FIELDS}
 _FIELD_FILTERS = frozenset(
     {"in", "role", "tool", "file", "input"}
@@ -92,13 +94,13 @@ class Query:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields to search: those named by in: and role:, else all except thinking."""
+        """The fields to search: those named by in: and role:, else all but thinking and meta."""
         values_of = self.filters.get
         named = set(values_of("in", ())) or set(SEARCH_FIELDS)
         by_role = {field for role in values_of("role", ()) for field in ROLE_FIELDS[role]}
         excluded = {field for role in values_of("-role", ()) for field in ROLE_FIELDS[role]} | set(values_of("-in", ()))
         if not by_role and "in" not in self.filters:
-            excluded.add("thinking")
+            excluded |= HIDDEN_FIELDS
         return tuple(field for field in SEARCH_FIELDS if field in named & (by_role or named) - excluded)
 
     @property

@@ -18,7 +18,7 @@ from __future__ import annotations
 from math import exp2, log2
 
 FIELD_WEIGHTS = {"title": 4.0, "prompt": 3.0, "reply": 2.0, "thinking": 1.0, "input": 1.0, "result": 0.7}
-FIELD_WEIGHTS |= {"todo": 1.0, "plan": 1.0}
+FIELD_WEIGHTS |= {"todo": 1.0, "plan": 1.0, "summary": 0.6, "meta": 0.5}
 HALF_LIFE = 30 * 86_400
 DEFAULT_RELEVANCE = 0.5  # relative to the best, for matches whose BM25 is not computed
 MAX_MATCHES = 64  # further passages add nothing

@@ -103,6 +103,7 @@ class SearchResult:
 LOOSENESS = {
     "endings": "other forms of the words",
     "parts": "parts of names",
+    "session": "in this project, branch or title",
     "most": "most of the words",
     "scattered": "not in one passage",
     "spelling": "corrected spelling",

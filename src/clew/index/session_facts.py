@@ -31,6 +31,9 @@ class IndexedEntry(BaseEntry, frozen=True, gc=False, eq=False):
     leaf: str | None = renamed(default=None, name="leafUuid")
     parent: str | None = renamed(default=None, name="parentUuid")
     permission_mode: str | None = renamed(default=None, name="permissionMode")
+    tag: str | None = None
+    pr_number: int | None = renamed(default=None, name="prNumber")
+    pr_repository: str | None = renamed(default=None, name="prRepository")
 
 
 @dataclass
@@ -55,6 +58,7 @@ class SessionFacts:
     round: int = 0
     round_class: int = 0
     spoken: str = ""  # the time of the last message
+    labels: list[str] = field(default_factory=list)  # tags and pull requests
 
     @property
     def titles(self) -> str:
@@ -75,22 +79,25 @@ class SessionFacts:
             ),
             *("\n".join(self.branches), "\n".join(self.models), self.started, self.ended, self.messages),
             "\n".join(f"{call}\t{tool}\t{at}" for call, (tool, at) in self.open.items()),
-            *(self.root, self.round, self.round_class, self.spoken),
+            *(self.root, self.round, self.round_class, self.spoken, "\n".join(self.labels)),
         )
 
 
 COLUMNS = (
     *("session", "custom", "made", "last", "summary", "first", "command", "cwd"),
-    *("branches", "models", "started", "ended", "messages", "open", "root", "round", "class", "spoken"),
+    *("branches", "models", "started", "ended", "messages", "open", "root", "round", "class", "spoken", "labels"),
 )
 
 
 def facts_from_row(row: tuple[object, ...]) -> SessionFacts:
     """Return the facts stored in a row."""
     facts = SessionFacts(*row)  # type: ignore[arg-type]
-    branches, models, waiting = (str(value) for value in (facts.branches, facts.models, facts.open))
+    branches, models, waiting, labels = (
+        str(value) for value in (facts.branches, facts.models, facts.open, facts.labels)
+    )
     facts.branches = branches.split("\n") if branches else []
     facts.models = models.split("\n") if models else []
+    facts.labels = labels.split("\n") if labels else []
     calls = [line.split("\t") for line in waiting.split("\n")] if waiting else []
     facts.open = {call: (tool, int(at)) for call, tool, at in calls}
     return facts
@@ -114,6 +121,11 @@ def update_facts(entry: IndexedEntry, facts: SessionFacts, when: int | None, is_
         facts.custom_title = _single_line(entry.custom_title) or facts.custom_title
         facts.ai_title = _single_line(entry.ai_title) or facts.ai_title
         facts.last = _single_line(entry.last) or facts.last
+    elif entry.tag or entry.pr_number:
+        pull_request = f"{entry.pr_repository or ''} pr {entry.pr_number} #{entry.pr_number}" if entry.pr_number else ""
+        label = _single_line(entry.tag or pull_request)
+        if label not in facts.labels:
+            facts.labels.append(label)
     if when is not None:
         facts.started = when if facts.started is None else min(facts.started, when)
         facts.ended = when if facts.ended is None else max(facts.ended, when)

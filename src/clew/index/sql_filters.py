@@ -115,6 +115,8 @@ def _file_condition(name: str, value: str, parents: Callable[[], Iterable[str]])
         return r"f.models LIKE ? ESCAPE '\'", [f"%{_escape_like(value)}%"]
     if name == "id":
         return r"f.session LIKE ? ESCAPE '\'", [f"{_escape_like(value)}%"]
+    if name == "sessions":
+        return "f.session IN (SELECT value FROM json_each(?))", [value]
     if name == "has":
         known = ",".join(f'"{session}"' for session in parents() if session.replace("-", "").isalnum())
         return "f.session IN (SELECT value FROM json_each(?))", [f"[{known}]"]

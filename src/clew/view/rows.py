@@ -250,7 +250,7 @@ def _other_rows(entry: Entry, scope: ViewScope) -> Iterator[Row]:
         tokens = {"before": compaction.pre_tokens, "after": compaction.post_tokens}
         yield CompactionRow("", scope.depth, entry.time, trigger=compaction.cause, **tokens)
     elif entry.type == "attachment":
-        yield from (QueuedRow(w.text, scope.depth, entry.time) for w in words(entry))
+        yield from (QueuedRow(w.text, scope.depth, entry.time) for w in words(entry) if w.field == "prompt")
     elif entry.type == "user":
         yield from _user_rows(entry, scope.options, scope.depth)
     elif entry.subtype == "turn_duration" and not scope.options.details:

@@ -309,7 +309,7 @@ def _find_queued(tree: TurnTree) -> OwnedEvents:
     sent = {" ".join(prompt_text(entry).split()) for entry in tree.prompts.values()}
     for entry in tree.session.entries:
         if entry.type == "attachment" and tree.has(entry):
-            for word in words(entry):
+            for word in [word for word in words(entry) if word.field == "prompt"]:
                 sent.add(" ".join(word.text.split()))
                 yield tree.of(entry), new_event("queued", entry.line.number, word.text, entry.time, sent=True)
     for message in tree.session.queue.waiting:

@@ -42,6 +42,7 @@ class BaseEntry(Struct, frozen=True, gc=False, eq=False):
     attachment: Raw = EMPTY_RAW
     tool_use_result: Raw = field(default=EMPTY_RAW, name="toolUseResult")
     is_api_error: bool = field(default=False, name="isApiErrorMessage")
+    content: Raw = EMPTY_RAW  # of system entries
 
     @property
     def is_synthetic(self) -> bool:
@@ -106,7 +107,6 @@ class Entry(BaseEntry, frozen=True, gc=False, eq=False):
     entrypoint: str | None = None
     leaf: str | None = field(default=None, name="leafUuid")
     message_id: str | None = field(default=None, name="messageId")
-    content: Raw = EMPTY_RAW
     progress: Raw = field(default=EMPTY_RAW, name="data")
     todos: Raw = EMPTY_RAW
 
