@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.index.base64_filter import MIN_RUN, has_run, prepare_text, strip_base64
-from clew.index.tokenizer import compose, TOKENIZER, separate_wide, tokenize
+from clew.index.tokenizer import TOKENIZER, compose, separate_wide, tokenize
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=60)
 LIKELY = st.text(st.sampled_from("aZ0_.-()/\\\"' \n\té日本語ｶ한국ไทยβß́️👍\ue000"), max_size=40)

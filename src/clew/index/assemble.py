@@ -8,7 +8,7 @@ from clew.index.index_schema import FIELDS, SIDE_FIELDS, SPOKEN_FIELDS, shard_nu
 from clew.index.query_syntax import INPUTS
 from clew.index.ranking import passage_score, session_score
 from clew.index.results import SearchResult
-from clew.index.snippet import Passage, cut, find_marks, find_spans, lower_in_place
+from clew.index.snippet import Passage, cut, find_marks
 from clew.index.sql_filters import build_conditions
 
 TYPE_CHECKING = False
@@ -34,7 +34,7 @@ _FACT_COLUMNS = (
 class SessionMatches:
     """The matches in one session; `grade` is the tightest reading of the query that it matches, `query` the best one."""
 
-    __slots__ = ("agents", "ended", "grade", "matches", "messages", "query", "score", "session")
+    __slots__ = ("agents", "ended", "grade", "matches", "messages", "missing", "query", "score", "session")
 
     def __init__(self, session: str) -> None:
         self.session = session
@@ -45,6 +45,7 @@ class SessionMatches:
         self.score = 0.0
         self.grade = "exact"
         self.query: Query | None = None
+        self.missing: list[str] = []  # words that its best passage lacks
 
     @property
     def count(self) -> int:
@@ -201,7 +202,7 @@ def describe_sessions(
         result = find_session(shards, candidate.session) or SearchResult(candidate.session)
         result.score, result.matches, result.agents = candidate.score, candidate.count, candidate.agents
         result.in_agents_only = len(candidate.agents) == len(candidate.matches)
-        result.grade = candidate.grade
+        result.grade, result.missing = candidate.grade, candidate.missing
         result.best = best[candidate.session][0][0]
         for score, number, match in best[candidate.session]:
             passage = passages.get((match.shard, number))
@@ -216,6 +217,22 @@ def _best_hits(candidate: SessionMatches) -> list[tuple[float, int, FileMatches]
     hits = [(score, number, match) for match in candidate.matches for score, number in match.hits[:MAX_PASSAGES]]
     hits.sort(key=lambda hit: (-hit[0], -hit[1]))
     return hits[:MAX_PASSAGES]
+
+
+def best_text(shards: Sequence[apsw.Connection], candidate: SessionMatches, query: Query) -> str:
+    """Return the text of the best passage of a session."""
+    _, number, match = max((score, number, match) for match in candidate.matches for score, number in match.hits)
+    passage = _load_passages(shards, [(match.shard, number)]).get((match.shard, number))
+    if passage is None:  # deleted in the meantime
+        return ""
+    if passage.offset < 0:
+        result = find_session(shards, candidate.session)
+        return "\n".join(text for _, text in result.titles) if result else ""
+    if passage.field in SIDE_FIELDS:
+        from clew.index.work_items import read_side_text
+
+        return read_side_text(passage.path, passage.field)
+    return read_text(passage.path, passage.offset, passage.field, passage.part, query.terms)
 
 
 def _load_passages(
@@ -247,12 +264,8 @@ def _set_snippet(passage: Passage, result: SearchResult, query: Query) -> None:
         return
     if passage.offset < 0:
         passage.kind, passage.text, passage.marks = _best_title(result, query)
-        if query.may_lack and not result.passages:
-            result.missing = _missing_words(" ".join(text for _, text in result.titles), query)
         return
     text = read_text(passage.path, passage.offset, passage.field, passage.part, query.terms)
-    if query.may_lack and not result.passages:
-        result.missing = _missing_words(text, query)
     passage.text, passage.marks = cut(text, query.terms)
     if any(len(word) > _MAX_WORD for word in passage.text.split()):
         from clew.index.base64_filter import strip_base64
@@ -261,16 +274,6 @@ def _set_snippet(passage: Passage, result: SearchResult, query: Query) -> None:
     first = dict(result.titles).get("first prompt", "").rstrip("…")
     if passage.field == "prompt" and first and " ".join(text.split()).startswith(first):
         passage.kind = "first prompt"
-
-
-def _missing_words(text: str, query: Query) -> list[str]:
-    """Return the words of a query of which a text has no form."""
-    lowered = lower_in_place(text)
-    return [
-        clause.terms[0].text
-        for clause in query.positive_clauses
-        if not any(any(find_spans(lowered, term)) for term in clause.terms)
-    ]
 
 
 def _best_title(result: SearchResult, query: Query) -> tuple[str, str, tuple[tuple[int, int], ...]]:

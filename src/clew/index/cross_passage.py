@@ -16,9 +16,9 @@ MATCHES_PER_WORD = 2000  # matches of each word to load, for each kind of text i
 
 
 def find_scattered(
-    shards: Sequence[apsw.Connection], query: Query, known: dict[str, SessionMatches], without: str | None, now: float
+    shards: Sequence[apsw.Connection], query: Query, without: str | None, now: float
 ) -> list[SessionMatches]:
-    """Return the sessions in which each clause matches somewhere, except those in `known`."""
+    """Return the sessions in which each clause matches somewhere."""
     excluded = [clause for clause in query.clauses if clause.negated]
     common: dict[str, SessionMatches] | None = None
     for clause in query.positive_clauses:
@@ -28,7 +28,7 @@ def find_scattered(
             without,
         )
         if common is None:
-            common = {session: candidate for session, candidate in by_session.items() if session not in known}
+            common = by_session
         else:
             common = {
                 session: _merge_matches(candidate, by_session[session])

@@ -40,6 +40,12 @@ class FileMatches:
         self.newest = self.spoken_hits = 0
         self.hits: list[tuple[float, int]] = []
 
+    def scale(self, factor: float) -> None:
+        """Multiply all scores by a factor."""
+        if factor != 1.0:
+            self.best *= factor
+            self.hits = [(score * factor, number) for score, number in self.hits]
+
 
 def sessions_with_agents(shards: Sequence[apsw.Connection]) -> Iterator[str]:
     """Yield the ids of the sessions that have agents."""

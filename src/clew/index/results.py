@@ -106,7 +106,6 @@ LOOSENESS = {
     "session": "in this project, branch or title",
     "most": "most of the words",
     "scattered": "not in one passage",
-    "spelling": "corrected spelling",
     "substring": "part of a word",
 }
 

@@ -211,9 +211,9 @@ class Index(IndexFiles):
 
         if not query.clauses and not query.filters_passages:
             return SearchResults(assemble.recent_sessions(self.shards, query, limit, without, now))
-        from clew.index.graded_search import search_graded
+        from clew.index.graded_search import GradedSearch
 
-        return search_graded(self.shards, query, limit, without, now)
+        return GradedSearch(self.shards, query, limit, without, now).run()
 
     def iter_passages(self, text: str | Query) -> Iterator[Passage]:
         """Yield every match of a query with words, unranked, including repetitions, without text. Raises BadQuery."""

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clew.index.query_syntax import Term
+    from clew.index.query_syntax import Query, Term
 
 WIDTH = 240  # characters of a snippet
 BEFORE = WIDTH // 3  # of them before the match
@@ -95,6 +95,16 @@ def find_marks(text: str, terms: Sequence[Term]) -> tuple[tuple[int, int], ...]:
         else:
             spans.append((start, stop))
     return tuple(spans)
+
+
+def missing_clauses(text: str, query: Query) -> list[int]:
+    """Return the numbers of the positive clauses of which a text has no term."""
+    lowered = lower_in_place(text)
+    return [
+        number
+        for number, clause in enumerate(query.positive_clauses)
+        if not any(any(find_spans(lowered, term)) for term in clause.terms)
+    ]
 
 
 def lower_in_place(text: str) -> str:

@@ -22,6 +22,7 @@ _SUFFIXES = (
     *("", "s", "es", "e", "d", "ed", "er", "ers", "ing", "ings", "ly", "y", "ies", "ied", "ion", "ions", "or", "ors"),
     *("ation", "ations", "able", "ment", "ments", "al", "ity", "ize", "ized", "ise", "ised"),
 )
+_DERIVED = ("ly", "er", "ers")
 _IRREGULAR = """
 be is are was were been being|begin began begun beginning|break broke broken breaks breaking|bring brought brings
 build built builds building|buy bought buys|catch caught catches catching|choose chose chosen chooses choosing
@@ -67,7 +68,15 @@ def endings(word: str) -> list[str]:
     bases = {word, stem, stem[:-1] if stem.endswith("i") else stem, stem + stem[-1]}
     candidates = sorted({base + suffix for base in bases for suffix in _SUFFIXES} - {word})
     forms = [form for form, own in zip(candidates, stems(candidates), strict=True) if _fold_y(own) == _fold_y(stem)]
-    return [*dict.fromkeys([*forms, *_irregular_forms(word, stem)])]
+    return [*dict.fromkeys([*forms, *_irregular_forms(word, stem), *_derived_forms(word)])]
+
+
+def _derived_forms(word: str) -> list[str]:
+    """Return the adjective of an adverb and the verb of an agent noun, and the other way round."""
+    bases = [
+        word[: -len(ending)] for ending in _DERIVED if word.endswith(ending) and len(word) - len(ending) >= SHORTEST
+    ]
+    return [form for base in bases for form in (base, base + "e", base + "s")] + [word + ending for ending in _DERIVED]
 
 
 def _fold_y(stem: str) -> str:
