@@ -18,7 +18,7 @@ import apsw
 from clew.errors import UNEXPECTED_ERRORS
 from clew.facts.searchable_text import words
 from clew.index.base64_filter import prepare_text
-from clew.index.collect_forms import collect_forms
+from clew.index.collect_forms import FormCollector
 from clew.index.index_schema import FIELDS, FIRST_ROW, SPOKEN_FIELDS
 from clew.index.long_outputs import LongOutputs
 from clew.index.session_facts import (
@@ -103,7 +103,7 @@ class IndexWriter:
         self.blocks: list[list[tuple[Any, ...]]] = []
         self.held = 0
         self.tools: dict[str, int] = {}
-        self.forms: set[tuple[str, int, str]] = set()
+        self.forms = FormCollector()
 
     def read(self, transcript: TranscriptFile, moved: int | None = None) -> None:
         """Read a file from where the last refresh stopped, or from the start if it was rewritten."""
@@ -353,9 +353,8 @@ class IndexWriter:
 
     def _insert_forms(self, rows: list[tuple[Any, ...]]) -> None:
         """Insert the other forms of the words in some rows. They stay when the rows are deleted, and then find nothing."""
-        forms = {form for row in rows for form in collect_forms(row[8], FIELDS[row[3]])} - self.forms
+        forms = {form for row in rows for form in self.forms.collect(row[8], FIELDS[row[3]])}
         self.shard.executemany("INSERT OR IGNORE INTO form VALUES(?,?,?)", forms)
-        self.forms |= forms
 
     def _first_id(self, count: int) -> int:
         lowest = self.shard.execute("SELECT min(id) FROM piece").get

@@ -11,7 +11,7 @@ from __future__ import annotations
 import apsw
 
 TOKENIZER = "unicode61 remove_diacritics 0"
-_INVISIBLE = dict.fromkeys((0x00AD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF))  # soft hyphen, zero-width characters
+_INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"  # soft hyphen, zero-width characters
 _ASCII_FOLD = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
 WIDE_RANGES = (
     (0x1100, 0x11FF),  # Hangul letters
@@ -56,7 +56,8 @@ def compose(text: str) -> str:
     """Return text with composed accents (NFC) and without invisible characters, which would divide words."""
     from unicodedata import is_normalized, normalize
 
-    text = text.translate(_INVISIBLE)
+    if any(mark in text for mark in _INVISIBLE):
+        text = text.translate(dict.fromkeys(map(ord, _INVISIBLE)))
     return text if is_normalized("NFC", text) else normalize("NFC", text)
 
 
