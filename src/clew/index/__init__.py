@@ -8,11 +8,15 @@ Modules:
                        deleted.
     changed_outputs    Find transcripts whose long outputs changed after they were indexed, so that they are read
                        again.
+    collect_forms      Collect other forms of the words in a text: without accents, and parts of identifiers in
+                       camel case.
     cross_passage      Find sessions that contain every word of a query, but not in one passage.
     entry_text         Read the text of an indexed piece again from its transcript, fast enough for a search.
     fts_match          Find the passages that match a query, grouped by file, with the data needed to rank them.
     gone_sessions      Find sessions whose transcript is gone but which the archive or Claude Code's own lists still
                        know.
+    graded_search      Search in grades: exact words first, then looser readings of the same query, ranked by one
+                       formula.
     index_files        The open files of an index: what building, scanning and semantic search need of it.
     index_schema       The SQLite schema of the index: two shards, each a separate index over some of the
                        transcripts.
@@ -20,6 +24,8 @@ Modules:
     known_sessions     Sessions in Claude Code's own lists: `sessions-index.json` of each project and the prompt
                        history.
     long_outputs       Index long tool outputs, which are stored in files next to the transcript.
+    loose_queries      Build looser readings of a query: its clauses get more alternatives, or fewer of them have to
+                       match.
     parallel_build     Read changed transcripts into the shards; large builds use one process per shard.
     query_syntax       Parse a search query into terms, clauses and filters.
     ranking            Score passages and sessions with one formula.
@@ -30,11 +36,14 @@ Modules:
     session_facts      Collect the facts of a session (titles, times, models, rounds) from its entries,
                        incrementally.
     session_index      The search index: open, refresh and query it.
+    session_words      Find sessions by what describes them: project, branch, titles, tags, pull requests and id.
     snippet            Cut a snippet of one line around the matches in a text, and mark them.
     spelling           Correct typing errors: replace words that are not in the index by the most similar ones.
     sql_filters        Translate query filters into SQL conditions, so that a LIMIT counts only passages that pass
                        them.
     surrounding_turns  Find the turns around a position in a transcript.
     tokenizer          Split text into words, in the same way for indexing and for queries.
+    word_forms         Generate other forms of a query word: other endings, and forms of the same identifier,
+                       version or hash.
     work_items         Index todo lists, tasks and plans: one row of `file` and one piece for each.
 """
