@@ -84,7 +84,7 @@ def test_what_is_not_found_is_not_kept(clew: Run, demo: DemoSummary, claude: Pat
 
 def test_a_word_that_was_mistyped_is_kept_as_it_was_found(clew: Run, demo: DemoSummary, claude: Path) -> None:
     code, out, err = clew("recall", "save", "rouding")
-    assert (code, out) == (0, f"{claude / 'recalls' / 'rounding.json'}: 1 session.\n")
+    assert (code, out) == (0, f"{claude / 'recalls' / 'rounding.json'}: 2 sessions.\n")
     assert err.startswith("Nothing holds 'rouding'; these sessions hold 'rounding'.\n")
 
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     import apsw
 
 FACTORS = {"exact": 1.0, "endings": 0.5, "parts": 0.45, "session": 0.45, "most": 0.4}
+MIN_COVERED = 0.4  # of the words of a query, by weight, that a passage must have
 READ_AGAIN = 40  # sessions with most of the words whose best passage is read to see which are missing
 
 
@@ -131,6 +132,9 @@ class GradedSearch:
             candidate = self.best[candidate.session]  # a looser reading may have found a better passage
             missing = missing_clauses(best_text(self.shards, candidate, most.query), most.query)
             candidate.missing = [most.query.positive_clauses[number].terms[0].text for number in missing]
+            if most.covered(missing) < MIN_COVERED:
+                del self.best[candidate.session]
+                continue
             for match in candidate.matches:
                 match.scale(most.score(missing, candidate.session in self.scattered))
 

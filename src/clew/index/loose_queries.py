@@ -101,13 +101,17 @@ class MostWords:
             if lacking < count:
                 yield Query(self.query.text, [*self.clauses, *self.excluded], self.query.filters, may_lack=lacking)
 
+    def covered(self, missing: Sequence[int]) -> float:
+        """Return the share of the query that is left without some clauses, by weight."""
+        total = sum(self.weights)
+        return 1 - sum(self.weights[number] for number in missing) / total if total else 0.0
+
     def score(self, missing: Sequence[int], is_complete: bool) -> float:
         """Return the factor for a passage that lacks some clauses, if its session has all of them or not.
 
         The longer the query, the more a difference in coverage says.
         """
-        total = sum(self.weights)
-        covered = 1 - sum(self.weights[number] for number in missing) / total if total else 0.0
+        covered = self.covered(missing)
         return float(((1 + covered) / 2 if is_complete else covered) ** (1 + len(self.weights) / 2))
 
 

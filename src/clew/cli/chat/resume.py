@@ -117,10 +117,12 @@ def _searched(options: Namespace, place: Tree, query: str) -> tuple[list[Session
         refresh(index, options.quiet)
         without = None if options.include_current else current_session()
         results = index.search(query, MOST, without=without)
-        gone = _gone_matches(index, query, without, options) if results.instead or not results else []
+        is_vague = bool(results.instead) or all(result.grade == "most" for result in results)
+        gone = _gone_matches(index, query, without, options) if is_vague else []
     if gone:
         raise gone_by_words(query, gone)
-    near = [result.session for result in results if result.score >= CLOSE * results[0].score]
+    best = [result for result in results if result.grade == results[0].grade]
+    near = [result.session for result in best if result.score >= CLOSE * best[0].score]
     found = [file for session in near if (file := _existing(place, session))]
     if near and not found:
         sentence = f"The transcript of session {near[0][:8]} is gone; only files of its agents are left."
@@ -129,7 +131,7 @@ def _searched(options: Namespace, place: Tree, query: str) -> tuple[list[Session
         raise NotFound(query, hint=f"Search with: {shell_quoting.clew_command('search', query)}")
     if results.instead and not options.quiet:
         print_message(f"Nothing holds {one_line(query)!r}; searched for {one_line(results.instead)!r} instead.")
-    return found, len(found) == 1 and not results.instead
+    return found, len(found) == 1 and not is_vague
 
 
 def _gone_matches(index: Index, query: str, without: str | None, options: Namespace) -> list[SearchResult]:

@@ -94,12 +94,11 @@ class Semantic:
             return self.search_words(query, limit, without, now)
         depth = max(FUSED_SESSIONS, 2 * limit)
         by_words = self.search_words(query, depth, without, now)
-        if by_words.instead:
-            by_words.clear()
+        complete = [] if by_words.instead else [result for result in by_words if result.grade != "most"]
         by_meaning = self._nearest_sessions(query, depth, without)
-        word_results = {result.session: result for result in by_words}
+        word_results = {result.session: result for result in complete}
         results = SearchResults()
-        for score, session in fuse_rankings([result.session for result in by_words], list(by_meaning))[:limit]:
+        for score, session in fuse_rankings(list(word_results), list(by_meaning))[:limit]:
             result = word_results.get(session) or find_session(self.index.shards, session) or SearchResult(session)
             result.score = score
             _add_near_passages(result, by_meaning.get(session, []), query)
