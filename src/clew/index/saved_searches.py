@@ -65,6 +65,7 @@ class SavedResult(Struct, frozen=True, omit_defaults=True):
     quotes: tuple[Quote, ...] = ()
     gone: str = ""
     note: str = ""
+    looseness: str = ""  # how it matches, if not exactly
 
     @property
     def command(self) -> str:
@@ -108,6 +109,7 @@ def save_result(result: SearchResult, sanitize: Sanitizer) -> SavedResult:
         path=_absolute(result.path),
         quotes=tuple(_quote(passage, sanitize) for passage in result.passages),
         gone=result.gone,
+        looseness=_sanitize_and_mask(result.looseness, sanitize),
         note=_sanitize_and_mask(describe_gone(result), sanitize) if result.gone else "",
     )
 

@@ -122,7 +122,8 @@ def search_sessions(tree: Tree, asked: tool_arguments.SearchSessions) -> str:
 def _block(result: SavedResult) -> list[str]:
     """A session that was found, in a few lines: how to go on with it, what it is, and the passages."""
     dates = " to ".join(dict.fromkeys(f"{t:%Y-%m-%d}" for t in (result.started, result.ended) if t))
-    facts = (result.project, result.branch and f"branch {result.branch}", plural(result.messages, "message"), dates)
+    branch = result.branch and f"branch {result.branch}"
+    facts = (result.project, branch, plural(result.messages, "message"), dates, result.looseness)
     way_on = one_line(result.note) if result.gone else f"resume: {result.command}"
     block = [f"session {one_line(result.session)}  ({way_on})"]
     block += quote(f"title: {result.title}")
