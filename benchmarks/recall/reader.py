@@ -97,6 +97,14 @@ def read_tree(root: Path) -> Library:
     return library
 
 
+def session_of(path: Path, entry: dict[str, Any]) -> str:
+    """Return the session that a line belongs to; the lines of an agent belong to the session that started it."""
+    for folder in path.parents:
+        if folder.name == "subagents":
+            return folder.parent.name
+    return str(entry.get("sessionId") or path.stem) if path.name.startswith("agent-") else path.stem
+
+
 def _decode(line: str) -> dict[str, Any] | None:
     try:
         value = json.loads(line)
@@ -106,9 +114,7 @@ def _decode(line: str) -> dict[str, Any] | None:
 
 
 def _read_entry(library: Library, path: Path, entry: dict[str, Any]) -> None:
-    session = str(entry.get("sessionId") or path.stem) if path.name.startswith("agent-") else path.stem
-    if path.parent.name == "subagents":
-        session = path.parent.parent.name
+    session = session_of(path, entry)
     if entry.get("cwd"):
         library.projects.setdefault(session, str(entry["cwd"]).rstrip("/").rpartition("/")[2])
         library.branches.setdefault(session, str(entry.get("gitBranch") or ""))
