@@ -204,3 +204,18 @@ def test_importing_loads_nothing_heavy(statement: str) -> None:
 
 
 HEAVY = ("msgspec", "rich", "json", "argparse", "asyncio", "sqlite3", "dataclasses", "typing_extensions", "httpx")
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_the_hint_of_an_error_is_an_argument(path: Path) -> None:
+    """An error is complete when it is raised: `NotFound(asked, hint=…)`, not an assignment afterwards."""
+    if path.name == "errors.py":
+        return
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    targets = [
+        target
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign | ast.AugAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    ]
+    assert not [t.lineno for t in targets if isinstance(t, ast.Attribute) and t.attr == "hint"]

@@ -50,12 +50,9 @@ def find_file(options: Namespace, name: str, archived: bool) -> SessionFile:
             raise _gone_error(options, name) or missing from None
         is_reconstructed = file.id in archive.reconstructed
         if not archived:
-            missing.hint = (
-                "Its transcript is lost."
-                if is_reconstructed
-                else f"Restore it from the archive with: {shell_quoting.session_command('restore', file.id)}"
-            )
-            raise missing from None
+            command = shell_quoting.session_command("restore", file.id)
+            hint = "Its transcript is lost." if is_reconstructed else f"Restore it from the archive with: {command}"
+            raise NotFound(missing.asked, missing.kind, hint=hint) from None
         if not options.quiet:
             notice = "This session is only in the archive. Restore it with:"
             print_message(

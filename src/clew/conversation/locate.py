@@ -43,8 +43,10 @@ def _turn_end(session: Session, number: int) -> Entry:
 
 
 def _position_error(session: Session, position: str) -> NotFound:
-    error = NotFound(position or session.id, kind="place in the session" if position else "turn in the session")
     turns, branches = len(session.turns), len(session.branches)
     positions = f"turns 1 to {turns}, branches b1 to b{branches}" if turns else "no turns"
-    error.hint = f"It has {positions}: {shell_quoting.session_command('trace', session.id)}"
-    return error
+    return NotFound(
+        position or session.id,
+        kind="place in the session" if position else "turn in the session",
+        hint=f"It has {positions}: {shell_quoting.session_command('trace', session.id)}",
+    )

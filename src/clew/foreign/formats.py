@@ -71,9 +71,8 @@ def detect(path: Path) -> Format:
     for form in FORMATS.values():
         if form.fits(path, head):
             return form
-    error = Refused([f"{path.name} has an unknown format"])
-    error.hint = f"Name the program that wrote it with --from {'|'.join(FORMATS)}"
-    raise error
+    hint = f"Name the program that wrote it with --from {'|'.join(FORMATS)}"
+    raise Refused([f"{path.name} has an unknown format"], hint=hint)
 
 
 def _read_first_object(path: Path) -> Json:

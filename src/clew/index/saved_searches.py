@@ -156,10 +156,8 @@ def find_saved(tree: Tree, name: str) -> SavedSearch:
     if len(matches) > 1:
         raise Ambiguous(name, [search.name for search in matches], kind="recalls")
     if not matches:
-        missing = NotFound(name, "recall", [search.name for search in searches if name.lower() in search.name][:3])
-        if not missing.near:
-            missing.hint = "List the recalls with: clew recall list"
-        raise missing
+        near = [search.name for search in searches if name.lower() in search.name][:3]
+        raise NotFound(name, "recall", near, hint="" if near else "List the recalls with: clew recall list")
     return matches[0]
 
 

@@ -306,7 +306,8 @@ def _session(tree: Tree, asked: str) -> Session:
         file = find_session(tree, asked)
     except NotFound as missing:
         if gone := ArchivedSessions(tree.root).find(asked)[0]:
-            missing.hint = f"Its transcript is gone. The user can type: {next_command(asked, gone)}"
+            hint = f"Its transcript is gone. The user can type: {next_command(asked, gone)}"
+            raise NotFound(missing.asked, missing.kind, hint=hint) from None
         raise
     return Session(file.path, file=file)
 

@@ -190,11 +190,9 @@ def find_point(session: Session, asked: str) -> RewindPoint:
     for prompt in session.prompts:  # on a branch that was left
         if prompt.uuid == asked:
             return _point(session, session.turns_to(prompt)[-1], known)
-    missing = NotFound(asked, kind="turn or prompt")
-    missing.hint = (
-        f"{session.id[:8]} has {plural(len(found), 'turn')}: {shell_quoting.session_command('show', session.id)}"
-    )
-    raise missing
+    command = shell_quoting.session_command("show", session.id)
+    hint = f"{session.id[:8]} has {plural(len(found), 'turn')}: {command}"
+    raise NotFound(asked, kind="turn or prompt", hint=hint)
 
 
 def _point(session: Session, turn: Turn, known: Mapping[str, FileState]) -> RewindPoint:

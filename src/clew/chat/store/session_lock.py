@@ -74,9 +74,8 @@ def _busy(path: Path, raw: bytes) -> Busy:
     except ValueError:
         holder = None
     fields = holder if isinstance(holder, dict) else {}
-    busy = Busy(str(path.with_suffix(".jsonl")), str(fields.get("started") or ""))
     who = f" (process {fields['pid']})" if isinstance(fields.get("pid"), int) else ""
-    busy.hint = (
+    hint = (
         f"Another clew process is writing it{who}. Continue in a copy with --fork-session, or read it with: clew show"
     )
-    return busy
+    return Busy(str(path.with_suffix(".jsonl")), str(fields.get("started") or ""), hint=hint)

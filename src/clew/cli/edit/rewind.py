@@ -123,8 +123,8 @@ def _alone(found: Session) -> Iterator[None]:
         except PermissionError:
             pass  # no chat can write to it either
         except Busy as busy:
-            busy.hint = f"{busy.hint.split('.')[0]}. Rewind in that chat (Esc Esc), or close it first."
-            raise
+            hint = f"{busy.hint.split('.')[0]}. Rewind in that chat (Esc Esc), or close it first."
+            raise Busy(busy.path, busy.since, hint=hint) from None
         yield
 
 

@@ -64,8 +64,8 @@ class Summariser:
         try:
             server = endpoint(self._options.base_url)
         except ApiError as error:
-            error.hint = f"{error.hint} Or summarise without a model: --extractive"
-            raise
+            hint = f"{error.hint} Or summarise without a model: --extractive"
+            raise ApiError(str(error), error.kind, error.status, error.retry_after, hint=hint) from None
         progress = ProgressBar("Summarising", 0.0, quiet=self._options.quiet)
         return model_summariser(server, model, done=lambda count: progress.update(count, len(pieces)))(pieces)
 

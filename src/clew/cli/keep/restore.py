@@ -68,7 +68,8 @@ def _found(archive: Archive, options: Namespace) -> ArchivedFile:
         attic = open_deleted_tree(options.claude_dir)
         if attic and any(id.startswith(options.id.lower()) for id in attic.reconstructed):
             command = shell_quoting.clew_command("show", options.id)
-            missing.hint = f"It was reconstructed from what was left. Read it with: {command}"
+            hint = f"It was reconstructed from what was left. Read it with: {command}"
+            raise NotFound(missing.asked, missing.kind, hint=hint) from None
         raise
 
 

@@ -53,6 +53,9 @@ def write_parquet(query_result: QueryResult, path: str | Path) -> int:
 def _require_libraries(kind: Kind) -> None:
     libraries = {"polars": ("polars",), "pandas": ("pandas",), "duckdb": ("polars", "duckdb", "pyarrow")}[kind]
     if not all(map(find_spec, libraries)):
-        missing = StoreError(f"{' and '.join(libraries)} is needed for this and not installed.", "extra", False)
-        missing.hint = "Install it: pip install " + ("pandas" if kind == "pandas" else "'clew[frame]'")
-        raise missing
+        raise StoreError(
+            f"{' and '.join(libraries)} is needed for this and not installed.",
+            "extra",
+            False,
+            hint="Install it: pip install " + ("pandas" if kind == "pandas" else "'clew[frame]'"),
+        )

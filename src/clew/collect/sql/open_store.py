@@ -38,9 +38,12 @@ def open_engine(
             yield lake_queries
         return
     if not store.startswith(POSTGRES):
-        error = StoreError(f"{store} is not a store that can be queried.", "unknown", False)
-        error.hint = "Write postgresql://…, s3://… or delta:FOLDER, or omit --store to query the archive."
-        raise error
+        raise StoreError(
+            f"{store} is not a store that can be queried.",
+            "unknown",
+            False,
+            hint="Write postgresql://…, s3://… or delta:FOLDER, or omit --store to query the archive.",
+        )
     from clew.collect.sinks.postgres.connection import PostgresConnection
     from clew.collect.sinks.postgres.query_engine import PostgresEngine
 

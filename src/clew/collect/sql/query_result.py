@@ -65,13 +65,11 @@ def _unique_names(columns: Sequence[str]) -> list[str]:
 
 def timeout_error(timeout: float) -> StoreError:
     """Return the error for a query that exceeded its time limit."""
-    error = StoreError(f"The query took longer than {timeout:g} s.", "timeout", False)
-    error.hint = "Simplify the query, or raise the limit with --timeout."
-    return error
+    hint = "Simplify the query, or raise the limit with --timeout."
+    return StoreError(f"The query took longer than {timeout:g} s.", "timeout", False, hint=hint)
 
 
 def query_error(query: str, at: int, reason: str) -> BadQuery:
     """Return the error for SQL that an engine rejects, with a hint that lists the views."""
-    error = BadQuery(query, max(at, 0), reason.strip().rstrip("."))
-    error.hint = "The views are sessions, turns, replies, calls and usage_daily; docs/sql.md lists their columns."
-    return error
+    hint = "The views are sessions, turns, replies, calls and usage_daily; docs/sql.md lists their columns."
+    return BadQuery(query, max(at, 0), reason.strip().rstrip("."), hint=hint)

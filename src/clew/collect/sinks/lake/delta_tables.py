@@ -185,15 +185,11 @@ def _storage_options(parameters: Mapping[str, str], secret: str, environment: Ma
 def _translate(name: str, error: Exception) -> StoreError:
     message = " ".join(_COLOUR_CODE.sub("", str(error)).split())
     if any(word in message for word in _DENIED):
-        denied = StoreError(f"{name} does not allow this.", "denied", False)
-        denied.hint = (
-            "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or pass a file with KEY:SECRET with --token-file."
-        )
-        return denied
+        hint = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or pass a file with KEY:SECRET with --token-file."
+        return StoreError(f"{name} does not allow this.", "denied", False, hint=hint)
     if any(word in message for word in _ABSENT):
-        absent = StoreError(f"{name} has no such bucket.", "missing", False)
-        absent.hint = "Create the bucket, or correct the address."
-        return absent
+        hint = "Create the bucket, or correct the address."
+        return StoreError(f"{name} has no such bucket.", "missing", False, hint=hint)
     if isinstance(error, CommitFailedError):
         return StoreError(f"{name} is being written to by too many hosts.", "busy", True)
     if isinstance(error, OSError) or any(word in message for word in _RETRYABLE):

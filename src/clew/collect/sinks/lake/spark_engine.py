@@ -70,9 +70,9 @@ def _open_session() -> SparkSession:
     try:
         return SparkSession.getActiveSession() or SparkSession.builder.appName("clew").getOrCreate()
     except PySparkException as error:
-        unavailable = StoreError(f"Spark cannot be started: {str(error).splitlines()[0]}", "spark", False)
-        unavailable.hint = "Install Java 17 or newer, or use --engine duckdb."
-        raise unavailable from None
+        message = f"Spark cannot be started: {str(error).splitlines()[0]}"
+        hint = "Install Java 17 or newer, or use --engine duckdb."
+        raise StoreError(message, "spark", False, hint=hint) from None
 
 
 def _rows(rows: Iterator[Any]) -> Iterator[tuple[Any, ...]]:

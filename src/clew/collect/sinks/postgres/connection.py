@@ -102,9 +102,8 @@ def _connection_options(address: str, password: str) -> dict[str, Any]:
     try:
         options: dict[str, Any] = dict(conninfo_to_dict(address))
     except psycopg.Error:  # the message of psycopg would repeat the password
-        unknown = StoreError("The address of the PostgreSQL server cannot be read.", "unknown", False)
-        unknown.hint = "Write it as postgresql://user@host:5432/database; signs such as @ in it as %40."
-        raise unknown from None
+        hint = "Write it as postgresql://user@host:5432/database; signs such as @ in it as %40."
+        raise StoreError("The address of the PostgreSQL server cannot be read.", "unknown", False, hint=hint) from None
     if password:
         options["password"] = password
     if "sslmode" not in options and not _is_local(options):

@@ -78,9 +78,7 @@ def translate(name: str, error: psycopg.Error) -> StoreError:
         is_away = not code or code.startswith(_UNAVAILABLE)
         row = ("unavailable", "does not answer", True) if is_away else ("other", "failed", False)
     kind, problem, retryable = row
-    translated = StoreError(f"{name} {problem}: {message}.", kind, retryable)
-    translated.hint = _HINTS.get(kind, "")
-    return translated
+    return StoreError(f"{name} {problem}: {message}.", kind, retryable, hint=_HINTS.get(kind, ""))
 
 
 def missing_extra() -> StoreError:

@@ -67,9 +67,8 @@ class PostgresLines:
             return
         row = connection.execute("SELECT value FROM clew.about WHERE name = 'version'").fetchone()
         if row != (str(SCHEMA_VERSION),):
-            error = StoreError(f"{self.name} has tables of another version of clew.", "version", False)
-            error.hint = "Update the tables: clew collect setup --to postgresql://…"
-            raise error
+            hint = "Update the tables: clew collect setup --to postgresql://…"
+            raise StoreError(f"{self.name} has tables of another version of clew.", "version", False, hint=hint)
         self._is_checked = True
 
     def close(self) -> None:
