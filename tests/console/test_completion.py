@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.console.completion import MOST, NamedCommand, offers, project_files
+from clew.console.completion import MAX_COMPLETIONS, NamedCommand, find_completions, project_files
 
 COMMANDS = [
     NamedCommand("compact", "go on from a summary", "[what]"),
@@ -18,7 +18,7 @@ FILES = ["src/", "docs/", "src/main.py", "src/domain.py", "a file.txt", "docs/gu
 
 
 def told(before: str) -> list[str]:
-    return [offer.text for offer in offers(before, COMMANDS, FILES)]
+    return [offer.text for offer in find_completions(before, COMMANDS, FILES)]
 
 
 def test_commands_behind_a_slash_at_the_beginning() -> None:
@@ -27,7 +27,7 @@ def test_commands_behind_a_slash_at_the_beginning() -> None:
     assert told("/cpt") == ["/compact"]
     assert told("say /con") == []
     assert told("/compact now") == []
-    assert offers("/comp", COMMANDS, FILES)[0].about == "[what]  go on from a summary"
+    assert find_completions("/comp", COMMANDS, FILES)[0].about == "[what]  go on from a summary"
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_commands_behind_a_slash_at_the_beginning() -> None:
     ],
 )
 def test_files_behind_an_at(before: str, first: str) -> None:
-    found = offers(before, COMMANDS, FILES)
+    found = find_completions(before, COMMANDS, FILES)
     assert found[0].text == first
     assert before[found[0].start] == "@"
 
@@ -51,7 +51,7 @@ def test_an_address_is_no_file() -> None:
 
 
 def test_at_most_some_are_offered() -> None:
-    assert len(offers("@f", (), [f"f{n}" for n in range(100)])) == MOST
+    assert len(find_completions("@f", (), [f"f{n}" for n in range(100)])) == MAX_COMPLETIONS
 
 
 def test_the_files_of_a_project(tmp_path: Path) -> None:

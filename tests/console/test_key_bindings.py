@@ -119,13 +119,13 @@ def test_a_long_paste_is_folded_and_deleted_as_one(tmp_path: Path) -> None:
 
 def test_offers_are_taken_by_tab_and_commands_run_by_enter(tmp_path: Path) -> None:
     async def drive(desk: Desk) -> None:
-        await desk.press("see @no", lambda: [o.text for o in desk.line.offers] == ["@notes.txt"])
+        await desk.press("see @no", lambda: [o.text for o in desk.line.completions] == ["@notes.txt"])
         await desk.press(TAB, lambda: desk.text == "see @notes.txt ")
         await desk.press(CTRL_C, lambda: desk.text == "")
-        await desk.press("/st", lambda: len(desk.line.offers) == 2)
-        await desk.press(DOWN, lambda: desk.line.offered == 1)
-        await desk.press(ESC, lambda: not desk.line.offers)
-        await desk.press("\x7ft", lambda: len(desk.line.offers) == 2)
+        await desk.press("/st", lambda: len(desk.line.completions) == 2)
+        await desk.press(DOWN, lambda: desk.line.selected == 1)
+        await desk.press(ESC, lambda: not desk.line.completions)
+        await desk.press("\x7ft", lambda: len(desk.line.completions) == 2)
         await desk.press(ENTER, lambda: bool(desk.typed))
 
     assert at(tmp_path, drive).typed[0].meant == "/status"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.console.markdown_splitter import KEPT, LONGEST, Splitter
+from clew.console.markdown_splitter import MAX_LINES, MIN_TAIL_LINES, Splitter
 
 CODE = "```python\nx = 1\n\ny = 2\n```"
 
@@ -38,7 +38,7 @@ def test_a_fence_that_is_open_holds_everything_back() -> None:
 
 
 def test_long_code_is_given_in_parts_under_the_same_fence() -> None:
-    lines = [f"line {n}" for n in range(3 * LONGEST)]
+    lines = [f"line {n}" for n in range(3 * MAX_LINES)]
     splitter = Splitter()
     made = [piece for line in ["```c", *lines, "```"] for piece in splitter.feed(f"{line}\n")]
     assert len(made) > 2
@@ -49,12 +49,12 @@ def test_long_code_is_given_in_parts_under_the_same_fence() -> None:
 
 
 def test_a_long_list_is_given_in_parts() -> None:
-    lines = [f"- item {n}" for n in range(2 * LONGEST)]
+    lines = [f"- item {n}" for n in range(2 * MAX_LINES)]
     splitter = Splitter()
     made = [piece for line in lines for piece in splitter.feed(f"{line}\n")]
     assert made
     assert "\n".join([*(p.text for p in made), splitter.tail.rstrip("\n")]).split("\n") == lines
-    assert splitter.tail.count("\n") <= LONGEST + KEPT
+    assert splitter.tail.count("\n") <= MAX_LINES + MIN_TAIL_LINES
 
 
 PARTS = st.lists(st.sampled_from(["word", " ", "\n", "\n\n", "```\n", "- item\n", "  deep\n", "# h\n"]), max_size=40)

@@ -7,7 +7,7 @@ from typing import Any
 from clew.chat import events
 from clew.chat.permission.decision import Decision
 from clew.console.ask_user_dialog import ALWAYS, MODE, NO, YES, permission_menu, question_menu
-from clew.console.menu import ROOM, Menu, Option
+from clew.console.menu import MAX_VISIBLE_OPTIONS, Menu, Option
 
 
 def menu(count: int = 3, **more: Any) -> Menu:
@@ -41,7 +41,7 @@ def test_several_can_be_marked() -> None:
 
 def test_what_is_sought_narrows_and_numbers_are_letters_then() -> None:
     made = menu(30, is_sought=True)
-    assert len(made.window) == ROOM
+    assert len(made.window) == MAX_VISIBLE_OPTIONS
     made.seek("option 29")
     assert [made.options[i].value for i in made.shown] == [29]
     assert made.current is not None

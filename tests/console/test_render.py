@@ -7,7 +7,7 @@ import re
 import pytest
 
 from clew.chat.tools.tool import CallResult
-from clew.console.call_result import rows_of
+from clew.console.call_result import result_rows
 from clew.console.plain_ui import told
 from clew.console.render import Painter
 from clew.console.status_bar import Status, fragments
@@ -55,9 +55,9 @@ def test_a_diff_has_the_numbers_of_its_lines() -> None:
 
 def test_results_are_short_unless_everything_is_wanted() -> None:
     long = CallResult("\n".join(map(str, range(50))), {"stdout": "", "stderr": "", "interrupted": False})
-    (row,) = rows_of("Bash", {}, long, "/p")
+    (row,) = result_rows("Bash", {}, long, "/p")
     assert "+44 lines" in plain(Painter(60).paint(row))
-    (row,) = rows_of("Bash", {}, long, "/p", is_verbose=True)
+    (row,) = result_rows("Bash", {}, long, "/p", is_verbose=True)
     assert "49" in plain(Painter(60).paint(row))
 
 

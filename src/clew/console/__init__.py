@@ -1,26 +1,26 @@
 """The interactive chat in the scrollback of a terminal.
 
 Modules:
-    ask_user_dialog    Ask the user: may this call be made, and what does the model want to know.
-    bang_command       `!`: a command that the person runs.
-    call_result        Outcomes: the result of a call in a few lines.
+    ask_user_dialog    Ask the user, one question at a time: for a permission, or for answers to the model's
+                       questions.
+    bang_command       Run a `!` command of the user, and record its output for the model as Claude Code does.
+    call_result        Show the result of a call in a few rows.
     colours            Styles of the transcript, readable on every background.
-    completion         Completion: what could stand where the person is typing.
-    console_app        The console application.
-    controller         The talk: one session after another, spoken to by a person.
+    completion         Complete the text before the cursor: commands after a slash, files after an at sign.
+    console_app        Run the console.
+    controller         Run sessions one after another for a user.
     describe_call      Describe a call that needs the user's approval: complete, escaped, and independent of what
                        else is on the screen.
-    info_commands      Commands that inform: what the session is, takes, and works with.
-    input_history      The history of prompts at the console: the newest of this project first, out of the file that
-                       Claude Code keeps.
-    input_line         The prompt: the lines that a person is typing, with history, completion and folded pastes.
-    key_bindings       Keys: what each does at the prompt, in a question, and while the model works.
-    local_commands     Commands: what a slash at the prompt can do beyond prompts, skills and `/compact`.
-    markdown_splitter  Streams of Markdown: which blocks of a text that still grows are finished, so that they can
-                       be printed for good.
-    menu               Menus: a question with numbered answers, and what it is about.
-    pasted_text        Pastes: long ones are folded to a mark in the prompt, pictures are taken by their path; both
-                       come back when it is sent.
+    info_commands      Slash commands that show information about the session.
+    input_history      Load earlier prompts of this project from the history file of Claude Code.
+    input_line         The input line: text with history, completion and folded pastes.
+    key_bindings       Bind keys: at the prompt, in a question, and while the model works.
+    local_commands     Slash commands of the console, besides skills and `/compact`.
+    markdown_splitter  Split Markdown that arrives in chunks into finished blocks, which can be printed and never
+                       change.
+    menu               Define menus: a question with numbered options.
+    pasted_text        Fold long pastes into marks and recognize pasted image paths; both are restored when the
+                       prompt is sent.
     plain_ui           The face that only writes lines: for screen readers, simple terminals and pipes.
     question_box       Lay out a question: a box that holds everything it is about, and scrolls where the terminal
                        is too small for it.

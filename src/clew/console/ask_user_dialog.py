@@ -1,4 +1,4 @@
-"""Ask the user: may this call be made, and what does the model want to know. One question at a time."""
+"""Ask the user, one question at a time: for a permission, or for answers to the model's questions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from clew.view.row_types import AboutRow
 
 YES, ALWAYS, MODE, NO = "yes", "always", "mode", "no"
 _EDITS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
-_Asked = events.PermissionRequested | events.QuestionRequested
+_Request = events.PermissionRequested | events.QuestionRequested
 
 
 class UserDialog:
-    """Puts the questions of one session to the user."""
+    """Shows the questions of one session to the user."""
 
     def __init__(
         self,
@@ -40,57 +40,59 @@ class UserDialog:
         self._transcript = transcript
         self._stop = stop
         self._is_trusted = is_trusted
-        self._one = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._open: list[_Asked] = []  # asked and not answered yet
-        self._done: set[str] = set()  # calls that were asked about since there was no question
+        self._open: list[_Request] = []  # questions without an answer
+        self._asked_calls: set[str] = set()  # calls with a question since there was none
         self._menu: Menu | None = None
 
-    def take(self, told: _Asked) -> None:
-        task = asyncio.get_running_loop().create_task(self._ask(told))
+    def add(self, request: _Request) -> None:
+        """Queue a question of the engine."""
+        task = asyncio.get_running_loop().create_task(self._ask(request))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        self._open.append(told)
-        self._count()
+        self._open.append(request)
+        self._update_count()
 
     def begin_turn(self) -> None:
         """Count the questions of a new turn from one."""
-        self._done.clear()
+        self._asked_calls.clear()
 
-    async def _ask(self, told: _Asked) -> None:
+    async def _ask(self, request: _Request) -> None:
         try:
-            async with self._one:
-                if isinstance(told, events.PermissionRequested):
-                    await self._permit(told)
+            async with self._lock:
+                if isinstance(request, events.PermissionRequested):
+                    await self._ask_permission(request)
                 else:
-                    await self._question(told)
+                    await self._ask_questions(request)
         finally:
-            self._open.remove(told)
-            self._done.add(told.call_id)
+            self._open.remove(request)
+            self._asked_calls.add(request.call_id)
             if not self._pending():
-                self._done.clear()
-            self._count()
+                self._asked_calls.clear()
+            self._update_count()
 
     def _pending(self) -> int:
-        """The questions that are open, and the calls of the same reply that will be asked about after them."""
+        """Return the number of open questions, and of calls of the same reply that will need a permission."""
         session = self._session()
-        asked = self._done | {told.call_id for told in self._open}
+        asked = self._asked_calls | {request.call_id for request in self._open}
         later = 0
         if session is not None:
-            dialogue = session.engine.conversation
+            conversation = session.engine.conversation
             later = sum(
                 call.began is None
                 and call_id not in asked
-                and session.permissions.decide(call.name, call.input, dialogue.state.cwd, dialogue.mode).kind == "ask"
+                and session.permissions.decide(call.name, call.input, conversation.state.cwd, conversation.mode).kind
+                == "ask"
                 for call_id, call in self._transcript.running.items()
             )
         return len(self._open) + later
 
-    def _count(self) -> None:
-        """Say in the open question which one it is of how many."""
+    def _update_count(self) -> None:
+        """Show in the open question which one it is of how many."""
         if self._menu is not None:
-            total = len(self._done) + self._pending()
-            self._menu.count = f"{len(self._done) + 1} of {total}" if total > 1 else ""
+            total = len(self._asked_calls) + self._pending()
+            self._menu.count = f"{len(self._asked_calls) + 1} of {total}" if total > 1 else ""
             self._face.touch()
 
     async def close(self) -> None:
@@ -100,20 +102,24 @@ class UserDialog:
 
     # -- permissions
 
-    async def _permit(self, told: events.PermissionRequested) -> None:
+    async def _ask_permission(self, request: events.PermissionRequested) -> None:
         session = self._session()
-        if told.answer.done() or session is None:
+        if request.answer.done() or session is None:
             return
-        mode = told.mode if told.asker else session.engine.conversation.mode
-        again = session.permissions.decide(told.name, told.input, Path(told.folder), mode)
-        if again.kind == "allow" and not told.decision.rule:  # an answer given meanwhile covers this call too
-            _settle(told.answer, Decision("allow"))
+        mode = request.mode if request.asker else session.engine.conversation.mode
+        current_decision = session.permissions.decide(request.name, request.input, Path(request.folder), mode)
+        if (
+            current_decision.kind == "allow" and not request.decision.rule
+        ):  # an answer given meanwhile covers this call too
+            _set_result(request.answer, Decision("allow"))
             return
-        answer = await self._answer(permission_menu(told, session.engine.conversation.mode), told.answer)
-        if not told.answer.done():
-            _settle(told.answer, self._decision(answer, told, session))
+        answer = await self._answer(permission_menu(request, session.engine.conversation.mode), request.answer)
+        if not request.answer.done():
+            _set_result(request.answer, self._decision(answer, request, session))
 
-    def _decision(self, answer: MenuAnswer | None, told: events.PermissionRequested, session: ChatSession) -> Decision:
+    def _decision(
+        self, answer: MenuAnswer | None, request: events.PermissionRequested, session: ChatSession
+    ) -> Decision:
         chosen = answer.value if answer else None
         text = answer.text if answer else ""
         if chosen == NO and text:
@@ -122,16 +128,16 @@ class UserDialog:
             self._stop()
             return Decision("deny")
         if chosen == ALWAYS:
-            scope = "session" if told.name in ("Read", *_EDITS) else "local"
-            for rule in told.decision.suggestions:
+            scope = "session" if request.name in ("Read", *_EDITS) else "local"
+            for rule in request.decision.suggestions:
                 session.permissions.remember(rule, scope)  # type: ignore[arg-type]
             later = (
                 "" if scope == "session" or self._is_trusted() else "; in later sessions once you trust it: clew trust"
             )
-            rules = ", ".join(map(escape_line, told.decision.suggestions))
+            rules = ", ".join(map(escape_line, request.decision.suggestions))
             self._face.put(AboutRow(f"From now on allowed: {rules}{later}"))
         if chosen == MODE:
-            if told.name == "ExitPlanMode":
+            if request.name == "ExitPlanMode":
                 session.engine.conversation.mode_before = "acceptEdits"
             else:
                 session.engine.use_mode("acceptEdits")
@@ -139,13 +145,13 @@ class UserDialog:
             session.engine.queue(text)
         return Decision("allow")
 
-    async def _answer(self, menu: Menu, asked: asyncio.Future[Any]) -> MenuAnswer | None:
-        """The user's answer; None also if it is not wanted any more."""
+    async def _answer(self, menu: Menu, withdrawn: asyncio.Future[Any]) -> MenuAnswer | None:
+        """Return the user's answer; None also if the question was withdrawn."""
         self._transcript.is_asking = True
         self._menu = menu
-        self._count()
+        self._update_count()
         choosing = asyncio.ensure_future(self._face.choose(menu))
-        waits: set[asyncio.Future[Any]] = {choosing, asked}
+        waits: set[asyncio.Future[Any]] = {choosing, withdrawn}
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -159,42 +165,42 @@ class UserDialog:
 
     # -- questions
 
-    async def _question(self, told: events.QuestionRequested) -> None:
-        given: dict[str, str | list[str]] = {}
-        for question in told.questions:
-            answer = await self._answer(question_menu(question, bool(told.agent)), told.answer)
+    async def _ask_questions(self, request: events.QuestionRequested) -> None:
+        answers: dict[str, str | list[str]] = {}
+        for question in request.questions:
+            answer = await self._answer(question_menu(question, bool(request.agent)), request.answer)
             if answer is None:
-                given = {}
-                if not told.answer.done():
+                answers = {}
+                if not request.answer.done():
                     self._stop()
                 break
             labels = [str(value) for value in answer.values if value is not None]
-            given[str(question.get("question"))] = ", ".join([*labels, *([answer.text] if answer.text else [])])
-        if not told.answer.done():
-            _settle(told.answer, given)
+            answers[str(question.get("question"))] = ", ".join([*labels, *([answer.text] if answer.text else [])])
+        if not request.answer.done():
+            _set_result(request.answer, answers)
 
 
-def permission_menu(told: events.PermissionRequested, mode: str) -> Menu:
-    """The question whether a call may be made, with everything that the call would do."""
+def permission_menu(request: events.PermissionRequested, mode: str) -> Menu:
+    """Return the question whether a call may be made, with everything that the call would do."""
     no = Option("No, and tell it what to do differently", NO, takes="say what to do instead", opens=True)
     options = [Option("Yes", YES, takes="add a word for the model"), no]
-    rules = told.decision.suggestions
-    if told.name == "ExitPlanMode":
+    rules = request.decision.suggestions
+    if request.name == "ExitPlanMode":
         options = [
             Option("Yes, and accept edits from now on", MODE),
             Option("Yes, and ask before each edit", YES),
             Option("No, keep planning", NO, takes=no.takes, opens=True),
         ]
-    elif told.name in _EDITS and mode == "default" and rules:
+    elif request.name in _EDITS and mode == "default" and rules:
         options.insert(1, Option("Yes, and accept edits from now on (shift+tab)", MODE))
     elif rules:
-        where = "in this session" if told.name == "Read" else "in this project"
+        where = "in this session" if request.name == "Read" else "in this project"
         options.insert(1, Option(f"Yes, and don't ask again for {', '.join(rules)} {where}", ALWAYS))
-    return Menu(describe_call.title(told.name), options, is_sudden=True, details=describe_call.describe(told))
+    return Menu(describe_call.title(request.name), options, is_sudden=True, details=describe_call.describe(request))
 
 
 def question_menu(question: Any, is_agent: bool = False) -> Menu:
-    """A question of the model. There is always the answer that it did not think of."""
+    """Return a question of the model. A free answer is always possible."""
     options = [
         Option(str(o.get("label", "")), str(o.get("label", "")), str(o.get("description", "")))
         for o in objects(question.get("options"))
@@ -207,6 +213,6 @@ def question_menu(question: Any, is_agent: bool = False) -> Menu:
     return Menu(title, [*options, other], about, is_many=is_many, is_sudden=True)
 
 
-def _settle(waiting: asyncio.Future[Any], value: Any) -> None:
-    with suppress(asyncio.InvalidStateError):  # it was broken off meanwhile
-        waiting.set_result(value)
+def _set_result(future: asyncio.Future[Any], value: Any) -> None:
+    with suppress(asyncio.InvalidStateError):  # the turn was interrupted meanwhile
+        future.set_result(value)

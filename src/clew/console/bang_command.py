@@ -1,4 +1,4 @@
-"""`!`: a command that the person runs. The model is told what it said, as Claude Code writes it down."""
+"""Run a `!` command of the user, and record its output for the model as Claude Code does."""
 
 from __future__ import annotations
 
@@ -13,22 +13,26 @@ from clew.console.transcript import Transcript
 from clew.system.plural import plural
 from clew.view.row_types import ErrorRow, FailureRow, ResultRow
 
-LOOK = 0.1  # seconds between two looks at the output
-LIVE = 2_000  # characters of it that are shown meanwhile
-SHOWN = 200  # lines of it
-KEPT = 30_000  # characters that the model is told
+POLL_INTERVAL = 0.1  # seconds
+MAX_LIVE_CHARACTERS = 2_000  # shown while the command runs
+MAX_SHOWN_LINES = 200  # shown when the command has ended
+MAX_RECORDED_CHARACTERS = 30_000  # sent to the model
 _CALL = "shell"
 
 
-async def run(
-    command: str, dialogue: LiveConversation, transcript: Transcript, stopped: asyncio.Event, touch: Callable[[], None]
+async def run_bang_command(
+    command: str,
+    conversation: LiveConversation,
+    transcript: Transcript,
+    stopped: asyncio.Event,
+    touch: Callable[[], None],
 ) -> None:
-    """Run a command to its end, or until it is stopped; show and write down what it said."""
+    """Run a command to its end, or until it is stopped; show and record its output."""
     transcript.begin("Running")
     call = transcript.call(_CALL, "Shell", {"command": command})
     call.began = transcript.clock()
     try:
-        running = await start_command(command, dialogue.state.cwd)
+        running = await start_command(command, conversation.state.cwd)
     except ToolFailed as failed:
         transcript.put(ErrorRow(str(failed)))
         return
@@ -36,15 +40,15 @@ async def run(
         if call.began is None:
             transcript.running.pop(_CALL, None)
     waiting, stopping = asyncio.ensure_future(running.wait()), asyncio.ensure_future(stopped.wait())
-    lines = at = 0
+    lines = position = 0
     try:
         while not waiting.done() and not stopping.done():
-            await asyncio.wait({waiting, stopping}, timeout=LOOK, return_when=asyncio.FIRST_COMPLETED)
-            call.output = read_end(running.path, LIVE)
+            await asyncio.wait({waiting, stopping}, timeout=POLL_INTERVAL, return_when=asyncio.FIRST_COMPLETED)
+            call.output = read_end(running.path, MAX_LIVE_CHARACTERS)
             with open(running.path, "rb") as file:
-                file.seek(at)
+                file.seek(position)
                 data = file.read()
-            at, lines = at + len(data), lines + data.count(b"\n")
+            position, lines = position + len(data), lines + data.count(b"\n")
             call.lines = lines
             touch()
         if not waiting.done():
@@ -52,21 +56,26 @@ async def run(
     finally:
         waiting.cancel()
         stopping.cancel()
-        output = read_end(running.path, KEPT)
+        output = read_end(running.path, MAX_RECORDED_CHARACTERS)
         code = running.exit_code
         running.discard()
         transcript.running.pop(_CALL, None)
-    _tell(command, output.rstrip("\n"), code, stopped.is_set(), dialogue, transcript)
+    _record_output(command, output.rstrip("\n"), code, stopped.is_set(), conversation, transcript)
 
 
-def _tell(
-    command: str, output: str, code: int | None, is_stopped: bool, dialogue: LiveConversation, transcript: Transcript
+def _record_output(
+    command: str,
+    output: str,
+    code: int | None,
+    is_stopped: bool,
+    conversation: LiveConversation,
+    transcript: Transcript,
 ) -> None:
     failed = is_stopped or bool(code)
     error = "Interrupted" if is_stopped else f"Exit code {code}" if code else ""
-    dialogue.shell(command, output, error)
+    conversation.shell(command, output, error)
     lines = output.split("\n") if output else []
-    if (before := len(lines) - SHOWN) > 0 and not transcript.is_verbose:
-        lines = [f"… {plural(before, 'line')} before this", *lines[-SHOWN:]]
+    if (before := len(lines) - MAX_SHOWN_LINES) > 0 and not transcript.is_verbose:
+        lines = [f"… {plural(before, 'line')} before this", *lines[-MAX_SHOWN_LINES:]]
     shown = "\n".join([*lines, *([error] if error else [])])
     transcript.put(FailureRow(shown) if failed else ResultRow(shown))

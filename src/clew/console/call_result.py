@@ -1,4 +1,4 @@
-"""Outcomes: the result of a call in a few lines."""
+"""Show the result of a call in a few rows."""
 
 from __future__ import annotations
 
@@ -14,64 +14,64 @@ from clew.view.row_types import DiffRow, DoneRow, FailureRow, PlanRow, ResultRow
 from clew.view.sanitize import format_duration, format_tokens
 from clew.wire.json_codec import Json
 
-LINES = 6  # of an output
-FEW = 3
-FAILURE_LINES = 12
-DIFF_LINES = 60
+MAX_LINES = 6  # lines of an output that are shown
+MAX_LIST_LINES = 3
+MAX_FAILURE_LINES = 12
+MAX_DIFF_LINES = 60
 _TAGS = re.compile(r"</?tool_use_error>")
 
 
-def rows_of(name: str, given: Json, result: CallResult, cwd: str, is_verbose: bool = False) -> Iterator[Row]:
-    """The rows below the title of a call that has its result."""
+def result_rows(name: str, call_input: Json, result: CallResult, cwd: str, is_verbose: bool = False) -> Iterator[Row]:
+    """Yield the rows below the title of a call."""
     text = _TAGS.sub("", text_of(result.content))
     if result.is_error:
-        yield FailureRow(text, limit=None if is_verbose else FAILURE_LINES)
+        yield FailureRow(text, limit=None if is_verbose else MAX_FAILURE_LINES)
         return
     detail: Any = result.detail if isinstance(result.detail, dict) else {}
     match name:
         case "Edit" | "Write" | "MultiEdit":
-            yield from _changed(detail, text, cwd, is_verbose)
+            yield from _change_rows(detail, text, cwd, is_verbose)
         case "Read":
-            yield ResultRow(_read(detail) or text, limit=LINES)
+            yield ResultRow(_describe_read(detail) or text, limit=MAX_LINES)
         case "TodoWrite":
-            yield from todo_rows(given.get("todos"))
+            yield from todo_rows(call_input.get("todos"))
         case "Task" | "Agent":
-            yield ResultRow(_agent(detail) or text, limit=FEW)
+            yield ResultRow(_describe_agent(detail) or text, limit=MAX_LIST_LINES)
         case "AskUserQuestion":
             answers = detail.get("answers")
-            told = [f"{q} → {a}" for q, a in answers.items()] if isinstance(answers, dict) else []
-            yield ResultRow("\n".join(told) or "No answer.")
+            pairs = [f"{q} → {a}" for q, a in answers.items()] if isinstance(answers, dict) else []
+            yield ResultRow("\n".join(pairs) or "No answer.")
         case "ExitPlanMode":
-            if given.get("plan"):
-                yield PlanRow(str(given["plan"]))
+            if call_input.get("plan"):
+                yield PlanRow(str(call_input["plan"]))
             yield ResultRow("The plan is approved.")
         case _:
-            few = FEW if name in ("Glob", "Grep") else LINES
+            few = MAX_LIST_LINES if name in ("Glob", "Grep") else MAX_LINES
             yield ResultRow(text, limit=None if is_verbose else few)
 
 
-def _changed(detail: Json, text: str, cwd: str, is_verbose: bool) -> Iterator[Row]:
+def _change_rows(detail: Json, text: str, cwd: str, is_verbose: bool) -> Iterator[Row]:
     lines = diff(detail)[2:]
     if not lines:
-        yield ResultRow(text, limit=LINES)
+        yield ResultRow(text, limit=MAX_LINES)
         return
-    yield DoneRow(counted(lines, str(detail.get("filePath", "")), cwd, detail.get("type") == "create"))
-    yield DiffRow("\n".join(lines), limit=None if is_verbose else DIFF_LINES)
+    yield DoneRow(describe_change(lines, str(detail.get("filePath", "")), cwd, detail.get("type") == "create"))
+    yield DiffRow("\n".join(lines), limit=None if is_verbose else MAX_DIFF_LINES)
 
 
-def counted(lines: list[str], path: str, cwd: str, is_new: bool = False) -> str:
-    """What a diff does to a file, in numbers."""
+def describe_change(lines: list[str], path: str, cwd: str, is_new: bool = False) -> str:
+    """Describe a diff in numbers: `Changed a.py: 2 additions and 1 removal`."""
     short = path.removeprefix(cwd.rstrip("/") + "/") if cwd else path
     added = sum(line.startswith("+") for line in lines)
-    gone = sum(line.startswith("-") for line in lines)
+    removed = sum(line.startswith("-") for line in lines)
     if is_new:
         return f"Wrote {plural(added, 'line')} to {short}"
     parts = [plural(added, "addition")] * bool(added)
-    parts += [plural(gone, "removal")] * bool(gone)
+    parts += [plural(removed, "removal")] * bool(removed)
     return f"Changed {short}: {' and '.join(parts) or 'nothing'}"
 
 
-def _read(detail: Json) -> str:
+def _describe_read(detail: Json) -> str:
     file = detail.get("file")
     if not isinstance(file, dict):
         return ""
@@ -80,14 +80,14 @@ def _read(detail: Json) -> str:
     return f"Read {detail.get('type')}" if detail.get("type") else ""
 
 
-def _agent(detail: Json) -> str:
+def _describe_agent(detail: Json) -> str:
     count, used, took = (detail.get(f"total{name}") for name in ("ToolUseCount", "Tokens", "DurationMs"))
     if not isinstance(count, int):
         return ""
-    words = [plural(count, "call")]
-    words += [f"{format_tokens(used)} tokens"] if isinstance(used, int) else []
-    words += [format_duration(took / 1000)] if isinstance(took, int) else []
-    return f"Done ({' · '.join(words)})"
+    facts = [plural(count, "call")]
+    facts += [f"{format_tokens(used)} tokens"] if isinstance(used, int) else []
+    facts += [format_duration(took / 1000)] if isinstance(took, int) else []
+    return f"Done ({' · '.join(facts)})"
 
 
 def todo_rows(todos: Any) -> Iterator[Row]:

@@ -1,7 +1,7 @@
-"""The console application. The prompt is drawn first, and everything that a session needs is loaded after that.
+"""Run the console. The prompt is drawn first; everything a session needs is loaded afterwards.
 
-The one exception is the question whether a folder is trusted: it opens before the prompt is drawn, so that nobody types a
-prompt into it.
+The question whether a folder is trusted is the exception: it opens before the prompt is drawn, so that no one types
+a prompt into it.
 """
 
 from __future__ import annotations
@@ -30,34 +30,36 @@ if TYPE_CHECKING:
     from clew.console.render import Painter
     from clew.console.screen import Screen
 
-Make = Callable[[], "SessionSpec"]
-_SETTINGS = (".claude", ".mcp.json")  # what a folder needs to bring anything along
+LoadOptions = Callable[[], "SessionSpec"]
+_SETTINGS = (".claude", ".mcp.json")  # a folder without these has no settings
 
 
 @dataclass(frozen=True)
 class ConsoleOptions:
-    """How the console is to be: what is wished for is made when the prompt stands already."""
+    """The options of a console. `make` loads the session options; it is called when the prompt is visible."""
 
-    make: Make
+    make: LoadOptions
     cwd: Path
     claude: Path
-    first: str = ""  # said at once
+    first: str = ""  # sent immediately
     is_plain: bool = False
     colour: bool = True
 
 
-def run(started: ConsoleOptions) -> int:
-    """The console, until the person leaves."""
-    return asyncio.run(_plain(started) if started.is_plain else _drawn(started))
+def run_console(options: ConsoleOptions) -> int:
+    """Run the console until the user leaves."""
+    return asyncio.run(_run_plain(options) if options.is_plain else _run_screen(options))
 
 
-async def open_talk(started: ConsoleOptions, face: Face, trusts: Awaitable[MenuAnswer | None] | None) -> Controller:
-    """Load what a session needs; the folder's own settings count if the user trusts them."""
+async def open_controller(
+    options: ConsoleOptions, face: Face, trusts: Awaitable[MenuAnswer | None] | None
+) -> Controller:
+    """Load what a session needs. The settings of the folder apply if the user trusts it."""
 
     def load() -> SessionSpec:
         from clew.console import controller  # noqa: F401 - loaded here, while the prompt is already drawn
 
-        return started.make()
+        return options.make()
 
     loading = asyncio.ensure_future(asyncio.to_thread(load))
     answer = await trusts if trusts is not None else None
@@ -68,91 +70,91 @@ async def open_talk(started: ConsoleOptions, face: Face, trusts: Awaitable[MenuA
     if answer is not None and answer.value:
         from clew.chat.permission.folder_trust import Trust
 
-        Trust().give(started.cwd)
+        Trust().give(options.cwd)
         spec = replace(spec, is_trusted=True)
     return Controller(face, spec, Transcript(face.put))
 
 
 def trust_menu(cwd: Path) -> Menu | None:
-    """The question whether a folder is trusted; None if it brings no settings, or is trusted already."""
+    """Return the question whether a folder is trusted; None if it has no settings, or is already trusted."""
     if not any((cwd / name).exists() for name in _SETTINGS):
-        return None  # most folders: nothing has to be loaded
+        return None  # most folders: no module has to be imported
     from clew.chat.permission.folder_trust import Trust, describe_settings
     from clew.console.menu import Menu, Option, QuestionLine
     from clew.view.approval_text import escape_line
 
     state = Trust().state(cwd)
-    found = [] if state == "trusted" else describe_settings(cwd)
-    if not found:
+    phrases = [] if state == "trusted" else describe_settings(cwd)
+    if not phrases:
         return None
     changed = "This has changed since you trusted the folder. " if state == "changed" else ""
     details = [
         QuestionLine(escape_line(str(cwd)), "Folder:", "fact"),
         QuestionLine(f"{changed}It brings along:", "", "note"),
     ]
-    details += [QuestionLine(escape_line(phrase), "-") for phrase in found]
+    details += [QuestionLine(escape_line(phrase), "-") for phrase in phrases]
     options = [Option("Yes, they may run things", True), Option("No, go on without them", False)]
     return Menu("Do you trust this folder?", options, is_sudden=True, details=details, at=1)
 
 
-def farewell(talk: Controller | None, session_id: str) -> None:
-    if talk is not None and session_id:
+def print_resume_hint(controller: Controller | None, session_id: str) -> None:
+    if controller is not None and session_id:
         print(f"\nGo on with: {shell_quoting.clew_command('chat', '--resume', session_id)}")
 
 
-# -- with a screen
+# -- drawn on a screen
 
 
-class _Drawn:
-    """What the keys and the drawing ask for, before and after there is somebody to talk to."""
+class _ScreenConsole:
+    """Connects keys and drawing with the controller, which is loaded while the user may already type."""
 
     def __init__(self, started: ConsoleOptions) -> None:
         self.started = started
-        self.talk: Controller | None = None
-        self.held: list[Typed] = []
+        self.controller: Controller | None = None
+        self.early_lines: list[Typed] = []
         self.screen: Screen
         self._files: list[str] | None = None
         self._listing = False
-        self._recalling: asyncio.Task[None] | None = None
+        self._recall_task: asyncio.Task[None] | None = None
 
     def hear(self, typed: Typed) -> None:
-        if self.talk is None:
-            self.held.append(typed)
+        if self.controller is None:
+            self.early_lines.append(typed)
             self.screen.touch()
         else:
-            self.talk.hear(typed)
+            self.controller.hear(typed)
 
     def waiting(self) -> list[str]:
-        return self.talk.waiting if self.talk else [typed.shown for typed in self.held]
+        return self.controller.waiting if self.controller else [typed.shown for typed in self.early_lines]
 
     def live(self, brush: Callable[[], Painter], room: int) -> list[str]:
-        return self.talk.transcript.live(brush, room) if self.talk else []
+        return self.controller.transcript.live(brush, room) if self.controller else []
 
     def status(self, width: int) -> list[tuple[str, str]]:
         from clew.console.status_bar import Status, fragments
 
-        session = self.talk.session if self.talk else None
-        verbose = self.talk.transcript.is_verbose if self.talk else False
+        session = self.controller.session if self.controller else None
+        verbose = self.controller.transcript.is_verbose if self.controller else False
         return fragments(Status.of(session) if session else None, width, verbose)
 
     def commands(self) -> list[NamedCommand]:
-        if self.talk is None:
+        if self.controller is None:
             return []
-        from clew.console.local_commands import known
+        from clew.console.local_commands import list_commands
 
-        return known(self.talk.session)
+        return list_commands(self.controller.session)
 
     def files(self) -> list[str]:
-        """The files of the project; listed beside the prompt when they are first asked for."""
+        """Return the files of the project; they are listed in a thread when first needed."""
         if self._files is None and not self._listing:
             self._listing = True
-            asyncio.get_running_loop().run_in_executor(None, self._list).add_done_callback(self._listed)
+            asyncio.get_running_loop().run_in_executor(None, self._list).add_done_callback(self._files_listed)
         return self._files or []
 
     def _list(self) -> None:
         self._files = project_files(self.started.cwd)
 
-    def _listed(self, _: object) -> None:
+    def _files_listed(self, _: object) -> None:
         self.screen.line.refresh()
         self.screen.touch()
 
@@ -164,16 +166,16 @@ class _Drawn:
         self.hear(typed)
 
     def interrupt(self) -> bool:
-        return self.talk.interrupt() if self.talk else False
+        return self.controller.interrupt() if self.controller else False
 
     def recall(self) -> None:
-        """Look for something that was typed before, and put it into the prompt."""
+        """Let the user search the history, and put the chosen prompt into the input line."""
         from clew.console.menu import Menu, Option
 
-        found = dict.fromkeys(reversed(self.screen.line.buffer.history.get_strings()))
-        options = [Option(text, text) for text in found]
+        prompts = dict.fromkeys(reversed(self.screen.line.buffer.history.get_strings()))
+        options = [Option(text, text) for text in prompts]
         waiting = self.screen.open(Menu("What was typed before", options, is_sought=True))
-        self._recalling = asyncio.get_running_loop().create_task(self._recall(waiting))
+        self._recall_task = asyncio.get_running_loop().create_task(self._recall(waiting))
 
     async def _recall(self, waiting: asyncio.Future[MenuAnswer | None]) -> None:
         chosen = await self.screen.closed(waiting)
@@ -181,97 +183,97 @@ class _Drawn:
             line = self.screen.line
             line.buffer.text = str(chosen.value)
             line.buffer.cursor_position = len(line.buffer.text)
-            line.close_offers()
+            line.close_completions()
 
     def verbose(self) -> None:
-        if self.talk:
-            self.talk.transcript.is_verbose = not self.talk.transcript.is_verbose
+        if self.controller:
+            self.controller.transcript.is_verbose = not self.controller.transcript.is_verbose
 
 
-async def _drawn(started: ConsoleOptions) -> int:
-    from clew.console.input_history import Earlier
+async def _run_screen(options: ConsoleOptions) -> int:
+    from clew.console.input_history import ProjectHistory
     from clew.console.input_line import InputLine
     from clew.console.key_bindings import Actions
     from clew.console.screen import Screen
 
-    drawn = _Drawn(started)
+    console = _ScreenConsole(options)
     pastes = Pastes()
-    history = Earlier(started.claude / "history.jsonl", str(started.cwd))
-    line = InputLine(started.cwd, history, drawn.commands, drawn.files, pastes)
+    history = ProjectHistory(options.claude / "history.jsonl", str(options.cwd))
+    line = InputLine(options.cwd, history, console.commands, console.files, pastes)
     actions = Actions(
-        submit=drawn.submit,
-        interrupt=drawn.interrupt,
-        cycle=lambda: drawn.talk.cycle_mode() if drawn.talk else None,
-        aside=lambda: drawn.talk.put_aside() if drawn.talk else None,
-        rewind=lambda: drawn.talk.begin_rewind() if drawn.talk else None,
-        verbose=drawn.verbose,
-        recall=drawn.recall,
-        leave=lambda: drawn.screen.leave(),
+        submit=console.submit,
+        interrupt=console.interrupt,
+        cycle=lambda: console.controller.cycle_mode() if console.controller else None,
+        aside=lambda: console.controller.put_aside() if console.controller else None,
+        rewind=lambda: console.controller.begin_rewind() if console.controller else None,
+        verbose=console.verbose,
+        recall=console.recall,
+        leave=lambda: console.screen.leave(),
     )
-    screen = drawn.screen = Screen(
+    screen = console.screen = Screen(
         actions,
         line,
-        live=drawn.live,
-        status=drawn.status,
-        waiting=drawn.waiting,
-        colour=started.colour,
+        live=console.live,
+        status=console.status,
+        waiting=console.waiting,
+        colour=options.colour,
         term=terminal_kind(),
     )
-    if started.first:
-        drawn.held.append(Typed(started.first))
-    _head(started)
-    menu = trust_menu(started.cwd)
+    if options.first:
+        console.early_lines.append(Typed(options.first))
+    _print_header(options)
+    menu = trust_menu(options.cwd)
     trusts = screen.closed(screen.open(menu)) if menu else None  # open before anything is drawn
-    working = asyncio.create_task(_work(drawn, screen, trusts))
+    working = asyncio.create_task(_run_controller(console, screen, trusts))
     working.add_done_callback(lambda _: screen.leave())
     if sys.platform != "win32":
         for number in (signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, screen.leave)
     await screen.app.run_async()
-    return await _ended(drawn, working)
+    return await _finish(console, working)
 
 
-async def _work(drawn: _Drawn, screen: Screen, trusts: Awaitable[MenuAnswer | None] | None) -> str:
-    """Load the session and talk; the id of the session that can be resumed."""
-    await screen.is_drawn.wait()  # whatever is loaded now would keep the prompt waiting
-    talk = drawn.talk = await open_talk(drawn.started, screen, trusts)
-    for typed in drawn.held:
-        talk.hear(typed)
-    drawn.held.clear()
-    await talk.run()
-    return talk.last
+async def _run_controller(console: _ScreenConsole, screen: Screen, trusts: Awaitable[MenuAnswer | None] | None) -> str:
+    """Load the session and run it. Return the id of the session that can be resumed."""
+    await screen.is_drawn.wait()  # loading anything earlier would delay the prompt
+    controller = console.controller = await open_controller(console.started, screen, trusts)
+    for typed in console.early_lines:
+        controller.hear(typed)
+    console.early_lines.clear()
+    await controller.run()
+    return controller.last
 
 
-async def _ended(drawn: _Drawn, working: asyncio.Task[str]) -> int:
+async def _finish(console: _ScreenConsole, working: asyncio.Task[str]) -> int:
     if not working.done():
-        if drawn.talk is not None:
-            drawn.talk.interrupt()
+        if console.controller is not None:
+            console.controller.interrupt()
         working.cancel()
     with suppress(asyncio.CancelledError):
         await working
-    farewell(drawn.talk, drawn.talk.last if drawn.talk else "")
+    print_resume_hint(console.controller, console.controller.last if console.controller else "")
     return 0
 
 
-def _head(started: ConsoleOptions) -> None:
-    folder, home = str(started.cwd), user_home()
+def _print_header(options: ConsoleOptions) -> None:
+    folder, home = str(options.cwd), user_home()
     short = f"~{folder[len(home) :]}" if folder.startswith(f"{home}/") else folder
-    bold, plain = ("\x1b[1m", "\x1b[0m") if started.colour else ("", "")
+    bold, plain = ("\x1b[1m", "\x1b[0m") if options.colour else ("", "")
     sys.stdout.write(f"{bold}clew {__version__}{plain}  {escape_line(short)}\n")
     sys.stdout.flush()
 
 
-# -- in lines
+# -- plain lines
 
 
-async def _plain(started: ConsoleOptions) -> int:
+async def _run_plain(options: ConsoleOptions) -> int:
     from clew.console.plain_ui import PlainUi
 
     face = PlainUi(sys.stdin, sys.stdout)
-    menu = trust_menu(started.cwd)
-    talk = await open_talk(started, face, face.choose(menu) if menu else None)
-    if started.first:
-        talk.hear(Typed(started.first))
-    await face.run(talk)
-    farewell(talk, talk.last)
+    menu = trust_menu(options.cwd)
+    controller = await open_controller(options, face, face.choose(menu) if menu else None)
+    if options.first:
+        controller.hear(Typed(options.first))
+    await face.run(controller)
+    print_resume_hint(controller, controller.last)
     return 0

@@ -1,4 +1,4 @@
-"""The talk: one session after another, spoken to by a person. It knows neither keys nor drawing."""
+"""Run sessions one after another for a user. The controller does not know about keys or drawing."""
 
 from __future__ import annotations
 
@@ -30,71 +30,71 @@ _CYCLE: tuple[Mode, ...] = ("default", "acceptEdits", "plan")
 
 
 class Controller:
-    """Everything behind the prompt."""
+    """Dispatches typed lines to the engine, and events of the engine to the user interface."""
 
     def __init__(self, face: Face, spec: SessionSpec, transcript: Transcript) -> None:
         self.face = face
         self.transcript = transcript
         self.spec = spec
         self.session: ChatSession | None = None
-        self.last = ""  # the session that something was said in
+        self.last = ""  # id of the last session with a turn
         self.is_busy = False
         self._has_opened = False
-        self._left = ""  # the session that was open before
-        self._inbox: deque[Typed] = deque()
-        self._arrived = asyncio.Event()
-        self._stopped = asyncio.Event()  # for what is no turn
+        self._previous_id = ""  # id of the previous session
+        self._input_queue: deque[Typed] = deque()
+        self._input_arrived = asyncio.Event()
+        self._stopped = asyncio.Event()  # stops commands that are not turns
         self._in_turn = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self._asker = UserDialog(face, lambda: self.session, transcript, self._stop_turn, lambda: self.spec.is_trusted)
+        self._dialog = UserDialog(face, lambda: self.session, transcript, self._stop_turn, lambda: self.spec.is_trusted)
 
     # -- sessions
 
     async def run(self) -> None:
-        """Until the person leaves. Raises ClewError if the first session cannot be opened."""
-        wanted: SessionSpec | None = self.spec
+        """Run until the user leaves. Raises ClewError if the first session cannot be opened."""
+        next_options: SessionSpec | None = self.spec
         try:
-            while wanted is not None:
-                before, self.spec = self.spec, wanted
+            while next_options is not None:
+                before, self.spec = self.spec, next_options
                 try:
-                    wanted = await self._hold()
+                    next_options = await self._run_session()
                 except ClewError as error:
                     if not self._has_opened:
                         raise
                     self.face.put(ErrorRow(f"{error} {error.hint}".strip()))
-                    wanted = self._back(before)
+                    next_options = self._previous_session(before)
         finally:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
-            await self._asker.close()
+            await self._dialog.close()
 
-    async def _hold(self) -> SessionSpec | None:
-        """One session, until another one is wanted; None to leave."""
-        await self._show_again(self.spec)
-        async with open_session(self.spec, self._tell) as opened:
+    async def _run_session(self) -> SessionSpec | None:
+        """Run one session. Return the options of the next one; None to leave."""
+        await self._show_history(self.spec)
+        async with open_session(self.spec, self._handle_event) as opened:
             self._has_opened = True
             self.session = opened
             self.transcript.cwd = str(self.spec.cwd)
             self.face.touch()
             try:
-                return await self._converse()
+                return await self._process_input()
             finally:
                 self.session = None
-                dialogue = opened.engine.conversation
-                self._left = dialogue.session_id if dialogue.journal.path.exists() else ""
+                conversation = opened.engine.conversation
+                self._previous_id = conversation.session_id if conversation.journal.path.exists() else ""
 
-    def _back(self, spec: SessionSpec) -> SessionSpec:
-        """The session that was left for one that cannot be opened."""
-        return replace(spec, resume=self._left, is_latest=False, is_fork=False, at="", session_id="", title="")
+    def _previous_session(self, spec: SessionSpec) -> SessionSpec:
+        """Return the options to reopen the previous session when another one cannot be opened."""
+        return replace(spec, resume=self._previous_id, is_latest=False, is_fork=False, at="", session_id="", title="")
 
     async def finish(self) -> None:
-        """Leave, when what was typed is done."""
-        self._post(Typed("/exit"))
+        """Leave when everything that was typed is done."""
+        self._enqueue(Typed("/exit"))
 
-    async def _show_again(self, spec: SessionSpec) -> None:
-        """What was said last in a session that is gone on with: seen before all of it has been read."""
-        is_here = spec.is_fork and self._has_opened  # a copy of what stands above
+    async def _show_history(self, spec: SessionSpec) -> None:
+        """Show the last turns of a resumed session, before all of it has been read."""
+        is_here = spec.is_fork and self._has_opened  # a copy of what is already on the screen
         if is_here or not (spec.resume or spec.is_latest):
             return
 
@@ -103,18 +103,18 @@ class Controller:
             file = find(tree, spec.resume) if spec.resume else latest(tree, spec.cwd)
             return list(newest(file.path))
 
-        with suppress(ClewError, OSError):  # opening it says what is wrong
+        with suppress(ClewError, OSError):  # opening the session reports the error
             for row in await asyncio.to_thread(rows):
                 self.face.put(row)
             await self.face.drawn()
 
-    async def _converse(self) -> SessionSpec | None:
-        """Say what is typed, until another session is wanted; None to leave."""
+    async def _process_input(self) -> SessionSpec | None:
+        """Process typed lines. Return the options of the next session; None to leave."""
         while True:
-            typed = await self._next()
+            typed = await self._next_input()
             self.is_busy = True
             try:
-                done = await self._do(typed) if typed is not None else await self._heed()
+                done = await self._execute(typed) if typed is not None else await self._report_tasks()
             except ClewError as error:
                 self.face.put(ErrorRow(f"{error} {error.hint}".strip()))
             except OSError as error:
@@ -122,7 +122,7 @@ class Controller:
             else:
                 if isinstance(done, local_commands.Leave):
                     return None
-                if isinstance(done, local_commands.Open):
+                if isinstance(done, local_commands.OpenSession):
                     return done.spec
             finally:
                 self.is_busy = False
@@ -130,69 +130,71 @@ class Controller:
                 self._stopped.clear()
                 self.face.touch()
 
-    async def _next(self) -> Typed | None:
-        """What was typed; None if the model is to hear what ended in the background."""
+    async def _next_input(self) -> Typed | None:
+        """Return the next typed line; None if the model must be told that a background task has ended."""
         assert self.session is not None
-        news = self.session.engine.task_ended
-        while not self._inbox:
-            if news.is_set():
+        task_ended = self.session.engine.task_ended
+        while not self._input_queue:
+            if task_ended.is_set():
                 return None
-            self._arrived.clear()
-            waits = {asyncio.ensure_future(each.wait()) for each in (news, self._arrived)}
+            self._input_arrived.clear()
+            waits = {asyncio.ensure_future(event.wait()) for event in (task_ended, self._input_arrived)}
             try:
                 await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 for wait in waits:
                     wait.cancel()
-        return self._inbox.popleft()
+        return self._input_queue.popleft()
 
-    def _post(self, typed: Typed) -> None:
-        self._inbox.append(typed)
-        self._arrived.set()
+    def _enqueue(self, typed: Typed) -> None:
+        self._input_queue.append(typed)
+        self._input_arrived.set()
 
-    # -- what is typed
+    # -- input
 
     def hear(self, typed: Typed) -> None:
-        """Take what was typed: at once if it can be, else when its turn comes."""
+        """Handle a typed line: immediately if possible, otherwise when its turn comes."""
         if self.spec.is_kept:
             note_down(typed, self.spec, self.session.engine.conversation.session_id if self.session else "")
-        line = typed.line
-        if self._in_turn and line.command in local_commands.AT_ONCE and self.session is not None:
-            self._keep(self._at_once(line.command, line.arguments))
-        elif self._in_turn and not line.command and not typed.meant.startswith("!") and self.session is not None:
-            self._keep(self._queue(typed))
+        command = typed.line
+        if self._in_turn and command.command in local_commands.IMMEDIATE and self.session is not None:
+            self._start_task(self._run_immediately(command.command, command.arguments))
+        elif self._in_turn and not command.command and not typed.meant.startswith("!") and self.session is not None:
+            self._start_task(self._queue_prompt(typed))
         else:
-            self._post(typed)
+            self._enqueue(typed)
         self.face.touch()
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is being done, and nothing waits to be."""
-        return self.session is not None and not self.is_busy and not self._inbox
+        """Return True if nothing is running and nothing is queued."""
+        return self.session is not None and not self.is_busy and not self._input_queue
 
     @property
     def waiting(self) -> list[str]:
-        """What was typed and has not been heard yet."""
+        """The typed lines that were not sent yet."""
         queue = self.session.engine.conversation.queue if self.session else ()
-        queued = [said.text for said in queue if not said.task]
-        return [*queued, *(typed.shown for typed in self._inbox)]
+        queued = [prompt.text for prompt in queue if not prompt.task]
+        return [*queued, *(typed.shown for typed in self._input_queue)]
 
-    async def _at_once(self, name: str, arguments: str) -> None:
+    async def _run_immediately(self, name: str, arguments: str) -> None:
         assert self.session is not None
         self.face.put(PromptRow(f"/{name} {arguments}".strip()))
-        await local_commands.COMMANDS[name].run(local_commands.At(self.session, self.face, self.spec, arguments))
+        await local_commands.COMMANDS[name].run(
+            local_commands.CommandContext(self.session, self.face, self.spec, arguments)
+        )
 
-    async def _queue(self, typed: Typed) -> None:
+    async def _queue_prompt(self, typed: Typed) -> None:
         session = self.session
         assert session is not None
         prompt = await prompt_of(typed, session)
         if self._in_turn and self.session is session:
             session.engine.queue(prompt)
         else:
-            self._post(typed)
+            self._enqueue(typed)
         self.face.touch()
 
-    async def _do(self, typed: Typed) -> local_commands.Done:
+    async def _execute(self, typed: Typed) -> local_commands.CommandResult:
         assert self.session is not None
         text = typed.meant
         if text == "/exit":
@@ -203,61 +205,63 @@ class Controller:
         self.face.put(PromptRow(typed.shown))
         if text.startswith("!"):
             if text[1:].strip():
-                dialogue = self.session.engine.conversation
-                await bang_command.run(text[1:].strip(), dialogue, self.transcript, self._stopped, self.face.touch)
+                conversation = self.session.engine.conversation
+                await bang_command.run_bang_command(
+                    text[1:].strip(), conversation, self.transcript, self._stopped, self.face.touch
+                )
             return None
         if text in ("exit", "quit", ":q"):
             return local_commands.Leave()
-        line = typed.line
-        if line.command in local_commands.COMMANDS:
-            return await local_commands.COMMANDS[line.command].run(
-                local_commands.At(self.session, self.face, self.spec, line.arguments)
+        command = typed.line
+        if command.command in local_commands.COMMANDS:
+            return await local_commands.COMMANDS[command.command].run(
+                local_commands.CommandContext(self.session, self.face, self.spec, command.arguments)
             )
-        if line.command and line.command != "compact" and line.command not in self.session.skills:
-            self.face.put(ErrorRow(f"There is no command /{line.command}. See /help."))
+        if command.command and command.command != "compact" and command.command not in self.session.skills:
+            self.face.put(ErrorRow(f"There is no command /{command.command}. See /help."))
             return None
-        await self._say(typed)
+        await self._send(typed)
         return None
 
-    async def _heed(self) -> local_commands.Done:
-        """A turn that nobody asked for: something ended in the background."""
+    async def _report_tasks(self) -> local_commands.CommandResult:
+        """Run a turn without a prompt, because a background task has ended."""
         assert self.session is not None
-        await self._turn(self.session.engine.report_tasks(), "")
+        await self._run_turn(self.session.engine.report_tasks(), "")
         return None
 
-    async def _say(self, typed: Typed) -> None:
-        """One turn."""
+    async def _send(self, typed: Typed) -> None:
+        """Run one turn."""
         assert self.session is not None
         engine = self.session.engine
-        line = typed.line
-        if line.command == "compact":
-            await self._turn(engine.run_compact(line.arguments), typed.shown, "Compacting")
+        command = typed.line
+        if command.command == "compact":
+            await self._run_turn(engine.run_compact(command.arguments), typed.shown, "Compacting")
         else:
             prompt = await prompt_of(typed, self.session)
-            await self._turn(engine.submit(prompt), typed.shown)
+            await self._run_turn(engine.submit(prompt), typed.shown)
 
-    async def _turn(
+    async def _run_turn(
         self, running: Coroutine[Any, Any, events.TurnFinished | None], shown: str, doing: str = "Waiting for the model"
     ) -> None:
         assert self.session is not None
-        dialogue = self.session.engine.conversation
+        conversation = self.session.engine.conversation
         self._in_turn = True
-        self._asker.begin_turn()
+        self._dialog.begin_turn()
         self.transcript.begin(doing)
         self.face.touch()
         try:
             finished = await running
         finally:
             self._in_turn = False
-            self.last = dialogue.session_id if self.spec.is_kept else ""
+            self.last = conversation.session_id if self.spec.is_kept else ""
         if finished is not None and finished.is_interrupted:
-            taken = [said.text for said in dialogue.take_back_prompts()]
-            self.face.fill("\n".join(taken) if taken or self.transcript.has_spoken else shown)
+            unsent = [prompt.text for prompt in conversation.take_back_prompts()]
+            self.face.fill("\n".join(unsent) if unsent or self.transcript.has_spoken else shown)
 
     # -- keys
 
     def interrupt(self) -> bool:
-        """Break off what runs; whether there was something."""
+        """Interrupt the running turn or command; return False if there is none."""
         if self._in_turn:
             self._stop_turn()
             return True
@@ -286,7 +290,7 @@ class Controller:
 
     def begin_rewind(self) -> None:
         if self.session is not None and not self.is_busy:
-            self._post(Typed("/rewind"))
+            self._enqueue(Typed("/rewind"))
 
     async def rewind(self) -> None:
         assert self.session is not None
@@ -294,16 +298,16 @@ class Controller:
         if text is not None:
             self.face.fill(text)
 
-    # -- what is heard of the engine
+    # -- events
 
-    def _tell(self, told: Event) -> None:
-        if isinstance(told, events.PermissionRequested | events.QuestionRequested):
-            self._asker.take(told)
+    def _handle_event(self, event: Event) -> None:
+        if isinstance(event, events.PermissionRequested | events.QuestionRequested):
+            self._dialog.add(event)
         else:
-            self.transcript.hear(told)
+            self.transcript.hear(event)
         self.face.touch()
 
-    def _keep(self, doing: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(doing)
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

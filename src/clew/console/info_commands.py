@@ -1,4 +1,4 @@
-"""Commands that inform: what the session is, takes, and works with."""
+"""Slash commands that show information about the session."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from clew.view.sanitize import format_tokens, one_line
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """The person has had enough."""
+    """The user leaves the console."""
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
-    """Another session is wanted."""
+class OpenSession:
+    """Another session is opened."""
 
     spec: SessionSpec
 
 
-Done = Leave | Open | None
+CommandResult = Leave | OpenSession | None
 
 
 @dataclass(frozen=True, slots=True)
-class At:
-    """Where a command is run, and with what."""
+class CommandContext:
+    """The session and the arguments of a slash command."""
 
     session: ChatSession
     face: Face
@@ -51,32 +51,33 @@ class At:
     def say(self, text: str) -> None:
         self.face.put(AboutRow(text))
 
-    def reopen(self, **changed: object) -> Open:
-        plain = {"session_id": "", "resume": "", "is_latest": False, "is_fork": False, "at": "", "title": ""}
+    def reopen(self, **changed: object) -> OpenSession:
+        """Return the request to open another session with these options."""
+        cleared = {"session_id": "", "resume": "", "is_latest": False, "is_fork": False, "at": "", "title": ""}
         mode = self.session.engine.conversation.mode
-        return Open(replace(self.spec, **{**plain, "mode": mode, **changed}))  # type: ignore[arg-type]
+        return OpenSession(replace(self.spec, **{**cleared, "mode": mode, **changed}))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
 class ConsoleCommand:
     about: str
-    run: Callable[[At], Awaitable[Done]]
+    run: Callable[[CommandContext], Awaitable[CommandResult]]
     hint: str = ""
 
 
 # -- what it is and takes
 
 
-async def status(at: At) -> Done:
+async def status(at: CommandContext) -> CommandResult:
     engine, spec = at.session.engine, at.spec
-    dialogue = engine.conversation
+    conversation = engine.conversation
     pairs = [
-        ("session", dialogue.session_id),
-        ("file", dialogue.journal.path if spec.is_kept else "not kept"),
-        ("folder", dialogue.state.cwd),
-        ("model", dialogue.model),
+        ("session", conversation.session_id),
+        ("file", conversation.journal.path if spec.is_kept else "not kept"),
+        ("folder", conversation.state.cwd),
+        ("model", conversation.model),
         ("server", at.spec.endpoint.base),
-        ("mode", dialogue.mode),
+        ("mode", conversation.mode),
         ("trusted", "yes" if at.spec.is_trusted else "no (clew trust)"),
         ("tools", len(engine.deps.tools)),
         ("MCP servers", len(at.session.servers)),
@@ -86,36 +87,39 @@ async def status(at: At) -> Done:
     return None
 
 
-async def cost(at: At) -> Done:
-    tally = at.session.engine.deps.cost
+async def cost(at: CommandContext) -> CommandResult:
+    total = at.session.engine.deps.cost
     pairs: list[tuple[object, object]] = []
-    for model, spent in tally.by_model.items():
+    for model, spent in total.by_model.items():
         counts = [("in", "inputTokens"), ("out", "outputTokens"), ("cached", "cacheReadInputTokens")]
         counts.append(("to the cache", "cacheCreationInputTokens"))
-        told = ", ".join(f"{format_tokens(spent[name])} {word}" for word, name in counts if spent[name])
-        pairs.append((model, f"${spent['costUSD']:.4f}  {told}"))
-    pairs.append(("in all", f"${tally.dollars:.4f}" + ("" if tally.is_priced else ", without what has no price")))
+        counts_text = ", ".join(f"{format_tokens(spent[name])} {word}" for word, name in counts if spent[name])
+        pairs.append((model, f"${spent['costUSD']:.4f}  {counts_text}"))
+    pairs.append(("in all", f"${total.dollars:.4f}" + ("" if total.is_priced else ", without what has no price")))
     at.tell("Cost since this console began", pairs)
     return None
 
 
-async def context(at: At) -> Done:
+async def context(at: CommandContext) -> CommandResult:
     from clew.facts.context_size import UNSENT
     from clew.facts.context_size import measure_context as weighed
 
-    dialogue, window = at.session.engine.conversation, at.session.engine.window
+    conversation, window = at.session.engine.conversation, at.session.engine.window
     pairs: list[tuple[object, object]] = [
-        ("in all", f"{format_tokens(dialogue.size)} of {format_tokens(window)} tokens ({dialogue.size / window:.0%})")
+        (
+            "in all",
+            f"{format_tokens(conversation.size)} of {format_tokens(window)} tokens ({conversation.size / window:.0%})",
+        )
     ]
-    if dialogue.journal.path.exists():
-        found = await asyncio.to_thread(lambda: weighed(read(dialogue.journal.path)))
-        pairs.append(("instructions and tools", format_tokens(found.scale.base)))
-        pairs += [(name, format_tokens(s.tokens)) for name, s in found.shares.items() if s.tokens and name != UNSENT]
+    if conversation.journal.path.exists():
+        measured = await asyncio.to_thread(lambda: weighed(read(conversation.journal.path)))
+        pairs.append(("instructions and tools", format_tokens(measured.scale.base)))
+        pairs += [(name, format_tokens(s.tokens)) for name, s in measured.shares.items() if s.tokens and name != UNSENT]
     at.tell("Context", pairs)
     return None
 
 
-async def todos(at: At) -> Done:
+async def todos(at: CommandContext) -> CommandResult:
     todos = at.session.engine.conversation.state.todos
     if not todos:
         at.say("There are no todos.")
@@ -124,7 +128,7 @@ async def todos(at: At) -> Done:
     return None
 
 
-async def tasks(at: At) -> Done:
+async def tasks(at: CommandContext) -> CommandResult:
     engine = at.session.engine
     running = [task for task in engine.tasks.values() if task.status == "running"]
     if not running:
@@ -137,7 +141,7 @@ async def tasks(at: At) -> Done:
     return None
 
 
-async def permissions(at: At) -> Done:
+async def permissions(at: CommandContext) -> CommandResult:
     word, _, rule = at.arguments.partition(" ")
     if word == "allow" and rule.strip():
         at.session.permissions.remember(rule.strip(), "local")
@@ -148,28 +152,28 @@ async def permissions(at: At) -> Done:
     return None
 
 
-async def memory(at: At) -> Done:
+async def memory(at: CommandContext) -> CommandResult:
     spec = at.spec
-    found = Memories(spec.cwd, spec.claude, Path(user_home()), spec.is_trusted, spec.sources).first()
-    pairs = [(f"{m.scope}", f"{m.path} ({format_tokens(len(m.text) // 4)} tokens)") for m in found]
+    memories = Memories(spec.cwd, spec.claude, Path(user_home()), spec.is_trusted, spec.sources).first()
+    pairs = [(f"{m.scope}", f"{m.path} ({format_tokens(len(m.text) // 4)} tokens)") for m in memories]
     at.tell("Memory", pairs or [("none", f"write {spec.cwd / 'CLAUDE.md'}")])
     return None
 
 
-async def agents(at: At) -> Done:
+async def agents(at: CommandContext) -> CommandResult:
     at.tell("Agents", [(kind.name, kind.description) for kind in at.session.kinds.values()])
     return None
 
 
-async def hooks(at: At) -> Done:
+async def hooks(at: CommandContext) -> CommandResult:
     hooks = at.session.engine.deps.hooks
-    found = hooks.hooks if isinstance(hooks, Hooks) else ()
-    pairs = [(f"{hook.event} {hook.matcher}".strip(), hook.name) for hook in found]
+    configured = hooks.hooks if isinstance(hooks, Hooks) else ()
+    pairs = [(f"{hook.event} {hook.matcher}".strip(), hook.name) for hook in configured]
     at.tell("Hooks", pairs or [("none", "they are set in settings.json")])
     return None
 
 
-async def mcp(at: At) -> Done:
+async def mcp(at: CommandContext) -> CommandResult:
     pairs = [
         (s.name, s.error if s.state == "failed" else f"{s.state}, {plural(len(s.tools), 'tool')}")
         for s in at.session.servers

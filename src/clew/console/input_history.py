@@ -1,4 +1,4 @@
-"""The history of prompts at the console: the newest of this project first, out of the file that Claude Code keeps."""
+"""Load earlier prompts of this project from the history file of Claude Code."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 from prompt_toolkit.history import History
 
-REACH = 1 << 20  # bytes from the end of the file
-MOST = 1000
+MAX_BYTES = 1 << 20  # bytes from the end of the file
+MAX_PROMPTS = 1000
 
 
-class Earlier(History):
-    """What was typed in this project. It is written down elsewhere, with all that belongs to it."""
+class ProjectHistory(History):
+    """The prompts that were typed in this project, newest first. They are written by `send_prompt`."""
 
     def __init__(self, path: Path, project: str) -> None:
         super().__init__()
@@ -23,26 +23,26 @@ class Earlier(History):
         return list(self._newest())
 
     def store_string(self, string: str) -> None:
-        """The console writes it down."""
+        """Do nothing: `send_prompt` writes the history."""
 
     def _newest(self) -> Iterator[str]:
         from clew.wire.prompt_history import prompts, read_history
 
         last, count = "", 0
-        found = [p for p in prompts(read_history(_end(self._path))) if p.project == self._project]
-        for prompt in reversed(found):
-            if prompt.text != last and count < MOST:
+        project_prompts = [p for p in prompts(read_history(_read_end(self._path))) if p.project == self._project]
+        for prompt in reversed(project_prompts):
+            if prompt.text != last and count < MAX_PROMPTS:
                 last, count = prompt.text, count + 1
                 yield prompt.text
 
 
-def _end(path: Path) -> bytes:
-    """The last lines of a file; the first of them may be cut and is left out."""
+def _read_end(path: Path) -> bytes:
+    """Return the last lines of a file, without the first one if it is cut."""
     try:
         with open(path, "rb") as file:
             size = file.seek(0, 2)
-            file.seek(max(0, size - REACH))
+            file.seek(max(0, size - MAX_BYTES))
             data = file.read()
     except OSError:
         return b""
-    return data if size <= REACH else data[data.find(b"\n") + 1 :]
+    return data if size <= MAX_BYTES else data[data.find(b"\n") + 1 :]

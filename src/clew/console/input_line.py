@@ -1,4 +1,4 @@
-"""The prompt: the lines that a person is typing, with history, completion and folded pastes."""
+"""The input line: text with history, completion and folded pastes."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from prompt_toolkit.layout.controls import BufferControl
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.layout.processors import AfterInput, ConditionalProcessor
 
-from clew.console.completion import NamedCommand, Offer, offers, wants_files
+from clew.console.completion import Completion, NamedCommand, find_completions, is_file_mention
 from clew.console.pasted_text import Pastes, mark_before
 from clew.console.ui import Typed
 
-TALLEST = 10
-WIDE = 68
+MAX_HEIGHT = 10
+MIN_WIDTH_FOR_HINTS = 68
 
 
 def _placeholder() -> str:
-    is_wide = get_app().output.get_size().columns >= WIDE
+    is_wide = get_app().output.get_size().columns >= MIN_WIDTH_FOR_HINTS
     return "Ask for something, / for commands, @ for files, ! for the shell" if is_wide else "Ask for something"
 
 
 class InputLine:
-    """What is being typed, and what could stand there."""
+    """The text that is being typed, and its completions."""
 
     def __init__(
         self,
@@ -42,16 +42,16 @@ class InputLine:
         self._cwd = cwd
         self._commands = commands
         self._files = files
-        self._is_closed = False  # whether the offers were waved away
+        self._is_closed = False  # the user closed the completions
         self.pastes = pastes
-        self.offers: list[Offer] = []
-        self.offered = 0
-        self.remark = ""  # in the place of the status line, for a moment
+        self.completions: list[Completion] = []
+        self.selected = 0
+        self.remark = ""  # shown briefly instead of the status line
         self.is_noting = False
         self.buffer = Buffer(history=history, multiline=True, on_text_changed=self._changed)
         self.note = Buffer(multiline=False)
 
-    # -- what could stand there
+    # -- completions
 
     def _changed(self, _: Buffer) -> None:
         self.remark = ""
@@ -59,45 +59,49 @@ class InputLine:
         self.refresh()
 
     def refresh(self) -> None:
-        """Look anew for what could be meant."""
+        """Compute the completions again."""
         before = self.buffer.document.text_before_cursor
         is_open = not self._is_closed and "\n" not in before[-1:]
-        files = self._files() if wants_files(before) else ()
-        self.offers = offers(before, self._commands(), files) if is_open else []
-        if self.offers and any(offer.text == before[offer.start :] for offer in self.offers) and len(self.offers) == 1:
-            self.offers = []
-        self.offered = 0
+        files = self._files() if is_file_mention(before) else ()
+        self.completions = find_completions(before, self._commands(), files) if is_open else []
+        if (
+            self.completions
+            and any(completion.text == before[completion.start :] for completion in self.completions)
+            and len(self.completions) == 1
+        ):
+            self.completions = []
+        self.selected = 0
 
-    def close_offers(self) -> None:
-        self._is_closed, self.offers = True, []
+    def close_completions(self) -> None:
+        self._is_closed, self.completions = True, []
 
-    def move_offer(self, by: int) -> None:
-        self.offered = (self.offered + by) % len(self.offers)
+    def move_completion(self, by: int) -> None:
+        self.selected = (self.selected + by) % len(self.completions)
 
-    def take_offer(self) -> bool:
-        """Put the chosen offer in; whether it is a command that is now whole."""
-        offer = self.offers[self.offered]
+    def accept_completion(self) -> bool:
+        """Insert the selected completion; return True if it is a command."""
+        completion = self.completions[self.selected]
         before = self.buffer.document.text_before_cursor
-        is_command = offer.text.startswith("/")
-        is_folder = offer.text.endswith("/")
-        self.buffer.delete_before_cursor(len(before) - offer.start)
-        self.buffer.insert_text(offer.text + ("" if is_folder else " "))
+        is_command = completion.text.startswith("/")
+        is_folder = completion.text.endswith("/")
+        self.buffer.delete_before_cursor(len(before) - completion.start)
+        self.buffer.insert_text(completion.text + ("" if is_folder else " "))
         if not is_folder:
-            self.close_offers()
+            self.close_completions()
         return is_command
 
-    # -- what was typed
+    # -- input
 
     def paste(self, text: str) -> None:
-        self.buffer.insert_text(self.pastes.take(text, self._cwd))
+        self.buffer.insert_text(self.pastes.fold(text, self._cwd))
 
     def delete(self) -> None:
-        """The letter before the cursor; a mark goes as a whole."""
+        """Delete the character before the cursor; a mark of a paste is deleted as one."""
         before = self.buffer.document.text_before_cursor
         self.buffer.delete_before_cursor(mark_before(before) or 1)
 
     def submit(self) -> Typed | None:
-        """What was typed, and an empty prompt; None if it was nothing, or a line that goes on."""
+        """Return the typed text and clear the line; None if it is empty or ends with a backslash."""
         before = self.buffer.document.text_before_cursor
         if before.endswith("\\"):
             self.buffer.delete_before_cursor(1)
@@ -108,7 +112,7 @@ class InputLine:
             return None
         typed = Typed(shown, self.pastes.unfold(shown), self.pastes.used(shown))
         self.buffer.reset(append_to_history=True)
-        self.offers = []
+        self.completions = []
         return typed
 
     @property
@@ -122,7 +126,7 @@ class InputLine:
         self.is_noting = False
         self.note.reset()
 
-    # -- how it is drawn
+    # -- drawing
 
     def window(self) -> Window:
         is_empty = Condition(lambda: not self.buffer.text)
@@ -132,7 +136,7 @@ class InputLine:
             get_line_prefix=self._prefix,
             wrap_lines=True,
             dont_extend_height=True,
-            height=Dimension(min=1, max=TALLEST),
+            height=Dimension(min=1, max=MAX_HEIGHT),
         )
 
     def note_window(self) -> Window:

@@ -1,4 +1,4 @@
-"""Keys: what each does at the prompt, in a question, and while the model works."""
+"""Bind keys: at the prompt, in a question, and while the model works."""
 
 from __future__ import annotations
 
@@ -19,17 +19,22 @@ if TYPE_CHECKING:
     from clew.console.menu import Menu
     from clew.console.screen import Screen
 
-AGAIN = 3.0  # seconds in which a key has to come again
+REPEAT_TIMEOUT = 3.0  # seconds
 _NEWLINE = (Keys.Escape, Keys.ControlM)
-_SHIFT_ENTER = ("\x1b[27;2;13~", "\x1b[13;2u", "\x1b[27;5;13~", "\x1b[13;5u")  # as terminals tell it, if they do
+_SHIFT_ENTER = (
+    "\x1b[27;2;13~",
+    "\x1b[13;2u",
+    "\x1b[27;5;13~",
+    "\x1b[13;5u",
+)  # sent by terminals that distinguish these keys
 
 
 @dataclass(frozen=True)
 class Actions:
-    """What keys can set going."""
+    """The functions that keys call."""
 
     submit: Callable[[Typed], None]
-    interrupt: Callable[[], bool]  # whether there was something to break off
+    interrupt: Callable[[], bool]  # returns whether something was interrupted
     cycle: Callable[[], None]
     aside: Callable[[], None]
     rewind: Callable[[], None]
@@ -38,57 +43,57 @@ class Actions:
     leave: Callable[[], None]
 
 
-class Twice:
-    """A key that does something when it is pressed a second time."""
+class RepeatedKey:
+    """A key that acts when it is pressed a second time within a few seconds."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
         self._armed = ""
 
-    def press(self, key: str, remark: str) -> bool:
-        """Whether this is the second time; else the remark says what the second would do."""
+    def press(self, key: str, hint: str) -> bool:
+        """Return True the second time; the first time, show what the second press does."""
         if self._armed == key:
-            self.forget()
+            self.reset()
             return True
         self._armed = key
-        self._screen.line.remark = remark
-        asyncio.get_running_loop().call_later(AGAIN, self._late, key)
+        self._screen.line.remark = hint
+        asyncio.get_running_loop().call_later(REPEAT_TIMEOUT, self._expire, key)
         return False
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         self._armed = ""
         self._screen.line.remark = ""
 
-    def _late(self, key: str) -> None:
+    def _expire(self, key: str) -> None:
         if self._armed == key:
-            self.forget()
+            self.reset()
             self._screen.touch()
 
 
-def bindings(screen: Screen, actions: Actions) -> KeyBindings:
+def create_bindings(screen: Screen, actions: Actions) -> KeyBindings:
     for sequence in _SHIFT_ENTER:
         ANSI_SEQUENCES[sequence] = _NEWLINE
     keys = KeyBindings()
-    twice = Twice(screen)
-    _typing(keys, screen, actions, twice)
-    _offering(keys, screen)
-    _ending(keys, screen, actions, twice)
-    _choosing(keys, screen)
-    _writing(keys, screen)
-    _anywhere(keys, screen, actions, twice)
+    repeated = RepeatedKey(screen)
+    _bind_typing(keys, screen, actions, repeated)
+    _bind_completions(keys, screen)
+    _bind_escape(keys, screen, actions, repeated)
+    _bind_menu(keys, screen)
+    _bind_menu_text(keys, screen)
+    _bind_global(keys, screen, actions, repeated)
     return keys
 
 
-def _typing(keys: KeyBindings, screen: Screen, actions: Actions, twice: Twice) -> None:
+def _bind_typing(keys: KeyBindings, screen: Screen, actions: Actions, repeated: RepeatedKey) -> None:
     typing = Condition(lambda: screen.menu is None)
     line = screen.line
 
     @keys.add("enter", filter=typing)
     def _(event: KeyPressEvent) -> None:
-        if line.offers and not line.take_offer():
+        if line.completions and not line.accept_completion():
             return
         if (typed := line.submit()) is not None:
-            twice.forget()
+            repeated.reset()
             actions.submit(typed)
 
     @keys.add("escape", "enter", filter=typing)
@@ -113,39 +118,39 @@ def _typing(keys: KeyBindings, screen: Screen, actions: Actions, twice: Twice) -
         line.buffer.open_in_editor()
 
 
-def _offering(keys: KeyBindings, screen: Screen) -> None:
-    offering = Condition(lambda: screen.menu is None and bool(screen.line.offers))
+def _bind_completions(keys: KeyBindings, screen: Screen) -> None:
+    has_completions = Condition(lambda: screen.menu is None and bool(screen.line.completions))
     line = screen.line
 
-    @keys.add("tab", filter=offering)
+    @keys.add("tab", filter=has_completions)
     def _(event: KeyPressEvent) -> None:
-        line.take_offer()
+        line.accept_completion()
 
-    @keys.add("up", filter=offering)
-    @keys.add("c-p", filter=offering)
+    @keys.add("up", filter=has_completions)
+    @keys.add("c-p", filter=has_completions)
     def _(event: KeyPressEvent) -> None:
-        line.move_offer(-1)
+        line.move_completion(-1)
 
-    @keys.add("down", filter=offering)
-    @keys.add("c-n", filter=offering)
+    @keys.add("down", filter=has_completions)
+    @keys.add("c-n", filter=has_completions)
     def _(event: KeyPressEvent) -> None:
-        line.move_offer(1)
+        line.move_completion(1)
 
 
-def _ending(keys: KeyBindings, screen: Screen, actions: Actions, twice: Twice) -> None:
+def _bind_escape(keys: KeyBindings, screen: Screen, actions: Actions, repeated: RepeatedKey) -> None:
     typing = Condition(lambda: screen.menu is None)
     line = screen.line
 
     @keys.add("escape", filter=typing)
     def _(event: KeyPressEvent) -> None:
-        if line.offers:
-            line.close_offers()
+        if line.completions:
+            line.close_completions()
         elif actions.interrupt():
-            twice.forget()
+            repeated.reset()
         elif line.buffer.text:
-            if twice.press("escape", "esc again to empty the prompt"):
+            if repeated.press("escape", "esc again to empty the prompt"):
                 line.buffer.reset(append_to_history=True)
-        elif twice.press("escape", "esc again to go back to an earlier prompt"):
+        elif repeated.press("escape", "esc again to go back to an earlier prompt"):
             actions.rewind()
 
     @keys.add("c-d", filter=typing)
@@ -166,7 +171,7 @@ def _choose(screen: Screen) -> None:
         screen.settle(answer)
 
 
-def _choosing(keys: KeyBindings, screen: Screen) -> None:
+def _bind_menu(keys: KeyBindings, screen: Screen) -> None:
     asking = Condition(lambda: screen.menu is not None)
     choosing = asking & ~Condition(lambda: screen.line.is_noting)
 
@@ -203,7 +208,7 @@ def _choosing(keys: KeyBindings, screen: Screen) -> None:
         screen.settle(None)
 
 
-def _writing(keys: KeyBindings, screen: Screen) -> None:
+def _bind_menu_text(keys: KeyBindings, screen: Screen) -> None:
     asking = Condition(lambda: screen.menu is not None)
     noting = asking & Condition(lambda: screen.line.is_noting)
     choosing = asking & ~Condition(lambda: screen.line.is_noting)
@@ -241,11 +246,13 @@ def _writing(keys: KeyBindings, screen: Screen) -> None:
     @keys.add(Keys.Any, filter=choosing)
     def _(event: KeyPressEvent) -> None:
         if screen.menu is not None and event.data and event.data.isprintable():
-            _typed(screen, screen.menu, event.data)
+            _type_in_menu(screen, screen.menu, event.data)
 
 
-def _typed(screen: Screen, menu: Menu, text: str) -> None:
-    """A letter that is typed while a menu is open: it searches, is the number of an option, or is kept for the prompt."""
+def _type_in_menu(screen: Screen, menu: Menu, text: str) -> None:
+    """Handle a character typed while a menu is open: it searches, selects an option by number, or is kept for the
+    prompt.
+    """
     if menu.is_sought and screen.is_listening:
         menu.seek(menu.sought + text)
     elif not _is_number(text) or screen.is_drafting or not screen.is_listening or not screen.select(text):
@@ -258,7 +265,7 @@ def _is_number(text: str) -> bool:
     return text in tuple("123456789")
 
 
-def _anywhere(keys: KeyBindings, screen: Screen, actions: Actions, twice: Twice) -> None:
+def _bind_global(keys: KeyBindings, screen: Screen, actions: Actions, repeated: RepeatedKey) -> None:
     typing = Condition(lambda: screen.menu is None)
 
     @keys.add("s-tab", filter=typing)
@@ -287,8 +294,8 @@ def _anywhere(keys: KeyBindings, screen: Screen, actions: Actions, twice: Twice)
         if screen.menu is not None:
             screen.settle(None)
         elif actions.interrupt():
-            twice.forget()
+            repeated.reset()
         elif screen.line.buffer.text:
             screen.line.buffer.reset()
-        elif twice.press("c-c", "ctrl+c again to leave"):
+        elif repeated.press("c-c", "ctrl+c again to leave"):
             actions.leave()

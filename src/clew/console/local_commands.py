@@ -1,4 +1,4 @@
-"""Commands: what a slash at the prompt can do beyond prompts, skills and `/compact`."""
+"""Slash commands of the console, besides skills and `/compact`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from clew.chat.config.model_alias import resolve_alias, resolve_choice
 from clew.chat.session_factory import ChatSession
 from clew.console import info_commands
 from clew.console.completion import NamedCommand
-from clew.console.info_commands import At, ConsoleCommand, Done, Leave, Open
+from clew.console.info_commands import CommandContext, CommandResult, ConsoleCommand, Leave, OpenSession
 from clew.console.menu import Menu, Option
 from clew.conversation.load import read
 from clew.conversation.session_listing import Outline
@@ -19,7 +19,16 @@ from clew.system.plural import plural
 from clew.view.sanitize import format_age, one_line
 from clew.wire.layout import Project, slugs
 
-__all__ = ["AT_ONCE", "COMMANDS", "At", "ConsoleCommand", "Done", "Leave", "Open", "known"]
+__all__ = [
+    "COMMANDS",
+    "IMMEDIATE",
+    "CommandContext",
+    "CommandResult",
+    "ConsoleCommand",
+    "Leave",
+    "OpenSession",
+    "list_commands",
+]
 
 MODELS = (
     ("sonnet", "for most work"),
@@ -27,21 +36,21 @@ MODELS = (
     ("haiku", "quick and cheap"),
     ("opusplan", "opus in plan mode, else sonnet"),
 )
-MOST_SESSIONS = 200
+MAX_SESSIONS = 200
 
 
 # -- sessions
 
 
-async def _clear(at: At) -> Done:
+async def _clear(at: CommandContext) -> CommandResult:
     at.face.wipe()
     return at.reopen()
 
 
-async def _resume(at: At) -> Done:
+async def _resume(at: CommandContext) -> CommandResult:
     if at.arguments:
         return at.reopen(resume=at.arguments)
-    outlines = await asyncio.to_thread(_sessions, at)
+    outlines = await asyncio.to_thread(_list_sessions, at)
     if not outlines:
         at.say("There is no other session of this folder.")
         return None
@@ -53,27 +62,26 @@ async def _resume(at: At) -> Done:
     return at.reopen(resume=str(chosen.value))
 
 
-def _sessions(at: At) -> list[Outline]:
+def _list_sessions(at: CommandContext) -> list[Outline]:
     spec = at.spec
-    own = at.session.engine.conversation.session_id
+    current_id = at.session.engine.conversation.session_id
     folders = (Project(spec.claude / "projects" / name) for name in slugs(str(spec.cwd)))
-    files = [f for folder in folders for f in folder.sessions() if not f.is_empty and f.id != own]
-    newest = sorted(files, key=lambda f: -f.mtime_ns)[:MOST_SESSIONS]
+    files = [f for folder in folders for f in folder.sessions() if not f.is_empty and f.id != current_id]
+    newest = sorted(files, key=lambda f: -f.mtime_ns)[:MAX_SESSIONS]
     return [o for o in map(Outline, newest) if o.is_conversation and not o.is_sidechain]
 
 
-async def _branch(at: At) -> Done:
-    dialogue = at.session.engine.conversation
-    if dialogue.journal.leaf is None:
+async def _branch(at: CommandContext) -> CommandResult:
+    conversation = at.session.engine.conversation
+    if conversation.journal.leaf is None:
         at.say("Nothing was said yet that could branch off.")
         return None
-    at.say(
-        f"This goes on in a copy. The original stays: {shell_quoting.clew_command('chat', '--resume', dialogue.session_id)}"
-    )
-    return at.reopen(resume=dialogue.session_id, is_fork=True, title=at.arguments)
+    original = shell_quoting.clew_command("chat", "--resume", conversation.session_id)
+    at.say(f"This goes on in a copy. The original stays: {original}")
+    return at.reopen(resume=conversation.session_id, is_fork=True, title=at.arguments)
 
 
-async def _rename(at: At) -> Done:
+async def _rename(at: CommandContext) -> CommandResult:
     if at.arguments:
         at.session.engine.rename(at.arguments)
         at.say(f"The session is now called {at.arguments}.")
@@ -82,11 +90,11 @@ async def _rename(at: At) -> Done:
     return None
 
 
-async def _leave(at: At) -> Done:
+async def _leave(at: CommandContext) -> CommandResult:
     return Leave()
 
 
-async def _export(at: At) -> Done:
+async def _export(at: CommandContext) -> CommandResult:
     from clew.view.header import describe_session
     from clew.view.mask_rows import MaskCount, mask_rows
     from clew.view.row_markdown import markdown_document
@@ -98,36 +106,36 @@ async def _export(at: At) -> Done:
     if not path.exists():
         at.say("There is nothing to export yet.")
         return None
-    session, tally = read(path), MaskCount()
-    head = describe_session(session, tally)
+    session, masked = read(path), MaskCount()
+    head = describe_session(session, masked)
     target = at.spec.cwd / (at.arguments or file_name(head, ".md"))
-    shown = mask_rows(rows(session, session.turns, ViewOptions(lines=None, diff_lines=None)), tally)
-    create_exactly(target, (f"{piece}\n".encode() for piece in markdown_document(head, shown)))
-    at.say(f"Exported to {target}" + (f", {plural(tally.secrets, 'secret')} masked." if tally.secrets else "."))
+    masked_rows = mask_rows(rows(session, session.turns, ViewOptions(lines=None, diff_lines=None)), masked)
+    create_exactly(target, (f"{piece}\n".encode() for piece in markdown_document(head, masked_rows)))
+    at.say(f"Exported to {target}" + (f", {plural(masked.secrets, 'secret')} masked." if masked.secrets else "."))
     return None
 
 
-async def _model(at: At) -> Done:
+async def _model(at: CommandContext) -> CommandResult:
     engine = at.session.engine
-    wanted = at.arguments
-    if not wanted:
+    model_name = at.arguments
+    if not model_name:
         options = [Option(f"{name}  ({resolve_alias(name)})", name, about) for name, about in MODELS]
         options.append(Option("Another", "", takes="name it", opens=True, needs_text=True))
         chosen = await at.face.choose(Menu("Which model?", options, f"Now: {engine.conversation.model}"))
         if chosen is None:
             return None
-        wanted = chosen.text or str(chosen.value)
-    engine.use_model(resolve_choice(wanted))
+        model_name = chosen.text or str(chosen.value)
+    engine.use_model(resolve_choice(model_name))
     planned = plan_model(engine.conversation.choice)
-    where = f" (in plan mode {planned}, else {resolve_alias(wanted)})" if planned else ""
+    where = f" (in plan mode {planned}, else {resolve_alias(model_name)})" if planned else ""
     at.say(f"From now on {engine.conversation.model} is asked{where}.")
     return None
 
 
-async def _help(at: At) -> Done:
+async def _help(at: CommandContext) -> CommandResult:
     at.tell("Keys", KEYS)
-    named_ones = [(f"/{n.name} {n.hint}".strip(), n.about) for n in known(at.session)]
-    at.tell("Commands", named_ones)
+    commands = [(f"/{n.name} {n.hint}".strip(), n.about) for n in list_commands(at.session)]
+    at.tell("Commands", commands)
     return None
 
 
@@ -165,11 +173,11 @@ COMMANDS: Mapping[str, ConsoleCommand] = {
     "status": ConsoleCommand("session, model, server, folder", info_commands.status),
     "exit": ConsoleCommand("leave", _leave),
 }
-_ELSEWHERE = (
+_OTHER_COMMANDS = (
     NamedCommand("compact", "go on from a summary", "[what matters]"),
     NamedCommand("rewind", "go back to an earlier prompt: files, conversation or both"),
 )
-AT_ONCE = frozenset(
+IMMEDIATE = frozenset(
     {
         "help",
         "cost",
@@ -187,11 +195,11 @@ AT_ONCE = frozenset(
 )
 
 
-def known(session: ChatSession | None) -> list[NamedCommand]:
-    """All that can stand behind a slash."""
-    made = [NamedCommand(name, each.about, each.hint) for name, each in COMMANDS.items()]
+def list_commands(session: ChatSession | None) -> list[NamedCommand]:
+    """Return all commands that can follow a slash."""
+    local = [NamedCommand(name, command.about, command.hint) for name, command in COMMANDS.items()]
     skills = session.skills.values() if session else ()
-    own = [
+    from_skills = [
         NamedCommand(s.name, one_line(s.description), s.hint) for s in skills if s.for_user and s.name not in COMMANDS
     ]
-    return [*made, *_ELSEWHERE, *own]
+    return [*local, *_OTHER_COMMANDS, *from_skills]

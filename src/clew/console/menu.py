@@ -1,7 +1,7 @@
-"""Menus: a question with numbered answers, and what it is about.
+"""Define menus: a question with numbered options.
 
-No option is selected at first, so Enter alone answers nothing. A menu whose options can be searched is the exception: it
-opens on the first match. How menus are drawn, and which keys they take, is decided elsewhere.
+No option is selected at first, so Enter alone answers nothing. A menu whose options can be searched is the
+exception: it opens on the first match. `question_box` and `styles` draw menus, `key_bindings` handles their keys.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-ROOM = 10  # options that are shown at once
+MAX_VISIBLE_OPTIONS = 10  # options on the screen
 PAUSE = 0.7  # seconds without a key until a question that opened by itself takes keys
-NOTHING = -1  # no option is selected
+NO_SELECTION = -1  # no option is selected
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionLine:
-    """One line of what a question is about, already escaped. `mark` stands before it and is repeated nowhere."""
+    """One line about the subject of a question, already escaped. `mark` is its prefix."""
 
     text: str
     mark: str = ""
@@ -26,7 +26,9 @@ class QuestionLine:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One answer. `takes` says what can be written behind it: by Tab, or at once if it `opens`; if `needs_text`, it must."""
+    """One option. `takes` describes text that can be added: with Tab, or directly if it `opens`; required if
+    `needs_text`.
+    """
 
     label: str
     value: Any = None
@@ -38,7 +40,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class MenuAnswer:
-    """What was chosen, and what was written behind it."""
+    """The chosen values, and the text that was added."""
 
     values: tuple[Any, ...]
     text: str = ""
@@ -60,36 +62,36 @@ class Menu:
     options: Sequence[Option]
     about: str = ""
     is_many: bool = False  # several can be chosen
-    is_sought: bool = False  # typing looks for an option
+    is_sought: bool = False  # typing searches the options
     is_sudden: bool = False
     details: Sequence[QuestionLine] = ()
     count: str = ""  # such as "1 of 2"
-    at: int = NOTHING
+    at: int = NO_SELECTION
     chosen: set[int] = field(default_factory=set)
     sought: str = ""
     top: int = 0  # the first line of the details on the screen
 
     def __post_init__(self) -> None:
-        if self.is_sought and self.at == NOTHING and self.options:
+        if self.is_sought and self.at == NO_SELECTION and self.options:
             self.at = 0
 
     @property
     def shown(self) -> list[int]:
-        """The options that fit what is sought, by their numbers."""
-        wanted = self.sought.casefold().split()
+        """The indices of the options that match the search."""
+        terms = self.sought.casefold().split()
         return [
             index
             for index, option in enumerate(self.options)
-            if all(word in f"{option.label} {option.about}".casefold() for word in wanted)
+            if all(word in f"{option.label} {option.about}".casefold() for word in terms)
         ]
 
     @property
     def window(self) -> list[int]:
-        """Those that there is room for, around the one pointed at."""
+        """The indices of the options that fit on the screen, around the selected one."""
         shown = self.shown
-        place = shown.index(self.at) if self.at in shown else 0
-        first = max(0, min(place - ROOM // 2, len(shown) - ROOM))
-        return shown[first : first + ROOM]
+        position = shown.index(self.at) if self.at in shown else 0
+        first = max(0, min(position - MAX_VISIBLE_OPTIONS // 2, len(shown) - MAX_VISIBLE_OPTIONS))
+        return shown[first : first + MAX_VISIBLE_OPTIONS]
 
     @property
     def current(self) -> Option | None:
@@ -104,7 +106,7 @@ class Menu:
 
     def deselect(self) -> None:
         if not self.is_sought:
-            self.at = NOTHING
+            self.at = NO_SELECTION
 
     def seek(self, text: str) -> None:
         self.sought = text
@@ -113,19 +115,19 @@ class Menu:
             self.at = shown[0]
 
     def toggle(self) -> None:
-        """Choose or unchoose the option pointed at; one that takes text is chosen by that."""
+        """Mark or unmark the selected option; an option that needs text is marked by its text."""
         if self.current is not None and not self.current.needs_text:
             self.chosen ^= {self.at}
 
     def point(self, number: int) -> bool:
-        """Point at an option by its number as it is shown, from 1; whether there is one."""
+        """Select an option by its number, from 1; return False if there is none."""
         if not 1 <= number <= len(self.options) or self.is_sought:
             return False
         self.at = number - 1
         return True
 
     def answer(self, text: str = "") -> MenuAnswer | None:
-        """The answer as it stands; None if something is missing."""
+        """Return the current answer; None if something is missing."""
         option = self.current
         if option is None or (option.needs_text and not text):
             return None

@@ -1,4 +1,4 @@
-"""Pastes: long ones are folded to a mark in the prompt, pictures are taken by their path; both come back when it is sent."""
+"""Fold long pastes into marks and recognize pasted image paths; both are restored when the prompt is sent."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-LONGEST = 800  # characters that are shown as they are
-MOST_LINES = 3
+MAX_CHARACTERS = 800  # longer pastes are folded
+MAX_LINES = 3
 
 _MARK = re.compile(r"\[(?:Pasted text|Image) #(\d+)(?: \+\d+ lines)?\]")
 _PICTURE = re.compile(r"\.(?:png|jpe?g|gif|webp)$", re.IGNORECASE)
@@ -18,7 +18,7 @@ _PICTURE = re.compile(r"\.(?:png|jpe?g|gif|webp)$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class PastedItem:
-    """Something that stands behind a mark: a text, or the picture in a file."""
+    """The content of a mark: a text, or the path of an image."""
 
     number: int
     text: str = ""
@@ -34,30 +34,30 @@ class PastedItem:
 
 @dataclass
 class Pastes:
-    """What was pasted in this console, by number."""
+    """The pasted items of this console, by number."""
 
     known: dict[int, PastedItem] = field(default_factory=dict)
 
-    def take(self, text: str, cwd: Path) -> str:
-        """What a paste puts into the prompt: itself, or a mark."""
+    def fold(self, text: str, cwd: Path) -> str:
+        """Return what is inserted for a paste: the text itself, or a mark."""
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         number = max(self.known, default=0) + 1
-        if path := picture_path(text, cwd):
-            made = PastedItem(number, picture=path)
-        elif len(text) > LONGEST or text.count("\n") >= MOST_LINES:
-            made = PastedItem(number, text)
+        if path := image_path(text, cwd):
+            item = PastedItem(number, picture=path)
+        elif len(text) > MAX_CHARACTERS or text.count("\n") >= MAX_LINES:
+            item = PastedItem(number, text)
         else:
             return text
-        self.known[number] = made
-        return made.mark
+        self.known[number] = item
+        return item.mark
 
     def used(self, typed: str) -> list[PastedItem]:
-        """What a prompt has marks of, in their order."""
-        numbers = dict.fromkeys(int(found[1]) for found in _MARK.finditer(typed))
+        """Return the items whose marks a prompt contains, in order."""
+        numbers = dict.fromkeys(int(match[1]) for match in _MARK.finditer(typed))
         return [self.known[number] for number in numbers if number in self.known]
 
     def unfold(self, typed: str) -> str:
-        """The prompt with the pasted texts in the places of their marks; pictures stay marks."""
+        """Return the prompt with the texts in place of their marks; marks of images stay."""
 
         def fill(found: re.Match[str]) -> str:
             pasted = self.known.get(int(found[1]))
@@ -67,13 +67,13 @@ class Pastes:
 
 
 def mark_before(text: str) -> int:
-    """How long the mark is that a text ends with; 0 if with none. It is deleted as one."""
-    found = [m for m in _MARK.finditer(text) if m.end() == len(text)]
-    return len(found[-1][0]) if found else 0
+    """Return the length of the mark at the end of a text; 0 if there is none. A mark is deleted as one."""
+    marks = [m for m in _MARK.finditer(text) if m.end() == len(text)]
+    return len(marks[-1][0]) if marks else 0
 
 
-def picture_path(text: str, cwd: Path) -> Path | None:
-    """The picture that a pasted path names, as terminals write it when a file is dropped: quoted, escaped, or a URL."""
+def image_path(text: str, cwd: Path) -> Path | None:
+    """Return the image that a pasted path names. Terminals paste a dropped file quoted, escaped, or as a URL."""
     line = text.strip()
     if "\n" in line or not _PICTURE.search(line.rstrip("'\"")):
         return None
@@ -92,7 +92,7 @@ def picture_path(text: str, cwd: Path) -> Path | None:
         return None
 
 
-def recorded(used: list[PastedItem]) -> dict[str, Any]:
-    """Pasted texts as the history of prompts keeps them."""
+def history_record(used: list[PastedItem]) -> dict[str, Any]:
+    """Return pasted texts in the form of the prompt history."""
     texts = (p for p in used if p.picture is None)
     return {str(p.number): {"id": p.number, "type": "text", "content": p.text} for p in texts}

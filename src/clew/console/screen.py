@@ -17,9 +17,9 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, Window
 from prompt_toolkit.output import ColorDepth, Output
 
-from clew.console.completion import SHOWN
+from clew.console.completion import MAX_VISIBLE
 from clew.console.input_line import InputLine
-from clew.console.key_bindings import Actions, bindings
+from clew.console.key_bindings import Actions, create_bindings
 from clew.console.menu import PAUSE, Menu, MenuAnswer
 from clew.console.question_box import Box, box
 from clew.console.styles import STYLE, lines, offer_lines, rule, search_lines
@@ -76,7 +76,7 @@ class Screen:
         self._menu_window = lines(self._menu_lines, wraps=True, takes_keys=True)
         self.app: Application[int] = Resized(
             layout=Layout(self._layout(), focused_element=line.buffer),
-            key_bindings=bindings(self, actions),
+            key_bindings=create_bindings(self, actions),
             style=STYLE,
             color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
             input=input,
@@ -289,13 +289,13 @@ class Screen:
 
     def _below(self) -> int:
         """How many lines the prompt and what is around it take, at most."""
-        return 6 + min(self.line.height, 10) + len(self._waiting()) + min(len(self.line.offers), SHOWN)
+        return 6 + min(self.line.height, 10) + len(self._waiting()) + min(len(self.line.completions), MAX_VISIBLE)
 
     def _layout(self) -> HSplit:
         asks = Condition(lambda: self.menu is not None)
         has_live = Condition(lambda: bool(self._shown_live))
         has_waiting = Condition(lambda: bool(self._waiting()))
-        has_offers = Condition(lambda: bool(self.line.offers) and self.menu is None)
+        has_offers = Condition(lambda: bool(self.line.completions) and self.menu is None)
         prompt = HSplit([Window(height=1), rule(), self.line.window(), rule()])
         menu = HSplit(
             [
@@ -325,7 +325,7 @@ class Screen:
         return [("class:queued", "\n".join(f"  ❯ {one_line(text, width - 12)}  (queued)" for text in texts))]
 
     def _offer_lines(self) -> StyleAndTextTuples:
-        return offer_lines(self.line.offers, self.line.offered, self._output.get_size().columns)
+        return offer_lines(self.line.completions, self.line.selected, self._output.get_size().columns)
 
     def _status_line(self) -> StyleAndTextTuples:
         if self.line.remark:

@@ -10,7 +10,7 @@ from clew.chat.session_spec import SessionSpec
 from clew.chat.store.live_conversation import UserPrompt, blocks_of
 from clew.chat.tools.image_files import image_result
 from clew.chat.tools.tool import ToolFailed
-from clew.console.pasted_text import recorded
+from clew.console.pasted_text import history_record
 from clew.console.ui import Typed
 from clew.wire.json_codec import Json
 from clew.wire.prompt_history import append_prompt
@@ -35,4 +35,4 @@ def note_down(typed: Typed, spec: SessionSpec, session_id: str) -> None:
     """Write down what was typed; a history that cannot be written stops nobody."""
     with suppress(OSError):
         path = spec.claude / "history.jsonl"
-        append_prompt(path, typed.shown, recorded(typed.pasted), str(spec.cwd), session_id)
+        append_prompt(path, typed.shown, history_record(typed.pasted), str(spec.cwd), session_id)

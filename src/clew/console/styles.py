@@ -10,7 +10,7 @@ from prompt_toolkit.layout.controls import FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.styles import Style
 
-from clew.console.completion import SHOWN, Offer
+from clew.console.completion import MAX_VISIBLE, Completion
 from clew.console.menu import Menu
 from clew.view.sanitize import clean, columns, one_line
 
@@ -64,11 +64,11 @@ def search_lines(menu: Menu, width: int) -> StyleAndTextTuples:
     return made[:-1]
 
 
-def offer_lines(offers: Sequence[Offer], chosen: int, width: int) -> StyleAndTextTuples:
+def offer_lines(offers: Sequence[Completion], chosen: int, width: int) -> StyleAndTextTuples:
     """What could be meant, around the one that is chosen."""
     made: StyleAndTextTuples = []
-    first = max(0, min(chosen - SHOWN // 2, len(offers) - SHOWN))
-    shown = offers[first : first + SHOWN]
+    first = max(0, min(chosen - MAX_VISIBLE // 2, len(offers) - MAX_VISIBLE))
+    shown = offers[first : first + MAX_VISIBLE]
     room = min(max((columns(offer.text) for offer in shown), default=0) + 2, max(width - 4, 8))
     for index, offer in enumerate(shown, first):
         style = "class:offer.chosen" if index == chosen else "class:offer"

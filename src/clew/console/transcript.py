@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from clew.chat import events
 from clew.chat.events import Event
 from clew.chat.store.live_conversation import text_of
-from clew.console.call_result import rows_of
+from clew.console.call_result import result_rows
 from clew.console.markdown_splitter import FinishedBlock, Splitter
 from clew.console.render import Painter, call_title
 from clew.facts.tool_catalog import subject, tool_name
@@ -92,7 +92,7 @@ class Transcript:
                 call = self.running.pop(call_id, None) or self.call(call_id, name, {})
                 self.running.pop(call_id, None)
                 self._print_title(call, result.is_error)
-                for row in rows_of(call.name, call.input, result, self.cwd, self.is_verbose):
+                for row in result_rows(call.name, call.input, result, self.cwd, self.is_verbose):
                     self.put(row)
                 self.doing = "Waiting for the model"
             case events.RequestRetried(number=number, of=of, delay=delay, message=text):

@@ -166,7 +166,7 @@ def _console(options: Namespace) -> int:
         return replace(session_spec(options), entrypoint="cli", can_prompt_user=True)
 
     from clew.cli.guarded_streams import release
-    from clew.console.console_app import ConsoleOptions, run
+    from clew.console.console_app import ConsoleOptions, run_console
 
     if not is_plain:
         release()  # the console draws the terminal, and cleans all text where it is painted
@@ -179,7 +179,7 @@ def _console(options: Namespace) -> int:
         is_plain=is_plain,
         colour=wants_colour(),
     )
-    return run(started)
+    return run_console(started)
 
 
 async def _run(options: Namespace, prompt: str) -> int:
