@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from clew.index.entry_text import read_text
 from clew.index.fts_match import find_matches, json_list, sessions_with_agents
-from clew.index.index_schema import FIELDS, SIDE_FIELDS, SPOKEN_FIELDS, shard_number
-from clew.index.query_syntax import INPUTS
+from clew.index.index_schema import SIDE_FIELDS, SPOKEN_FIELDS, shard_number
+from clew.index.query_syntax import INPUTS, SEARCH_FIELDS
 from clew.index.ranking import passage_score, session_score
 from clew.index.results import SearchResult
 from clew.index.snippet import Passage, cut, find_marks
@@ -249,7 +249,7 @@ def _load_passages(
             (json_list([number for hit_shard, number in hits if hit_shard == shard_index]),),
         )
         for number, path, offset, field, tool, failed, when, agent, part, round_number, input_number in rows:
-            passage = Passage(path, offset, FIELDS[field], tool=tool or "", failed=bool(failed), time=when)
+            passage = Passage(path, offset, SEARCH_FIELDS[field], tool=tool or "", failed=bool(failed), time=when)
             passage.agent, passage.part, passage.round = agent, part, round_number
             passage.input = INPUTS[input_number - 1] if input_number else ""
             passages[shard_index, number] = passage

@@ -6,7 +6,8 @@ seldom wins. The benchmark measures how seldom.
 
 from __future__ import annotations
 
-from clew.index.index_schema import FIELDS, SPOKEN_FIELDS
+from clew.index.index_schema import SPOKEN_FIELDS
+from clew.index.query_syntax import SEARCH_FIELDS
 from clew.index.ranking import DEFAULT_RELEVANCE, FIELD_WEIGHTS, density, recency
 from clew.index.sql_filters import build_conditions
 
@@ -26,7 +27,7 @@ MAX_TOOL_TEXTS = 1_000
 FEW_TOOL_TEXTS = 200  # limit of tool texts if titles, prompts and replies have enough matches
 ENOUGH_SPOKEN = 20
 MAX_FILES = 120  # files with matches that are ranked, the best
-_HALF_WEIGHTS = [FIELD_WEIGHTS[name] / 2 for name in FIELDS]
+_HALF_WEIGHTS = [FIELD_WEIGHTS[name] / 2 for name in SEARCH_FIELDS]
 
 
 class FileMatches:

@@ -13,6 +13,7 @@ from stat import S_ISDIR
 
 import apsw
 
+from clew.index.query_syntax import SEARCH_FIELDS
 from clew.index.tokenizer import TOKENIZER
 from clew.system.sqlite_file import BUSY_MS, DAMAGE, WriteTransaction, reset_database, run_pragmas
 
@@ -20,8 +21,7 @@ MEMORY = ":memory:"
 VERSION = 12
 SHARDS = 2
 LONG_OUTPUT = 1 << 20  # `part` of a piece from here on: a piece of a long-output file
-FIELDS = ("title", "prompt", "reply", "thinking", "input", "result", "todo", "plan", "summary", "meta")
-SPOKEN_FIELDS = FIELDS[:4]  # in the table `said`; the others are in `done`
+SPOKEN_FIELDS = SEARCH_FIELDS[:4]  # in the table `said`; the others are in `done`
 SIDE_FIELDS = ("todo", "plan")  # fields of side files
 FIRST_ROW = 1 << 27  # ids grow upwards for newer files and downwards for older ones, so that they are in order of time
 

@@ -5,7 +5,6 @@ The state of a file is read in the same transaction, so two concurrent refreshes
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Callable
@@ -19,8 +18,9 @@ from clew.errors import UNEXPECTED_ERRORS
 from clew.facts.searchable_text import words
 from clew.index.base64_filter import prepare_text
 from clew.index.collect_forms import FormCollector
-from clew.index.index_schema import FIELDS, FIRST_ROW, SPOKEN_FIELDS
+from clew.index.index_schema import FIRST_ROW, SPOKEN_FIELDS
 from clew.index.long_outputs import LongOutputs
+from clew.index.query_syntax import SEARCH_FIELDS
 from clew.index.session_facts import (
     COLUMNS,
     IndexedEntry,
@@ -34,16 +34,16 @@ from clew.index.session_facts import (
     update_round,
 )
 from clew.wire.bulk_scan import scan
+from clew.wire.growth import ReadState, fingerprint, has_only_grown
 from clew.wire.layout import is_warmup
 from clew.wire.tree_walk import TranscriptFile
 
 BATCH = 24 << 20  # bytes of transcripts per transaction
-FINGERPRINT_BYTES = 1024  # bytes hashed at the start of a file and before the offset, to detect that it was rewritten
-TITLE, _RESULT = FIELDS.index("title"), FIELDS.index("result")
+TITLE, _RESULT = SEARCH_FIELDS.index("title"), SEARCH_FIELDS.index("result")
 _MAX_RESULTS = 256  # results in one entry whose long outputs are read
 _NULLS_BEFORE = [(None,) * field for field in range(len(SPOKEN_FIELDS))]  # the other columns of `said` for a field
 _NULLS_AFTER = _NULLS_BEFORE[::-1]
-_FIELD_NUMBER = {name: number for number, name in enumerate(FIELDS)}
+_FIELD_NUMBER = {name: number for number, name in enumerate(SEARCH_FIELDS)}
 _INSERT = (
     "INSERT INTO file(path, folder, session, agent, inode, size, mtime, offset, mark) VALUES(?,?,?,?,?,-1,-1,0,x'')"
 )
@@ -137,7 +137,7 @@ class IndexWriter:
         if row and row.state == state:
             self.counts.files += 1
             return  # another process was faster, or the file was only moved
-        if row and not _has_only_grown(file, row, state):
+        if row and not has_only_grown(file, ReadState(row.state[0], row.offset, row.mark), *state[:2]):
             delete_pieces(self.shard, row.id)
             row = _FileRow(row.id, state, 0, b"", False, SessionFacts(transcript.session))
         row = row or self._insert_file(transcript)
@@ -353,7 +353,7 @@ class IndexWriter:
 
     def _insert_forms(self, rows: list[tuple[Any, ...]]) -> None:
         """Insert the other forms of the words in some rows. They stay when the rows are deleted, and then find nothing."""
-        forms = {form for row in rows for form in self.forms.collect(row[8], FIELDS[row[3]])}
+        forms = {form for row in rows for form in self.forms.collect(row[8], SEARCH_FIELDS[row[3]])}
         self.shard.executemany("INSERT OR IGNORE INTO form VALUES(?,?,?)", forms)
 
     def _first_id(self, count: int) -> int:
@@ -374,19 +374,6 @@ def _choose_summary(row: _FileRow, summary: tuple[int, str]) -> None:
     """Use a summary as title unless one further down in the file was chosen."""
     if summary[0] > row.summary_offset:
         row.summary_offset, row.facts.summary = summary
-
-
-def _has_only_grown(file: BinaryIO, row: _FileRow, state: tuple[int, int, int]) -> bool:
-    """Return whether a file is the same as before, with unchanged bytes before the offset."""
-    return row.state[0] == state[0] and state[1] >= row.offset and fingerprint(file, row.offset) == row.mark
-
-
-def fingerprint(file: BinaryIO, offset: int) -> bytes:
-    """Return a hash of the bytes at the start of a file and of those before an offset."""
-    file.seek(0)
-    head = file.read(min(FINGERPRINT_BYTES, offset))
-    file.seek(max(0, offset - FINGERPRINT_BYTES))
-    return hashlib.blake2b(head + file.read(min(FINGERPRINT_BYTES, offset)), digest_size=8).digest()
 
 
 def delete_pieces(shard: apsw.Connection, file_id: int) -> None:

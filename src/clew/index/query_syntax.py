@@ -21,6 +21,7 @@ FILTER_NAMES = (
     *("project", "branch", "model", "tool", "file", "role", "since", "until", "in", "is", "has", "id"),
     *("input", "round"),
 )
+# The index stores the position of a field in this list: append new fields, and increase VERSION of the schema otherwise.
 SEARCH_FIELDS = ("title", "prompt", "reply", "thinking", "input", "result", "todo", "plan", "summary", "meta")
 TALK_FIELDS = ("title", "prompt", "reply")  # what `in:talk` stands for; it also excludes agents
 ALL_FIELDS = tuple(place for place in SEARCH_FIELDS if place != "thinking")

@@ -13,8 +13,10 @@ from collections.abc import Callable
 import apsw
 
 from clew.index.changed_files import ChangedFiles
-from clew.index.index_writer import Counts, IndexWriter, delete_pieces, fingerprint
+from clew.index.index_writer import Counts, IndexWriter, delete_pieces
 from clew.system.sqlite_file import BUSY_MS, WriteTransaction
+from clew.wire.growth import ReadState, has_only_grown
+from clew.wire.tree_walk import TranscriptFile
 
 MERGE_PAGES = 64  # full-text pages merged per step, about 25 ms (measured)
 MERGE_SECONDS = 0.02  # after a small refresh
@@ -70,21 +72,23 @@ def _find_moved(shard: apsw.Connection, changes: ChangedFiles) -> dict[str, int]
     if not changes.deleted:
         return {}
     rows = shard.execute("SELECT inode, id, offset, mark FROM file")
-    deleted_files = {inode: (i, offset, mark) for inode, i, offset, mark in rows if i in changes.deleted}
+    deleted_files = {
+        inode: (i, ReadState(inode, offset, mark)) for inode, i, offset, mark in rows if i in changes.deleted
+    }
     moved = {}
     for file in changes.changed:
         match = deleted_files.get(file.inode)
-        if match and file.size >= match[1] and _fingerprint_at(file.path, match[1]) == match[2]:
+        if match and _continues(file, match[1]):
             moved[file.path] = match[0]
     return moved
 
 
-def _fingerprint_at(path: str, offset: int) -> bytes:
+def _continues(transcript: TranscriptFile, before: ReadState) -> bool:
     try:
-        with open(path, "rb") as file:
-            return fingerprint(file, offset)
+        with open(transcript.path, "rb") as file:
+            return has_only_grown(file, before, transcript.inode, transcript.size)
     except OSError:
-        return b""
+        return False
 
 
 def merge_segments(shard: apsw.Connection, deadline: float | None) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clew.index.index_schema import FIELDS
-from clew.index.query_syntax import COMPLEXITIES, INPUTS, ROUND_KINDS, Term, round_range
+from clew.index.query_syntax import COMPLEXITIES, INPUTS, ROUND_KINDS, SEARCH_FIELDS, Term, round_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
     from clew.index.query_syntax import Query
 
-_FIELD_NUMBER = {name: number for number, name in enumerate(FIELDS)}
+_FIELD_NUMBER = {name: number for number, name in enumerate(SEARCH_FIELDS)}
 _PIECE_TIME = "coalesce(p.time, (SELECT ended FROM file WHERE id=p.file))"
 
 

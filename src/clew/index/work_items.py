@@ -13,8 +13,9 @@ from pathlib import Path
 import apsw
 
 from clew.index.base64_filter import prepare_text
-from clew.index.index_schema import FIELDS, shard_number
+from clew.index.index_schema import shard_number
 from clew.index.index_writer import delete_pieces
+from clew.index.query_syntax import SEARCH_FIELDS
 from clew.system.sqlite_file import WriteTransaction
 from clew.wire.layout import Tree
 from clew.wire.tree_walk import TranscriptFile, list_side_files
@@ -95,7 +96,7 @@ def _insert(shard: apsw.Connection, side_file: _SideFile) -> None:
         return
     file = shard.last_insert_rowid()
     number = int(shard.execute("SELECT coalesce(max(id), 0) FROM piece").get or 0) + 1
-    field = FIELDS.index(side_file.field)
+    field = SEARCH_FIELDS.index(side_file.field)
     shard.execute(
         "INSERT INTO piece VALUES(?,?,?,0,?,0,0,?,0,0,0,0)", (number, file, SIDE_OFFSET, field, side_file.when)
     )

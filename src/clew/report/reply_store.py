@@ -6,7 +6,6 @@ there, one that was rewritten is read anew, and one that is gone is forgotten, b
 
 from __future__ import annotations
 
-import hashlib
 import marshal
 import os
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from clew.report.usage_bucket import Cell, ReplyContext, add_to, cell_of, cells_
 from clew.report.usage_summary import UsageSummary, folder_of, load, save, states_of
 from clew.system.sqlite_file import BUSY_MS, DAMAGE, UNUSABLE, WriteTransaction, reset_database
 from clew.wire.bulk_scan import scan
+from clew.wire.growth import ReadState, fingerprint, has_only_grown
 from clew.wire.line import MAX_LINE
 from clew.wire.tree_walk import TranscriptFile
 from clew.wire.usage_fields import USAGE_KEY, Billed
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from clew.report.usage_bucket import Sums
 
 VERSION = 2
-MARK = 1024  # bytes at the beginning, and before the offset, that tell whether a file is still what it was
 _TABLE = """
 CREATE TABLE file(
   path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
@@ -163,7 +162,7 @@ class Store:
         replies: dict[str, Spend] = {}
         if is_known:
             row = self.database.execute(_SELECT, (found.path,)).fetchone()
-            if row and row[1] and row[0] == found.inode and mark_of(file, row[1]) == row[2]:
+            if row and row[1] and has_only_grown(file, ReadState(*row[:3]), found.inode, found.size):
                 offset, session = row[1], row[3]
                 replies = dict(zip(_KEYS.decode(row[4]), _SPENDS.decode(row[5]), strict=True))
         reader = _UsageLines(file, offset, session)
@@ -171,7 +170,7 @@ class Store:
         for key, spend in spent.items():
             replies[key] = spend.merge(replies[key]) if key in replies else spend
         offset, session = 0 if reader.has_tail else reader.offset, reader.session
-        state = (found.path, found.inode, found.size, found.mtime_ns, offset, mark_of(file, offset))
+        state = (found.path, found.inode, found.size, found.mtime_ns, offset, fingerprint(file, offset))
         blobs = (msgpack.encode(list(replies)), msgpack.encode(list(replies.values())))
         sums = marshal.dumps(list(sum_replies(replies.values(), self._minutes).items()))
         return (*state, found.folder, session, found.agent, sums, *blobs)
@@ -308,12 +307,3 @@ def _prepare(connection: apsw.Connection) -> None:
     with WriteTransaction(connection):
         if connection.pragma("user_version") != VERSION:  # another clew may have been faster
             connection.execute(f"DROP TABLE IF EXISTS file; {_TABLE} PRAGMA user_version={VERSION}")
-
-
-def mark_of(file: BinaryIO, offset: int) -> bytes:
-    """A hash of the bytes at the beginning and of those before an offset."""
-    size = min(MARK, offset)
-    file.seek(0)
-    head = file.read(size)
-    file.seek(offset - size)
-    return hashlib.blake2b(head + file.read(size), digest_size=8).digest()

@@ -7,6 +7,7 @@ Modules:
     entry             Read session files as typed entries, without losing a byte.
     entry_edit        Change fields or blocks of an entry; every other byte stays the same.
     entry_types       Typed details of each kind of entry, beyond the fields that all entries share.
+    growth            Recognise a file that has only grown since it was read, so that only its new lines are read.
     javascript_dates  Parse dates as JavaScript's `Date` does, because Claude Code reads timestamps with it.
     json_codec        Encode and decode JSON as JavaScript does; decoding copes with any input.
     json_splice       Replace some fields of a JSON object and keep every other byte.

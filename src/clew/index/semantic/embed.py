@@ -18,16 +18,16 @@ import apsw
 from clew.index.base64_filter import strip_base64
 from clew.index.entry_text import read_text
 from clew.index.index_files import IndexFiles
-from clew.index.index_schema import FIELDS
-from clew.index.index_writer import fingerprint
+from clew.index.query_syntax import SEARCH_FIELDS
 from clew.index.results import Embedded
 from clew.index.semantic.minilm import MiniLm
 from clew.index.semantic.vectors import TITLE_OFFSET, EmbeddedFile, Lock, VectorRow, Vectors, digest_of, quantize
 from clew.index.semantic.wordpiece import Stretch
 from clew.system.sqlite_file import DAMAGE, WriteTransaction
+from clew.wire.growth import ReadState, has_only_grown
 
 BATCH = 4096  # word pieces embedded and committed together: about a second
-_PROMPT, _REPLY, _INPUT = (FIELDS.index(name) for name in ("prompt", "reply", "input"))
+_PROMPT, _REPLY, _INPUT = (SEARCH_FIELDS.index(name) for name in ("prompt", "reply", "input"))
 _FILES = (
     "SELECT id, path, inode, offset, mark, mtime, custom, made, summary, agent FROM file WHERE side=''"
     " ORDER BY mtime DESC"
@@ -164,7 +164,7 @@ def plan_tasks(index: IndexFiles, vectors: Vectors) -> list[EmbedTask]:
     for number, path, inode, offset, mark, _, custom, ai_title, summary, agent, shard in rows:
         state = (inode, offset, mark)
         was = known.get(path)
-        if was is None and inode in unmatched and has_only_grown(path, unmatched[inode], state):
+        if was is None and inode in unmatched and extends_embedded(path, unmatched[inode], state):
             was = unmatched.pop(inode)  # moved
         if was is not None and was.is_whole and was.path == path and (was.inode, was.offset, was.mark) == state:
             continue
@@ -172,7 +172,9 @@ def plan_tasks(index: IndexFiles, vectors: Vectors) -> list[EmbedTask]:
         texts = _texts_to_embed(shard, number, title)
         embedded = vectors.texts(was.id) if was else set()
         extra = (
-            embedded if was is None or not has_only_grown(path, was, state) else embedded - {text[:2] for text in texts}
+            embedded
+            if was is None or not extends_embedded(path, was, state)
+            else embedded - {text[:2] for text in texts}
         )
         missing = [text for text in texts if text[:2] not in embedded or text[:2] in extra]
         tasks.append(EmbedTask(path, state, was, title, missing, sorted(extra)))
@@ -180,16 +182,14 @@ def plan_tasks(index: IndexFiles, vectors: Vectors) -> list[EmbedTask]:
     return tasks
 
 
-def has_only_grown(path: str, was: EmbeddedFile, state: tuple[int, int, bytes]) -> bool:
-    """Return whether a file is the one that was embedded, with unchanged bytes before that offset."""
+def extends_embedded(path: str, was: EmbeddedFile, state: tuple[int, int, bytes]) -> bool:
+    """Return whether a file of the index is the one that was embedded, and has only grown since."""
     inode, offset, mark = state
-    if was.inode != inode or offset < was.offset:
-        return False
-    if offset == was.offset:
-        return mark == was.mark
+    if offset == was.offset:  # the index has its fingerprint at this offset
+        return (was.inode, was.mark) == (inode, mark)
     try:
         with open(path, "rb") as file:
-            return fingerprint(file, was.offset) == was.mark
+            return has_only_grown(file, ReadState(was.inode, was.offset, was.mark), inode, offset)
     except OSError:
         return False
 

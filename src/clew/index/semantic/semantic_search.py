@@ -21,8 +21,7 @@ from clew.index.assemble import MAX_PASSAGES, find_session
 from clew.index.base64_filter import strip_base64
 from clew.index.entry_text import read_text
 from clew.index.fts_match import sessions_with_agents
-from clew.index.index_schema import FIELDS
-from clew.index.query_syntax import INPUTS
+from clew.index.query_syntax import INPUTS, SEARCH_FIELDS
 from clew.index.results import SearchResult, SearchResults
 from clew.index.snippet import Passage, cut
 from clew.index.sql_filters import build_conditions
@@ -194,14 +193,14 @@ def _near_stretches(
 
 def _unchanged_files(index: IndexFiles, sources: dict[str, EmbeddedFile]) -> dict[int, _IndexedFile]:
     """Return the files of the index whose vectors are valid, by the id of their source."""
-    from clew.index.semantic.embed import has_only_grown
+    from clew.index.semantic.embed import extends_embedded
 
     files = {}
     statement = "SELECT id, path, session, agent, ended, inode, offset, mark FROM file"
     for number, shard in enumerate(index.shards):
         for *row, inode, offset, mark in shard.execute(statement):
             source = sources.get(row[1])
-            if source is not None and has_only_grown(source.path, source, (inode, offset, mark)):
+            if source is not None and extends_embedded(source.path, source, (inode, offset, mark)):
                 files[source.id] = _IndexedFile(number, row)
     return files
 
@@ -212,7 +211,7 @@ class _PieceFilter:
     def __init__(self, index: IndexFiles, query: Query) -> None:
         self.shards = index.shards
         where, self.values = build_conditions(query, lambda: sessions_with_agents(self.shards)).on_pieces
-        self.where = f"p.file=? AND p.field<={FIELDS.index('reply')} AND {where}"
+        self.where = f"p.file=? AND p.field<={SEARCH_FIELDS.index('reply')} AND {where}"
         for clause in query.clauses:
             if clause.negated:
                 self.where += " AND p.id NOT IN (SELECT rowid FROM said WHERE said MATCH ?)"
@@ -249,7 +248,7 @@ def _add_near_passages(result: SearchResult, near: Sequence[_NearStretch], query
 def _passage(near: _NearStretch, result: SearchResult, query: Query) -> Passage:
     _, offset, part, start, stop = near.row[:5]
     piece = near.piece
-    field = FIELDS[piece.field]
+    field = SEARCH_FIELDS[piece.field]
     text = result.title if offset < 0 else strip_base64(read_text(near.file.path, offset, field, part, ()))[start:stop]
     passage = Passage(near.file.path, offset, field, time=piece.time or near.file.ended, agent=near.file.agent)
     passage.part, passage.similarity = part, near.similarity
