@@ -211,8 +211,7 @@ class Loop:
         results = await self._runner.run(calls)
         self.conversation.update_cwd()
         for result in results.values():
-            self.conversation.link(result)
-            self.conversation.save_todos(result)
+            self.conversation.records.add(result, self.conversation.journal, self.conversation.state.todos)
         if self.stopped.is_set():
             return None
         if self._runner.end_reason:

@@ -18,6 +18,7 @@ from clew.chat.store.file_snapshots import Backups
 from clew.chat.store.journal import Clock, Ids, Journal, discard_lines, new_id, now
 from clew.chat.store.journal_lines import Envelope
 from clew.chat.store.live_conversation import LiveConversation, UserPrompt
+from clew.chat.store.result_records import ResultRecords
 from clew.chat.store.session_lock import lock_session
 from clew.chat.store.session_state import SessionState
 from clew.chat.tools.shell_profile import ShellProfile
@@ -124,6 +125,5 @@ def _build(
         known_messages=saved.known_messages,
         largest_requests=dict(saved.largest_requests),
         thinking_models=dict.fromkeys(signatures(saved.messages), saved.model),
-        pull_requests=set(saved.pull_requests),
-        todo_folder=spec.claude / "todos" if spec.is_kept else None,
+        records=ResultRecords(set(saved.pull_requests), spec.claude / "todos" if spec.is_kept else None),
     )

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from clew.chat.store.live_conversation import text_of
-from clew.chat.tools.tool import CallResult
+from clew.chat.tools.tool import CallResult, text_of
 from clew.facts.tool_catalog import diff, objects
 from clew.system.plural import plural
 from clew.view.row_types import DiffRow, DoneRow, FailureRow, PlanRow, ResultRow, Row, TodoRow

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from clew.chat import events
 from clew.chat.events import Event
-from clew.chat.store.live_conversation import text_of
+from clew.chat.tools.tool import text_of
 from clew.console.call_result import result_rows
 from clew.console.markdown_splitter import FinishedBlock, Splitter
 from clew.console.render import Painter, call_title

@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 from clew.chat import events as event
 from clew.chat.loop import Loop
-from clew.chat.store.live_conversation import text_of
-from clew.chat.tools.tool import ToolContext
+from clew.chat.tools.tool import ToolContext, text_of
 from clew.wire.json_codec import Json
 
 STOP_SECONDS = 3.0  # seconds that a subagent has to end by itself

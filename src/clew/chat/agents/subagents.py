@@ -139,6 +139,7 @@ class Subagents(Struct, frozen=True):
             parent=parent,
             kind=kind.name,
             description=description,
+            records=parent.records,
         )
         limits = replace(self.deps.limits, turns=kind.turns)
         prompt = kind.system_prompt

@@ -110,13 +110,13 @@ def _fill(text: str, values: Mapping[str, str]) -> tuple[str, bool]:
     """Replace the placeholders, and return whether an argument was among them. Unknown names are left unchanged."""
     has_argument = False
 
-    def put(found: re.Match[str]) -> str:
+    def fill(match: re.Match[str]) -> str:
         nonlocal has_argument
-        name = found[1] or found[2] or found[3]
+        name = match[1] or match[2] or match[3]
         is_number = name.isdigit()
         if not is_number and name not in values:
-            return found[0]
+            return match[0]
         has_argument = has_argument or not name.startswith("CLAUDE_")
         return values.get(name, "")
 
-    return _PLACEHOLDER.sub(put, text), has_argument
+    return _PLACEHOLDER.sub(fill, text), has_argument

@@ -23,8 +23,8 @@ async def load_sdk_tools(server: str, ask: SdkRequest) -> list[McpTool]:
     await _send_message(ask, server, "notifications/initialized", None)
     listed = await _send_message(ask, server, "tools/list", {})
 
-    async def call(name: str, given: Json) -> Json:
-        return await _send_message(ask, server, "tools/call", {"name": name, "arguments": given})
+    async def call(name: str, arguments: Json) -> Json:
+        return await _send_message(ask, server, "tools/call", {"name": name, "arguments": arguments})
 
     return build_tools(server, listed.get("tools") or (), call)
 

@@ -17,9 +17,8 @@ from clew.chat.deps import PermissionPolicy
 from clew.chat.permission.decide import Permissions
 from clew.chat.replay.recording import Recording
 from clew.chat.replay.recording_playback import RecordedTool, RecordingPlayer
-from clew.chat.store.live_conversation import text_of
 from clew.chat.tools.input_schema import failure_result, validate_input
-from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolFailed, text_of
 from clew.chat.tools.toolbox import create_tools
 from clew.conversation.agent_sessions import SUBAGENT_TOOLS
 from clew.facts.unified_diff import unified

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from clew.api.mock.scripts import AnyStep, MockScript, ScriptRule
 from clew.chat.replay.recording import Recording, Say, Take
-from clew.chat.store.live_conversation import text_of
+from clew.chat.tools.tool import text_of
 
 
 def build_script(cassette: Recording) -> MockScript:

@@ -316,20 +316,20 @@ class Control:
 
     # -- events
 
-    def emit(self, told: Event) -> None:
-        """An event of the engine. Questions are asked, everything else is framed."""
-        match told:
+    def emit(self, event: Event) -> None:
+        """Handle an event of the engine: send questions as requests, and everything else as messages."""
+        match event:
             case events.PermissionRequested():
-                self._run_in_background(self._request_permission(told))
+                self._run_in_background(self._request_permission(event))
             case events.QuestionRequested():
-                self._run_in_background(self._request_answer(told))
+                self._run_in_background(self._request_answer(event))
             case events.Notice():
-                self._warn(f"clew: {told.text}")
+                self._warn(f"clew: {event.text}")
             case _:
                 self._emit_mode()
-                for frame in self._framing.frames(told):
+                for frame in self._framing.frames(event):
                     self._send(frame)
-                if isinstance(told, events.CallFinished) and not told.agent:
+                if isinstance(event, events.CallFinished) and not event.agent:
                     self._queue_waiting()
 
     def _run_in_background(self, asking: Any) -> None:

@@ -7,7 +7,6 @@ the file would send.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,11 +22,11 @@ from clew.chat.config.repository import current_branch
 from clew.chat.store import journal_lines
 from clew.chat.store.file_snapshots import Backups, CallWatch
 from clew.chat.store.journal import Journal
-from clew.chat.tools.tool import CallResult, Content, ToolState
+from clew.chat.store.result_records import ResultRecords
+from clew.chat.tools.tool import CallResult, Content, ToolState, text_of
 from clew.conversation.api_messages import join_blocks
 from clew.models import is_same, window_of
-from clew.wire.json_codec import Json, encode
-from clew.wire.session_writer import replace
+from clew.wire.json_codec import Json
 
 NO_CONTENT = "(no content)"
 CAVEAT = (
@@ -77,13 +76,12 @@ class LiveConversation(Struct):
     known_tokens: int = 0  # tokens of the last request and its reply
     known_messages: int = 0  # number of messages that known_tokens covers
     largest_requests: dict[str, int] = field(default_factory=dict)  # by model: the most tokens of an answered request
-    asked: str = ""  # the model of the last request
+    requested_model: str = ""  # the model of the last request
     thinking_models: dict[str, str] = field(default_factory=dict)  # by signature of a thinking block: its model
     last_prompt: str = ""
     last_usage: Json = field(default_factory=dict)
     calls_made: int = 0
-    pull_requests: set[str] = field(default_factory=set)  # URLs that are already in the file
-    todo_folder: Path | None = None  # folder of the todo lists; None to write none
+    records: ResultRecords = field(default_factory=ResultRecords)
     is_over: bool = False  # the subagent has ended and gets no more reports
     watchers: set[asyncio.Task[None]] = field(default_factory=set)  # of the main conversation: wait for background work
     on_task_report: Callable[[], None] = lambda: None  # called when a report is queued
@@ -247,7 +245,7 @@ class LiveConversation(Struct):
         """Return the model and the messages of the next request, without thinking blocks of other models."""
         # The API rejects a thinking block that another model signed, for example after /model opus in a session that
         # sonnet began, or when opusplan leaves plan mode.
-        self.asked = model = self.model
+        self.requested_model = model = self.model
         foreign = frozenset(
             signature for signature, author in self.thinking_models.items() if not is_same(author, model)
         )
@@ -262,12 +260,12 @@ class LiveConversation(Struct):
             blocks = [*before["content"], *blocks]
         self.messages.append({"role": "assistant", "content": list(blocks)})
         self.thinking_models |= dict.fromkeys(
-            signatures(self.messages[-1:]) - {*self.thinking_models}, self.asked or self.model
+            signatures(self.messages[-1:]) - {*self.thinking_models}, self.requested_model or self.model
         )
         self.last_usage = dict(usage)
         if size := sum(_number(usage.get(name)) for name in _USAGE_FIELDS):
             self.known_tokens, self.known_messages = size, len(self.messages)
-            model = self.asked or self.model  # the choice or the mode may have changed since the request
+            model = self.requested_model or self.model  # the choice or the mode may have changed since the request
             self.largest_requests[model] = max(size, self.largest_requests.get(model, 0))
 
     def result(self, call: PendingCall, result: CallResult) -> str:
@@ -306,26 +304,6 @@ class LiveConversation(Struct):
         if str(self.state.cwd) != self.journal.envelope.cwd:
             self.journal.move(str(self.state.cwd), current_branch(self.state.cwd))
 
-    def link(self, result: CallResult) -> None:
-        """Record the pull requests that a result names."""
-        for match in _PULL_REQUEST.finditer(text_of(result.content)):
-            if match[0] not in self.pull_requests and not self.journal.is_agent:
-                self.pull_requests.add(match[0])
-                time = self.journal.time()
-                self.journal.beside(
-                    journal_lines.pull_request(int(match[2]), match[0], match[1], self.session_id, time)
-                )
-
-    def save_todos(self, result: CallResult) -> None:
-        """Save the todo list to its side file, where older versions look for it; a completed list is saved empty."""
-        folder = self.root.todo_folder
-        if folder is None or not isinstance(result.detail, dict) or "newTodos" not in result.detail:
-            return
-        todos = self.state.todos if any(todo.get("status") != "completed" for todo in self.state.todos) else []
-        owner = self.journal.envelope.agent_id or self.session_id
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        replace(folder / f"{self.session_id}-agent-{owner}.json", encode(todos))
-
     # -- end of a turn, compaction
 
     def end_turn(self, milliseconds: int) -> None:
@@ -349,7 +327,6 @@ class LiveConversation(Struct):
         return boundary
 
 
-_PULL_REQUEST = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+)/pull/(\d+)")
 _USAGE_FIELDS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 
 
@@ -357,12 +334,6 @@ def blocks_of(content: Content) -> list[Json]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     return list(content)
-
-
-def text_of(content: Content) -> str:
-    if isinstance(content, str):
-        return content
-    return "\n".join(str(b["text"]) for b in content if b.get("type") == "text" and "text" in b)
 
 
 def _number(value: Any) -> int:

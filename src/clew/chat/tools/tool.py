@@ -17,6 +17,13 @@ from clew.wire.json_codec import Json
 Content = str | Sequence[Json]
 
 
+def text_of(content: Content) -> str:
+    """The text blocks of a content, joined by line breaks."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(b["text"]) for b in content if b.get("type") == "text" and "text" in b)
+
+
 @dataclass(frozen=True, slots=True)
 class CallResult:
     """The result of a call: the content for the model, and the record for the session file (`toolUseResult`)."""

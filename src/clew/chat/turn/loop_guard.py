@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 
-from clew.chat.store.live_conversation import PendingCall, text_of
-from clew.chat.tools.tool import CallResult
+from clew.chat.store.live_conversation import PendingCall
+from clew.chat.tools.tool import CallResult, text_of
 from clew.wire.json_codec import encode
 
 WINDOW = 10  # number of recent replies to inspect

@@ -57,9 +57,9 @@ def _limit_images(messages: Sequence[Json]) -> list[Json]:
     room = MAX_IMAGES
     limited: list[Json] = []
 
-    def kept(blocks: Sequence[Any]) -> list[Any]:
+    def limit(blocks: Sequence[Any]) -> list[Any]:
         nonlocal room
-        found = []
+        newest_first = []
         for block in reversed(blocks):
             if isinstance(block, dict) and block.get("type") == "image":
                 room -= 1
@@ -69,13 +69,13 @@ def _limit_images(messages: Sequence[Json]) -> list[Json]:
                 and block.get("type") == "tool_result"
                 and isinstance(block.get("content"), list)
             ):
-                block = {**block, "content": kept(block["content"])}
-            found.append(block)
-        return found[::-1]
+                block = {**block, "content": limit(block["content"])}
+            newest_first.append(block)
+        return newest_first[::-1]
 
     for message in reversed(messages):
         content = message.get("content")
-        limited.append({**message, "content": kept(content)} if isinstance(content, list) else message)
+        limited.append({**message, "content": limit(content)} if isinstance(content, list) else message)
     return limited[::-1]
 
 

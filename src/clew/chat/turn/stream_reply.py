@@ -163,7 +163,7 @@ class ReplyStreamer(Struct):
             case LeftOut(name, _):
                 self._notify(f"The server does not support {name}; the request is repeated without it.", "warning")
             case Switched(model):
-                self.conversation.choice = self.conversation.asked = model
+                self.conversation.choice = self.conversation.requested_model = model
                 self._notify(f"The model is overloaded; using {model} instead.", "warning")
 
     def _complete_block(self, index: int, block: Json) -> None:
@@ -188,7 +188,7 @@ class ReplyStreamer(Struct):
         """Forget the failed attempt, of which nothing was written, and record the retry and its usage."""
         error, usage = failed.error, failed.so_far.usage
         self._writer, self._message, self._partial_text = None, {}, []
-        self.deps.cost.add(failed.so_far.model or self.conversation.asked, usage)
+        self.deps.cost.add(failed.so_far.model or self.conversation.requested_model, usage)
         line = journal_lines.retry(str(error), error.status, failed.delay, failed.number, failed.of, usage)
         self.conversation.journal.add(line)
         retried = events.RequestRetried(
@@ -214,7 +214,7 @@ class ReplyStreamer(Struct):
             self._write_block(writer, {"type": "text", "text": text}, is_aborted=True)
         if writer is not None:
             writer.finish(reply)
-        self.deps.cost.add(reply.model or self.conversation.asked, reply.usage)
+        self.deps.cost.add(reply.model or self.conversation.requested_model, reply.usage)
         lines = tuple(writer.lines) if writer is not None else ()
         self.conversation.reply([block for _, block in lines], reply.usage)
         if reply.id:

@@ -16,11 +16,11 @@ from clew.chat.config.system_prompt import system_reminder
 from clew.chat.deps import Deps
 from clew.chat.hooks.runner import HookOutcome
 from clew.chat.permission.decision import Decision
-from clew.chat.store.live_conversation import LiveConversation, PendingCall, text_of
+from clew.chat.store.live_conversation import LiveConversation, PendingCall
 from clew.chat.tools.builtin.background import Background
 from clew.chat.tools.builtin.plan_mode import read_plan
 from clew.chat.tools.input_schema import failure_result, unknown_tool_error, validate_input
-from clew.chat.tools.tool import CallResult, RunAgent, Tool, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, RunAgent, Tool, ToolContext, ToolFailed, text_of
 from clew.chat.turn.background_tasks import watch_task
 from clew.chat.turn.hook_events import run_hooks
 from clew.chat.turn.side_request import extract
