@@ -13,7 +13,8 @@ import pytest
 from clew.cli.commands import COMMANDS
 from clew.cli.run_command import build_parser
 from clew.cli.serve import skill
-from clew.index.query_syntax import FILTER_NAMES, parse_query
+from clew.index.query_pieces import FILTER_NAMES
+from clew.index.query_syntax import parse_query
 
 Run = Callable[..., tuple[int, str, str]]
 

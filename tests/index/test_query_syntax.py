@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import BadQuery
-from clew.index.query_syntax import FILTER_NAMES, Query, parse_query
+from clew.index.query_pieces import FILTER_NAMES
+from clew.index.query_syntax import Query, parse_query
 from clew.index.sql_filters import build_conditions
 
 PARTS = st.sampled_from(
@@ -146,3 +149,59 @@ def test_thinking_is_searched_when_asked_for() -> None:
     assert parse_query("x role:assistant").fields == ("reply", "thinking", "input")
     assert parse_query("x -in:result").fields == ("title", "prompt", "reply", "input", "todo", "plan", "summary")
     assert parse_query("x role:assistant in:reply").fields == ("reply",)
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("a AND b", '("a") AND ("b")'),
+        ("a b OR c", '("a") AND ("b" OR "c")'),
+        ("a AND b OR c", '("a") AND ("b" OR "c")'),
+        ("(a b) OR c", '("a" OR "c") AND ("b" OR "c")'),
+        ("a OR (b c)", '("a" OR "b") AND ("a" OR "c")'),
+        ("((a OR b) (c OR d))", '("a" OR "b") AND ("c" OR "d")'),
+        ("x (a OR b) OR c", '("x") AND ("a" OR "b" OR "c")'),
+        ('("a b" OR c) d', '("a b" OR "c") AND ("d")'),
+        ("NOT x y", '(("y")) NOT (("x"))'),
+        ("y NOT (a OR b)", '(("y")) NOT (("a") OR ("b"))'),
+        ("y -(a OR b)", '(("y")) NOT (("a") OR ("b"))'),
+        ("foo() bar", '("foo") AND ("bar")'),
+        ("(foo() OR bar) baz", '("foo" OR "bar") AND ("baz")'),
+        ("(see above) error", '("see") AND ("above") AND ("error")'),
+        ("(never closed", '("never") AND ("closed")'),
+        ("a and b or not", '("a") AND ("and") AND ("b") AND ("or") AND ("not")'),
+        ('"AND" "a"', '("and") AND ("a")'),
+    ],
+)
+def test_operators_and_brackets(text: str, match: str) -> None:
+    assert parse_query(text).match == match
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a OR -b", "OR takes no excluded words"),
+        ("NOT (a b) c", "NOT takes one word or words joined by OR"),
+        ("a AND", "AND needs a word on both sides"),
+        ("AND a", "AND needs a word on both sides"),
+        ("a NOT", "NOT needs a word after it"),
+        (" OR ".join(f"({' '.join(f'w{n}{m}' for m in range(9))})" for n in range(3)), "too many combinations"),
+    ],
+)
+def test_operators_that_cannot_be_understood_are_explained(text: str, reason: str) -> None:
+    with pytest.raises(BadQuery, match=reason):
+        parse_query(text)
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "(", ")", "OR", "AND", "NOT", "-", '"', "-(", "(a", "b)", "in:reply", "x:"]))
+)
+def test_any_mixture_is_parsed_or_refused(parts: list[str]) -> None:
+    for typing in (False, True):
+        with contextlib.suppress(BadQuery):
+            parse_query(" ".join(parts), typing=typing)
+
+
+def test_filters_in_any_case_and_names_that_are_not_filters() -> None:
+    assert parse_query("Project:cli SINCE:7d x").filters == {"project": ["cli"], "since": ["7d"]}
+    assert parse_query("date:2025 agent:x std::vector key:value x").unknown == ["date", "agent"]

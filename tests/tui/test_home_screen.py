@@ -81,7 +81,7 @@ def test_a_bad_query_says_why_and_keeps_the_list(demo: DemoSummary, cache: Path)
 def test_a_time_that_is_none_says_so(demo: DemoSummary, cache: Path) -> None:
     async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         await search(app, pilot, "since:soonish")
-        assert "since: takes 7d, 2h, yesterday" in lines(app)[1]
+        assert "since: takes 7d, 2w, yesterday" in lines(app)[1]
 
     drive(demo.root, cache, steps)
 

@@ -152,3 +152,25 @@ def test_an_instant_is_in_utc_and_can_be_shifted_by_days() -> None:
     found = parse_timestamp("9998-12-30T23:59:59+14:00")
     assert found is not None and found.tzinfo is UTC
     assert (found + timedelta(days=30)).astimezone(timezone(timedelta(hours=14)))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("7days", "2026-06-03 15:30"),
+        ("2 weeks ago", "2026-05-27 15:30"),
+        ("last week", "2026-06-01 00:00"),
+        ("this week", "2026-06-08 00:00"),
+        ("last month", "2026-05-01 00:00"),
+        ("last year", "2025-01-01 00:00"),
+        ("monday", "2026-06-08 00:00"),
+        ("Thu", "2026-06-04 00:00"),
+        ("october", "2025-10-01 00:00"),
+        ("may", "2026-05-01 00:00"),
+        ("2025-10", "2025-10-01 00:00"),
+        ("2025", "2025-01-01 00:00"),
+    ],
+)
+def test_days_weeks_months_and_years_by_name(text: str, expected: str) -> None:
+    now = datetime(2026, 6, 10, 15, 30).astimezone()  # a Wednesday
+    assert f"{parse_user_time(text, now).astimezone():%Y-%m-%d %H:%M}" == expected

@@ -3,7 +3,9 @@
 retry backoff            both words, in one passage or else in one session
     "exact phrase"           words in sequence; code symbols such as foo_bar.baz() are such sequences by themselves
     back*                    words with this prefix (always the last word while it is being typed)
-    -word                    not this word         a OR b      either
+    -word, NOT word          not this word
+    a OR b                   either; OR binds more tightly than a space or AND: `a b OR c` is `a AND (b OR c)`
+    (a b) OR c               round brackets group words; inside a word, as in foo(), they mean nothing
     project: branch: model: tool: file: role: since: until: in: is: has: id: input: round:
     in:talk                  the conversation of user and model: no tools, no agents; in:all is everything
     in:summary in:meta       summaries of compactions; what the program added (command output, notifications, files)
@@ -15,12 +17,9 @@ fast to import.
 from __future__ import annotations
 
 from clew.errors import BadQuery
+from clew.index.query_pieces import Piece, split_query
 from clew.index.tokenizer import tokenize
 
-FILTER_NAMES = (
-    *("project", "branch", "model", "tool", "file", "role", "since", "until", "in", "is", "has", "id"),
-    *("input", "round"),
-)
 # The index stores the position of a field in this list: append new fields, and increase VERSION of the schema otherwise.
 SEARCH_FIELDS = ("title", "prompt", "reply", "thinking", "input", "result", "todo", "plan", "summary", "meta")
 TALK_FIELDS = ("title", "prompt", "reply")  # what `in:talk` stands for; it also excludes agents
@@ -81,13 +80,14 @@ class Clause:
 class Query:
     """Clauses that must all match, except for `may_lack` of them, and filters by name."""
 
-    __slots__ = ("clauses", "filters", "may_lack", "text")
+    __slots__ = ("clauses", "filters", "may_lack", "text", "unknown")
 
     def __init__(self, text: str, clauses: list[Clause], filters: dict[str, list[str]], may_lack: int = 0) -> None:
         self.text = text
         self.clauses = clauses
         self.filters = filters
         self.may_lack = may_lack
+        self.unknown: list[str] = []  # names before a colon that look like filters and are not
 
     @property
     def positive_clauses(self) -> list[Clause]:
@@ -167,39 +167,140 @@ def parse_query(text: str, *, typing: bool = False) -> Query:
         raise BadQuery(
             text, MAX_QUERY, f"A query has at most {MAX_QUERY} characters, and this one {len(text)}; {_SHORTER}"
         )
-    clauses: list[Clause] = []
-    filters: dict[str, list[str]] = {}
-    follows_or = False
-    empty_position = None
-    pieces = _split_query(text, typing)
+    pieces = split_query(text, typing)
     if len(pieces) > MAX_TERMS:
         raise BadQuery(
-            text, pieces[MAX_TERMS][0], f"A query has at most {MAX_TERMS} words, and this one {len(pieces)}; {_SHORTER}"
+            text,
+            pieces[MAX_TERMS].position,
+            f"A query has at most {MAX_TERMS} words, and this one {len(pieces)}; {_SHORTER}",
         )
-    for index, (position, negated, name, value, quoted) in enumerate(pieces):
-        is_last = index + 1 == len(pieces)
-        if name:
-            if value or not (typing and is_last):
-                _add_filter(filters, text, position, name, value, negated)
-            continue
-        if value == "OR" and not quoted and not negated:
-            if (not clauses or is_last or pieces[index + 1][2]) and not (typing and is_last):
-                raise BadQuery(text, position, "OR needs a word on both sides")
-            follows_or = True
-            continue
-        is_growing = typing and is_last and not text[-1:].isspace() and not (quoted and text.endswith('"'))
+    parser = _QueryParser(text, pieces, typing)
+    clauses = parser.clauses()
+    _check_words(text, clauses, parser.filters, parser.empty_position)
+    query = Query(text, clauses, parser.filters)
+    query.unknown = parser.unknown
+    return query
+
+
+Alternatives = list[tuple[Term, bool]]  # terms of which one must match, each with whether it is excluded
+# Names that people try as filters but that are not
+_NOT_FILTERS = frozenset(
+    (
+        *("after", "agent", "author", "before", "cwd", "date", "day", "dir", "directory", "folder", "from", "message"),
+        *(
+            "month",
+            "path",
+            "pr",
+            "prompt",
+            "repo",
+            "session",
+            "sort",
+            "tag",
+            "text",
+            "title",
+            "to",
+            "type",
+            "user",
+            "year",
+        ),
+    )
+)
+
+
+class _QueryParser:
+    """Turns the parts of a query into clauses.
+
+    An expression is a list of alternatives that must all match, each a list of (term, whether it is excluded):
+    `(a b) OR c` is `(a OR c) AND (b OR c)`, so [[a, c], [b, c]].
+    """
+
+    def __init__(self, text: str, pieces: list[Piece], typing: bool) -> None:
+        self.text, self.pieces, self.typing = text, pieces, typing
+        self.at = 0
+        self.filters: dict[str, list[str]] = {}
+        self.unknown: list[str] = []
+        self.empty_position: int | None = None
+
+    def clauses(self) -> list[Clause]:
+        clauses = []
+        for alternatives in self._sequence():
+            excluded = [is_excluded for _, is_excluded in alternatives]
+            if len(alternatives) > 1 and any(excluded):
+                raise BadQuery(self.text, 0, "OR takes no excluded words; search for them separately")
+            clauses.append(Clause([term for term, _ in alternatives], excluded[0]))
+        return clauses
+
+    def _sequence(self) -> list[Alternatives]:
+        """Read expressions up to a closing bracket or the end: all of them must match."""
+        together: list[Alternatives] = []
+        last = 0  # where the expression before an OR begins
+        while self.at < len(self.pieces) and self.pieces[self.at].operator != ")":
+            operator = self.pieces[self.at].operator
+            if operator in ("OR", "AND"):
+                self._expect_words(bool(together))
+                self.at += 1
+            following = self._factor()
+            if operator == "OR" and together and following:
+                together[last:] = [one + other for one in together[last:] for other in following]
+                if len(together) > MAX_TERMS:
+                    raise BadQuery(self.text, 0, f"The brackets stand for too many combinations; {_SHORTER}")
+            else:
+                last = len(together)
+                together += following
+        return together
+
+    def _expect_words(self, has_left: bool) -> None:
+        piece = self.pieces[self.at]
+        is_last = self.at + 1 == len(self.pieces)
+        following = None if is_last else self.pieces[self.at + 1]
+        has_right = following is not None and not following.name and following.operator in ("", "(", "NOT")
+        if not (has_left and has_right) and not (self.typing and is_last):
+            raise BadQuery(self.text, piece.position, f"{piece.operator} needs a word on both sides")
+
+    def _factor(self) -> list[Alternatives]:
+        """Read one word, phrase, filter or group, which may be excluded."""
+        if self.at >= len(self.pieces):
+            return []
+        piece = self.pieces[self.at]
+        self.at += 1
+        if piece.operator == "NOT":
+            if self.at >= len(self.pieces) and not self.typing:
+                raise BadQuery(self.text, piece.position, "NOT needs a word after it")
+            return self._exclude(self._factor(), piece.position)
+        if piece.operator == "(":
+            group = self._sequence()
+            self.at += 1  # the closing bracket
+            if not group and self.empty_position is None:
+                self.empty_position = piece.position
+            return self._exclude(group, piece.position) if piece.negated else group
+        is_last = self.at == len(self.pieces)
+        if piece.name:
+            if piece.value or not (self.typing and is_last):
+                _add_filter(self.filters, self.text, piece.position, piece.name, piece.value, piece.negated)
+            return []
+        return self._term(piece, is_last)
+
+    def _term(self, piece: Piece, is_last: bool) -> list[Alternatives]:
+        value, quoted = piece.value, piece.quoted
+        is_growing = (
+            self.typing and is_last and not self.text[-1:].isspace() and not (quoted and self.text.endswith('"'))
+        )
         term = Term(value.rstrip("*"), is_growing or (not quoted and value.endswith("*")), quoted)
         if len(term.words) > MAX_PHRASE:
-            raise BadQuery(text, position, f"A phrase has at most {MAX_PHRASE} words; {_SHORTER}")
+            raise BadQuery(self.text, piece.position, f"A phrase has at most {MAX_PHRASE} words; {_SHORTER}")
+        name, colon, rest = value.partition(":")
+        if not quoted and colon and rest and name.lower() in _NOT_FILTERS:
+            self.unknown.append(name.lower())
         if not term.words:
-            empty_position = position if empty_position is None else empty_position
-        elif follows_or and not negated and clauses and not clauses[-1].negated:
-            clauses[-1].terms.append(term)
-        else:
-            clauses.append(Clause([term], negated))
-        follows_or = False
-    _check_words(text, clauses, filters, empty_position)
-    return Query(text, clauses, filters)
+            self.empty_position = piece.position if self.empty_position is None else self.empty_position
+            return []
+        return [[(term, piece.negated)]]
+
+    def _exclude(self, group: list[Alternatives], position: int) -> list[Alternatives]:
+        """Negate a group: NOT (a OR b) is NOT a AND NOT b."""
+        if len(group) > 1:
+            raise BadQuery(self.text, position, "NOT takes one word or words joined by OR")
+        return [[(term, not is_excluded)] for alternatives in group for term, is_excluded in alternatives]
 
 
 def _check_words(text: str, clauses: list[Clause], filters: dict[str, list[str]], empty_position: int | None) -> None:
@@ -207,46 +308,6 @@ def _check_words(text: str, clauses: list[Clause], filters: dict[str, list[str]]
         raise BadQuery(text, 0, "A query needs at least one word that is not excluded")
     if empty_position is not None and not clauses and not filters:
         raise BadQuery(text, empty_position, "The query has no letters or digits; try --substring or --regex")
-
-
-def _split_query(text: str, typing: bool) -> list[tuple[int, bool, str, str, bool]]:
-    """Return (position, negated, filter name, value, quoted) for each part of a query."""
-    parts = []
-    position, size = 0, len(text)
-    while position < size:
-        if text[position].isspace():
-            position += 1
-            continue
-        start = position
-        negated = (
-            text[position] == "-"
-            and position + 1 < size
-            and not text[position + 1].isspace()
-            and text[position + 1] != "-"
-        )
-        position += negated
-        name = _filter_name(text, position)
-        position += len(name) + 1 if name else 0
-        value, position, quoted = _read_value(text, position, typing)
-        parts.append((start, negated, name, value, quoted))
-    return parts
-
-
-def _filter_name(text: str, position: int) -> str:
-    return next((name for name in FILTER_NAMES if text.startswith(name + ":", position)), "")
-
-
-def _read_value(text: str, position: int, typing: bool) -> tuple[str, int, bool]:
-    if text.startswith('"', position):
-        end = text.find('"', position + 1)
-        if end < 0 and not typing:
-            raise BadQuery(text, position, "The quotation mark is not closed")
-        end = len(text) if end < 0 else end
-        return text[position + 1 : end], end + 1, True
-    end = position
-    while end < len(text) and not text[end].isspace():
-        end += 1
-    return text[position:end], end, False
 
 
 def _add_filter(filters: dict[str, list[str]], text: str, position: int, name: str, value: str, negated: bool) -> None:
@@ -277,7 +338,9 @@ def _check_time(text: str, position: int, name: str, value: str, negated: bool) 
     try:
         parse_user_time(value).timestamp()
     except (ValueError, OverflowError, OSError):
-        raise BadQuery(text, position, f"{name}: takes 7d, 2h, yesterday, 2026-01-31 or 2026-01-31T12:00") from None
+        raise BadQuery(
+            text, position, f'{name}: takes 7d, 2w, yesterday, "last week", october, 2026-01-31 or 2026-01-31T12:00'
+        ) from None
 
 
 def is_round_value(value: str) -> bool:

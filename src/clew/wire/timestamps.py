@@ -39,12 +39,19 @@ def format_timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-_AGO = re.compile(r"(\d+)\s*(m|min|h|d|w|mo|y)", re.IGNORECASE)
-_LENGTH = {"m": 1 / 1440, "min": 1 / 1440, "h": 1 / 24, "d": 1, "w": 7, "mo": 30, "y": 365}
+_AGO = re.compile(r"(\d+)\s*(m|min|minutes?|h|hours?|d|days?|w|weeks?|mo|months?|y|years?)(?:\s+ago)?")
+_LENGTH = {"m": 1 / 1440, "h": 1 / 24, "d": 1, "w": 7, "mo": 30, "y": 365}
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_PART_OF_DATE = re.compile(r"(\d{4})(?:-(\d{1,2}))?")
 
 
 def parse_user_time(text: str | datetime, now: datetime | None = None) -> datetime:
-    """Parse a point in time as users write it: `7d`, `2h`, `today`, `yesterday`, `2026-01-31`, or an ISO time.
+    """Parse a point in time as users write it: `7d`, `2 weeks ago`, `yesterday`, `last week`, `monday`, `october`,
+    `2026`, `2026-01`, `2026-01-31`, or an ISO time. A day, week, month or year stands for its beginning.
 
     Days are those of the local time zone. Raises ValueError with a full sentence for anything else.
     """
@@ -53,7 +60,8 @@ def parse_user_time(text: str | datetime, now: datetime | None = None) -> dateti
     try:
         return _parse_user_time(text.strip(), now or datetime.now(UTC))
     except (ValueError, OverflowError):
-        raise ValueError(f"{text!r} is not a time: write 7d, 2h, yesterday, 2026-01-31 or 2026-01-31T12:00") from None
+        forms = "7d, 2w, yesterday, last week, october, 2026-01-31 or 2026-01-31T12:00"
+        raise ValueError(f"{text!r} is not a time: write {forms}") from None
 
 
 def _parse_user_time(text: str, now: datetime) -> datetime:
@@ -61,8 +69,31 @@ def _parse_user_time(text: str, now: datetime) -> datetime:
     if word == "now":
         return now
     if match := _AGO.fullmatch(word):
-        return now - timedelta(days=int(match[1]) * _LENGTH[match[2]])
+        unit = "mo" if match[2].startswith("mo") else match[2][0]
+        return now - timedelta(days=int(match[1]) * _LENGTH[unit])
     midnight = now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
-    days = {"today": midnight, "yesterday": midnight - timedelta(days=1)}
-    point = days.get(word) or datetime.fromisoformat(text)
+    point = _named_day(" ".join(word.split()), midnight) or datetime.fromisoformat(text)
     return point if point.tzinfo else point.astimezone()
+
+
+def _named_day(word: str, today: datetime) -> datetime | None:
+    """Return the midnight that begins a named day, week, month or year; None for other texts."""
+    if match := _PART_OF_DATE.fullmatch(word):
+        return datetime(int(match[1]), int(match[2] or 1), 1)
+    for number, name in enumerate(_WEEKDAYS):
+        if word in (name, name[:3]):
+            return today - timedelta(days=(today.weekday() - number) % 7)
+    for number, name in enumerate(_MONTHS, 1):
+        if word in (name, name[:3]):
+            return datetime(today.year - (number > today.month), number, 1)
+    this_week, this_month = today - timedelta(days=today.weekday()), today.replace(day=1)
+    return {
+        "today": today,
+        "yesterday": today - timedelta(days=1),
+        "this week": this_week,
+        "last week": this_week - timedelta(days=7),
+        "this month": this_month,
+        "last month": (this_month - timedelta(days=1)).replace(day=1),
+        "this year": today.replace(month=1, day=1),
+        "last year": today.replace(year=today.year - 1, month=1, day=1),
+    }.get(word)

@@ -77,6 +77,8 @@ def run(options: Namespace) -> int:
         _print_results(index, results, options)
     if not results and not options.quiet:
         print(f"Nothing matches {quote_input(query)}.", file=sys.stderr)
+        if not (options.regex or options.substring):
+            print("Try --substring for a part of a word, or in:all for what Claude Code added.", file=sys.stderr)
         if index.default.filters:
             print(
                 f"Your settings narrow searches to {index.default.text}; in:all searches everything.", file=sys.stderr
@@ -120,11 +122,16 @@ def _search(index: Index, query: str, options: Namespace) -> list[SearchResult]:
     if options.semantic:
         _embed(index, options, archive)
     parsed = parse_query(query + filters)
+    for name in () if options.quiet else parsed.unknown:
+        print(f"{name}: is not a filter, so it was searched as a word. Filters: {_FILTERS}", file=sys.stderr)
     ranked = index.search(parsed, limit, without=without, semantic=options.semantic)
     add_gone(index, parsed, ranked, limit, archive=archive, without=without, semantic=options.semantic)
     if ranked.instead and not options.quiet:
         print(f"Nothing matches {quote_input(query)}; showing results for {ranked.instead!r}.", file=sys.stderr)
     return ranked
+
+
+_FILTERS = "project: branch: model: tool: file: role: since: until: in: is: has: id: input: round:"
 
 
 def _filters(options: Namespace) -> str:
