@@ -27,6 +27,7 @@ Modules:
     loose_queries      Build looser readings of a query: its clauses get more alternatives, or fewer of them have to
                        match.
     parallel_build     Read changed transcripts into the shards; large builds use one process per shard.
+    query_pieces       Split a search query into its parts: words, phrases, filters, operators and brackets.
     query_syntax       Parse a search query into terms, clauses and filters.
     ranking            Score passages and sessions with one formula.
     refresh            Update a shard with new, changed, moved and deleted transcripts.
