@@ -56,7 +56,7 @@ def _sessions(told: str) -> list[str]:
 def test_the_reason_is_said_in_one_line(root: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     told = clew(["search", "rounding"], root, XDG_CACHE_HOME=str(tmp_path / "file"))
-    assert "cannot be used (Not a directory); this search makes a temporary index." in told.stderr
+    assert "cannot be used (Not a directory); this search creates a temporary index." in told.stderr
 
 
 def test_a_temporary_index_goes_with_the_process(root: Path, tmp_path: Path) -> None:
