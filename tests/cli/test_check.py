@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -266,11 +267,11 @@ def test_progress_is_shown_on_a_terminal_when_it_takes_long(
     for seed in range(3):
         put(whole(seed), claude)
     ticks = iter(range(100))
-    monkeypatch.setattr("clew.cli.read.check_print.monotonic", lambda: float(next(ticks)))
+    monkeypatch.setattr("clew.cli.progress.time", SimpleNamespace(monotonic=lambda: float(next(ticks))))
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
     assert main(["check", "--all", "--claude-dir", str(claude)]) == 0
-    assert "\r2 of 3 sessions" in screen.getvalue() and screen.getvalue().endswith("\r\x1b[K")
+    assert "\r\x1b[K2 of 3 sessions" in screen.getvalue() and screen.getvalue().endswith("\r\x1b[K")
 
 
 # -- new names
