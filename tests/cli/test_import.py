@@ -43,7 +43,7 @@ def test_a_conversation_is_imported(run: Run, tmp_path: Path) -> None:
     session = made(out)
     assert code == 0
     assert f"Imported codex {logs.THREAD}: 2 turns, " in out
-    assert f"Go on with:  cd {logs.CWD} && claude -r {session.id}" in out
+    assert f"Resume with:  cd {logs.CWD} && claude -r {session.id}" in out
     assert err == f"{logs.CWD} is not a folder on this machine. Name another with --to.\n"
     assert [turn.text for turn in session.turns] == [logs.FIRST, logs.SECOND]
     assert session.cwd == logs.CWD

@@ -120,7 +120,7 @@ def test_a_repair_tells_the_verdict_and_what_each_fix_does(clew: Run, claude: Pa
     told = out.splitlines()
     assert told[0].startswith(f"{broken.stem} loses 4 prompts when 2.1.325 resumes it: lines 1, 6, 11, 16.")
     assert told[1].startswith("  parent (lines 6, 11, 16, 21): ")
-    assert told[2] == "    prompts brought back: 2.0.50 1 → 5, 2.1.29 1 → 5, 2.1.45 1 → 5, 2.1.325 1 → 5"
+    assert told[2] == "    prompts restored: 2.0.50 1 → 5, 2.1.29 1 → 5, 2.1.45 1 → 5, 2.1.325 1 → 5"
     assert told[3] == "The repaired one is sound: 2.1.325 restores all 5 prompts."
     (made,) = [path for path in claude.rglob("*.jsonl") if path != broken]
     assert clew("check", made.stem)[0] == 0

@@ -113,7 +113,7 @@ def test_what_is_executed(
 def test_a_folder_that_is_gone(clew: Run, demo: DemoSummary, program: Path) -> None:
     code, out, err = clew("resume", demo.sessions["rounding"])
     assert code == 2
-    assert err == "clew: the folder of this session is gone: /home/ada/work/bakery-orders\n"
+    assert err == "clew: the folder of this session does not exist: /home/ada/work/bakery-orders\n"
     assert out.startswith("cd /home/ada/work/bakery-orders && ")
 
 
@@ -121,7 +121,10 @@ def test_no_claude_on_the_path(clew: Run, home: Path, claude: Path, monkeypatch:
     path = about("Water the tulips", 1, str(home)).write(claude)
     monkeypatch.setenv("PATH", str(home))
     code, out, err = clew("resume", path.stem)
-    assert (code, err) == (2, "clew: there is no program called claude on the path.\n")
+    assert (code, err) == (
+        2,
+        "clew: claude is not on the PATH. Install Claude Code, or run the command below where it is.\n",
+    )
     assert out == f"cd '{home}' && CLAUDE_CONFIG_DIR={claude} claude -r {path.stem}\n"
 
 

@@ -196,7 +196,7 @@ def test_a_session_that_lost_its_first_prompt_shows_the_rest(clew: Run, claude: 
 @pytest.mark.req("R015")
 def test_an_empty_session_is_said_to_be_so(clew: Run, demo: DemoSummary) -> None:
     code, out, err = clew("show", demo.sessions["empty"])
-    assert (code, out.splitlines()[0], err) == (0, "(no prompt)", "Nobody asks anything in this session.\n")
+    assert (code, out.splitlines()[0], err) == (0, "(no prompt)", "This session has no prompts.\n")
 
 
 @pytest.mark.req("R010")

@@ -43,7 +43,7 @@ def test_it_prints_the_new_id_how_to_go_on_and_a_table(clew: Run, path: Path) ->
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert made.stem in lines
-    assert f"Go on with:  cd /home/ada/garden && claude -r {made.stem}" in lines
+    assert f"Resume with:  cd /home/ada/garden && claude -r {made.stem}" in lines
     assert lines[-1].startswith("180 → 150 entries, 30 → 30 turns, 30 → 30 calls, 30 → 0 thinking blocks.")
     named = [line.split("  ")[0] for line in lines]
     for category in (
@@ -161,7 +161,7 @@ def test_the_help_knows_every_preset(clew: Run) -> None:
 def test_a_share_that_is_none_is_refused(clew: Run, share: str) -> None:
     code, _, err = clew("trim", "x", f"--percent={share}")
     assert code == 2
-    assert "is no percentage" in err
+    assert "is not a percentage" in err
 
 
 def test_it_says_that_sizes_are_estimated_where_no_reply_reports_one(clew: Run, claude: Path) -> None:

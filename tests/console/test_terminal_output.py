@@ -65,7 +65,7 @@ def test_a_session_with_tools_and_questions(tmp_path: Path) -> None:
         console.idle()
         assert (made.project / "a.txt").read_text() == "one\n2\n"
         assert console.leave() == 0
-        assert f"Go on with: clew chat --resume {made.session.id}" in console.everything
+        assert f"Resume with: clew chat --resume {made.session.id}" in console.everything
         assert [turn.text for turn in made.session.turns] == ["greet me", "list it", "write it", "change it"]
         assert request(made.session).is_resumable
         assert {line.get("entrypoint") for line in made.lines if "uuid" in line} == {"cli"}

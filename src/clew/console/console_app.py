@@ -99,7 +99,7 @@ def trust_menu(cwd: Path) -> Menu | None:
 
 def print_resume_hint(controller: Controller | None, session_id: str) -> None:
     if controller is not None and session_id:
-        print(f"\nGo on with: {shell_quoting.clew_command('chat', '--resume', session_id)}")
+        print(f"\nResume with: {shell_quoting.clew_command('chat', '--resume', session_id)}")
 
 
 # -- drawn on a screen

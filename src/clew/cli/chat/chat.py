@@ -1,4 +1,4 @@
-"""`clew chat`: work with a model in a folder, in sessions that Claude Code can go on with."""
+"""`clew chat`: chat with a model in a folder, in sessions that Claude Code can resume."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ INTERRUPTED = 130
 
 
 def add_arguments(command: ArgumentParser) -> None:
-    command.add_argument("prompt", nargs="?", default="", help="what to say; what is piped in is added behind it")
-    command.add_argument("--print", "-p", action="store_true", help="answer once, print the answer, and end")
+    command.add_argument("prompt", nargs="?", default="", help="the prompt; piped input is appended to it")
+    command.add_argument("--print", "-p", action="store_true", help="print the reply to one prompt and exit")
     command.add_argument(
         "--output-format", choices=("text", "json", "stream-json"), default="text", help="how to print it"
     )
@@ -36,10 +36,10 @@ def add_arguments(command: ArgumentParser) -> None:
 def _session(command: ArgumentParser) -> None:
     group = command.add_argument_group("session")
     group.add_argument(
-        "--continue", "-c", dest="latest", action="store_true", help="go on with the newest of this folder"
+        "--continue", "-c", dest="latest", action="store_true", help="resume the newest session of this folder"
     )
-    group.add_argument("--resume", "-r", metavar="ID", default="", help="go on with this one: id, title or path")
-    group.add_argument("--fork-session", action="store_true", help="go on in a copy and leave the original as it is")
+    group.add_argument("--resume", "-r", metavar="ID", default="", help="resume a session: its id, title or path")
+    group.add_argument("--fork-session", action="store_true", help="resume in a copy, and leave the original unchanged")
     group.add_argument(
         "--resume-session-at",
         "--at",
@@ -50,7 +50,7 @@ def _session(command: ArgumentParser) -> None:
     )
     group.add_argument("--session-id", metavar="UUID", type=_uuid, help="the id of a new session")
     group.add_argument("--name", "-n", metavar="TITLE", default="", help="a title for it")
-    group.add_argument("--no-session-persistence", action="store_true", help="write nothing down")
+    group.add_argument("--no-session-persistence", action="store_true", help="do not save the session")
     group.add_argument(
         "--no-shadow", action="store_true", help="do not save what commands change, so that it cannot be taken back"
     )
@@ -73,13 +73,13 @@ def model(command: ArgumentParser) -> None:
     )
     group.add_argument("--fallback-model", metavar="NAME", default="", help="which to ask when that one is overloaded")
     group.add_argument("--base-url", metavar="URL", default="", help="the server to ask (default $ANTHROPIC_BASE_URL)")
-    group.add_argument("--max-turns", metavar="N", type=parse_count, help="at most so many replies")
-    group.add_argument("--max-budget-usd", metavar="DOLLARS", type=float, help="end when it has cost so much")
+    group.add_argument("--max-turns", metavar="N", type=parse_count, help="stop after N replies")
+    group.add_argument("--max-budget-usd", metavar="DOLLARS", type=float, help="stop when the cost reaches this amount")
     group.add_argument(
-        "--max-thinking-tokens", metavar="N", type=parse_count, default=0, help="let the model think so much"
+        "--max-thinking-tokens", metavar="N", type=parse_count, default=0, help="let the model think up to N tokens"
     )
-    group.add_argument("--system-prompt", metavar="TEXT", help="instead of clew's own")
-    group.add_argument("--append-system-prompt", metavar="TEXT", default="", help="behind it")
+    group.add_argument("--system-prompt", metavar="TEXT", help="replace the system prompt of clew")
+    group.add_argument("--append-system-prompt", metavar="TEXT", default="", help="append text to the system prompt")
 
 
 def rights(command: ArgumentParser) -> None:
@@ -120,9 +120,9 @@ def run(options: Namespace) -> int:
         return asyncio.run(chat_stream.serve(options, session_spec(options)))
     if not options.print:
         return _console(options)
-    prompt = _prompt(options.prompt)
+    prompt = _read_prompt(options.prompt)
     if not prompt.strip():
-        print_message("clew: there is nothing to say. Give a prompt: clew chat -p PROMPT")
+        print_message("clew: the prompt is empty. Write: clew chat -p PROMPT")
         return 2
     if options.output_format == "stream-json":
         return asyncio.run(chat_stream.serve(options, session_spec(options), prompt))
@@ -130,7 +130,7 @@ def run(options: Namespace) -> int:
 
 
 def _rewind_files(options: Namespace) -> int:
-    from clew.cli.edit.rewind import files_before
+    from clew.cli.edit.rewind import restore_files_before
     from clew.cli.select_session import open_tree
     from clew.errors import ClewError
 
@@ -139,7 +139,7 @@ def _rewind_files(options: Namespace) -> int:
             "--rewind-files goes with --resume, and with no prompt.",
             hint="Give both: clew chat --resume ID --rewind-files UUID",
         )
-    files_before(open_tree(options), options.resume, options.rewind_files)
+    restore_files_before(open_tree(options), options.resume, options.rewind_files)
     print(f"Files rewound to state at message {options.rewind_files}")
     return 0
 
@@ -190,7 +190,7 @@ async def _run(options: Namespace, prompt: str) -> int:
     spec = session_spec(options)
 
     def tell(event: Event) -> None:
-        _told(event, options.quiet)
+        _print_event(event, options.quiet)
 
     async with open_session(spec, tell) as opened:
         loop = asyncio.get_running_loop()
@@ -199,12 +199,12 @@ async def _run(options: Namespace, prompt: str) -> int:
                 loop.add_signal_handler(number, opened.engine.interrupt)
         finished = await opened.say(prompt)
         finished = await opened.engine.settle() or finished
-        return _shown(
+        return _print_result(
             finished, opened.engine.conversation.session_id, opened.engine.conversation.journal.new_id(), options
         )
 
 
-def _shown(finished: TurnFinished, session_id: str, uuid: str, options: Namespace) -> int:
+def _print_result(finished: TurnFinished, session_id: str, uuid: str, options: Namespace) -> int:
     from clew.chat.sdk.result_json import result
     from clew.system.control_characters import escape_json_bytes
     from clew.wire.json_codec import encode
@@ -223,18 +223,18 @@ def _shown(finished: TurnFinished, session_id: str, uuid: str, options: Namespac
     return 2 if finished.is_error else 0
 
 
-def _told(told: Event, quiet: bool) -> None:
-    """What is worth a remark while the person waits."""
+def _print_event(event: Event, quiet: bool) -> None:
+    """Print an event that the user should know about while waiting."""
     from clew.chat import events
 
     if quiet:
         return
-    if isinstance(told, events.Notice):
-        print_message(told.text)
-    elif isinstance(told, events.RequestRetried):
-        print_message(f"{told.message} Again in {told.delay:.0f} s ({told.number} of {told.of}).")
-    elif isinstance(told, events.ConversationCompacted):
-        print_message(f"The conversation was compacted, from {told.before:,} tokens to {told.after:,}.")
+    if isinstance(event, events.Notice):
+        print_message(event.text)
+    elif isinstance(event, events.RequestRetried):
+        print_message(f"{event.message} Again in {event.delay:.0f} s ({event.number} of {event.of}).")
+    elif isinstance(event, events.ConversationCompacted):
+        print_message(f"The conversation was compacted, from {event.before:,} tokens to {event.after:,}.")
 
 
 def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
@@ -279,9 +279,9 @@ def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
         is_kept=not options.no_session_persistence,
         durability=options.durability,
         watches_commands=not options.no_shadow,
-        allowed=_rules(options.allowedTools),
-        disallowed=_rules(options.disallowedTools),
-        tools=None if options.tools in (None, ["default"]) else _rules(options.tools),
+        allowed=_split_rules(options.allowedTools),
+        disallowed=_split_rules(options.disallowedTools),
+        tools=None if options.tools in (None, ["default"]) else _split_rules(options.tools),
         settings=options.settings,
         sources=FILE_SCOPES if sources is None else tuple(name.strip() for name in sources.split(",") if name.strip()),
         is_trusted=trust == "trusted",
@@ -291,26 +291,26 @@ def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
     )
 
 
-def _rules(given: list[str]) -> tuple[str, ...]:
-    """Rules as they are typed: several words, or several behind commas, which may stand in brackets too."""
-    found: list[str] = []
-    for word in given:
+def _split_rules(arguments: list[str]) -> tuple[str, ...]:
+    """Split rules at commas and spaces outside parentheses: `Bash(git log *),Edit` is two rules."""
+    rules: list[str] = []
+    for word in arguments:
         depth, part = 0, ""
         for letter in word:
             depth += (letter == "(") - (letter == ")")
             if letter in ", " and depth == 0:
-                found.append(part)
+                rules.append(part)
                 part = ""
             else:
                 part += letter
-        found.append(part)
-    return tuple(rule for rule in found if rule)
+        rules.append(part)
+    return tuple(rule for rule in rules if rule)
 
 
-def _prompt(given: str) -> str:
-    """What was said, and behind it what was piped in."""
+def _read_prompt(prompt: str) -> str:
+    """The prompt, followed by the text that is piped in."""
     piped = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read()
-    return "\n\n".join(part for part in (given, piped.strip("\n")) if part)
+    return "\n\n".join(part for part in (prompt, piped.strip("\n")) if part)
 
 
 def _uuid(text: str) -> str:
@@ -319,4 +319,4 @@ def _uuid(text: str) -> str:
     try:
         return str(UUID(text))
     except ValueError:
-        raise ArgumentTypeError(f"{text!r} is no UUID") from None
+        raise ArgumentTypeError(f"{text!r} is not a UUID") from None

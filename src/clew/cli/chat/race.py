@@ -1,4 +1,4 @@
-"""`clew race`: say the same thing at the same place of a session to several models, and compare what they do."""
+"""`clew race`: send one prompt to several models at the same point of a session, and compare the results."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def add_arguments(command: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Without a copy nothing may be changed: what is not surely harmless is refused."""
     source = open_session(options, options.id)
-    at, content = _beginning(source, options.at, options.prompt)
+    at, content = _start(source, options.at, options.prompt)
     runs = asyncio.run(_run_all(source, at, content, options))
     if options.json:
-        print_json(_json(run) for run in runs)
+        print_json(_run_json(run) for run in runs)
     else:
         for run in runs:
             _print(run)
@@ -64,17 +64,17 @@ def run(options: Namespace) -> int:
     return 2 if any(run.finished.is_error for run in runs) else 0
 
 
-def _beginning(source: Session, at: int | None, prompt: str) -> tuple[int, Content]:
+def _start(source: Session, at: int | None, prompt: str) -> tuple[int, Content]:
     """How many turns are kept, and what is said then."""
-    there = len(source.turns)
+    count = len(source.turns)
     if at is None:
-        at = there if prompt else there - 1
-    if not 0 <= at <= there or (at == there and not prompt):
+        at = count if prompt else count - 1
+    if not 0 <= at <= count or (at == count and not prompt):
         raise NotFound(
             str(at),
             kind="turn",
             hint=(
-                f"The session has {plural(there, 'turn')}: name one with --at, or say something new behind the last."
+                f"The session has {plural(count, 'turn')}: name one with --at, or say something new behind the last."
             ),
         )
     return at, prompt or source.turns[at].prompt.data["message"]["content"]
@@ -85,10 +85,10 @@ async def _run_all(source: Session, at: int, content: Content, options: Namespac
 
 
 def _models(options: Namespace) -> list[str]:
-    found = [name.strip() for name in options.model.split(",") if name.strip()]
-    if not found:
+    models = [name.strip() for name in options.model.split(",") if name.strip()]
+    if not models:
         raise Refused(["no model is named; name them with --model opus,sonnet"])
-    return found
+    return models
 
 
 async def _run(source: Session, at: int, content: Content, model: str, options: Namespace) -> RaceRun:
@@ -96,11 +96,11 @@ async def _run(source: Session, at: int, content: Content, model: str, options: 
     from clew.chat.store.live_conversation import UserPrompt
 
     folder = _folder(source, options.copy)
-    kept = _kept(source, at, folder)
+    kept = _copy_up_to(source, at, folder)
     spec = replace(_spec(options, folder), resume=str(kept) if kept else "", model=model, cwd=folder)
 
     def tell(told: Event) -> None:
-        _told(model, told, options.quiet)
+        _print_event(model, told, options.quiet)
 
     async with open_session(spec, tell) as opened:
         finished = await opened.engine.submit(UserPrompt(content))
@@ -123,14 +123,14 @@ def _folder(source: Session, is_copied: bool) -> Path:
     return copy_project(folder, Path(tempfile.mkdtemp(prefix=f"{folder.name}-"))).resolve() if is_copied else folder
 
 
-def _kept(source: Session, at: int, folder: Path) -> Path | None:
+def _copy_up_to(source: Session, at: int, folder: Path) -> Path | None:
     """A copy of the session up to the place; none of one that begins anew."""
     from clew.edit.plan import plan
 
     if not at:
         return None
-    made: Plan = plan(source).end_with(at)
-    return (made if str(folder) == source.cwd else made.move(str(folder))).write().path
+    edit: Plan = plan(source).end_with(at)
+    return (edit if str(folder) == source.cwd else edit.move(str(folder))).write().path
 
 
 def _spec(options: Namespace, folder: Path) -> SessionSpec:
@@ -146,11 +146,11 @@ def _spec(options: Namespace, folder: Path) -> SessionSpec:
 # -- what is told
 
 
-def _told(model: str, told: Event, quiet: bool) -> None:
+def _print_event(model: str, event: Event, quiet: bool) -> None:
     from clew.chat import events
 
-    if isinstance(told, events.Notice) and not quiet:
-        print_message(f"{model}: {told.text}")
+    if isinstance(event, events.Notice) and not quiet:
+        print_message(f"{model}: {event.text}")
 
 
 def _print(run: RaceRun) -> None:
@@ -163,11 +163,11 @@ def _print(run: RaceRun) -> None:
         print_message(f"{run.model}: {error}")
 
 
-def _json(run: RaceRun) -> dict[str, Any]:
+def _run_json(run: RaceRun) -> dict[str, Any]:
     from clew.chat.sdk.result_json import result
 
-    told = result(run.finished, run.path.stem, "")
-    return {"kind": "run", "model": run.model, "folder": str(run.folder), "path": str(run.path), "result": told}
+    result_value = result(run.finished, run.path.stem, "")
+    return {"kind": "run", "model": run.model, "folder": str(run.folder), "path": str(run.path), "result": result_value}
 
 
 def _compare(first: RaceRun, other: RaceRun, options: Namespace) -> None:
@@ -175,9 +175,9 @@ def _compare(first: RaceRun, other: RaceRun, options: Namespace) -> None:
     from clew.view.comparison import Comparison, conversation_path
 
     ways = [replace(conversation_path(read(run.path)), name=run.model, root=str(run.folder)) for run in (first, other)]
-    made = Comparison(*ways)
+    comparison = Comparison(*ways)
     if options.json:
-        print_json(compare.comparison_json(made, options.reveal))
+        print_json(compare.comparison_json(comparison, options.reveal))
     else:
         print()
-        compare.print_comparison(made, options)
+        compare.print_comparison(comparison, options)

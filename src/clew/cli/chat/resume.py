@@ -1,4 +1,4 @@
-"""`clew resume`: go on with a session, found by its id or by what was said in it."""
+"""`clew resume`: resume a session, found by its id or by a search."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Execute = Callable[[str, Sequence[str], Mapping[str, str]], object]
 
 @dataclass(frozen=True, slots=True)
 class ResumePlan:
-    """How to go on with a session: from which folder, by which words."""
+    """How to resume a session: from which folder, with which command."""
 
     file: SessionFile
     title: str
@@ -63,53 +63,53 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "query", nargs="+", help="a session: its id, the beginning of it, or words to search for as in clew search"
     )
-    command.add_argument("--fork", action="store_true", help="go on in a new session and leave this one as it is")
-    command.add_argument("--print", action="store_true", help="print the command and run nothing")
-    command.add_argument("--include-current", action="store_true", help="search also the session that asks")
+    command.add_argument("--fork", action="store_true", help="resume in a copy, and leave the original unchanged")
+    command.add_argument("--print", action="store_true", help="print the command, and do not run it")
+    command.add_argument("--include-current", action="store_true", help="include the session that runs this command")
     add_common_options(command)
 
 
 def run(options: Namespace, execute: Execute | None = None) -> int:
     asked = " ".join(options.query).strip()
-    found, is_sure = candidates(options, asked)
+    found, is_sure = find_candidates(options, asked)
     if not is_sure:
-        picked = _pick(found, options, asked)
+        picked = _choose(found, options, asked)
         if picked is None:
             return 2 if options.json or not sys.stdin.isatty() else 1
         found = [picked]
-    way = _way(found[0], options)
+    way = _resume_plan(found[0], options)
     if options.json:
         print_json([_json(way)])
         return 0
     if options.print:
         _print_line(way, options.quiet)
         return 0
-    return go(way, options.quiet, execute or replace_process)
+    return execute_resume(way, options.quiet, execute or replace_process)
 
 
-def candidates(options: Namespace, asked: str) -> tuple[list[SessionFile], bool]:
+def find_candidates(options: Namespace, text: str) -> tuple[list[SessionFile], bool]:
     """The session with this id, else those that answer best, and whether it is clear that the first one is meant."""
-    place = open_tree(options)
-    if _may_be_id(asked):
+    tree_of_files = open_tree(options)
+    if _may_be_id(text):
         try:
-            return [find_session(place, asked)], True
+            return [find_session(tree_of_files, text)], True
         except Ambiguous as several:
-            return [find_session(place, match) for match in several.matches], False
+            return [find_session(tree_of_files, match) for match in several.matches], False
         except NotFound:
-            if gone := gone_by_id(options, asked):
+            if gone := gone_by_id(options, text):
                 raise gone from None
-    return _searched(options, place, asked)
+    return _search(options, tree_of_files, text)
 
 
-def _may_be_id(asked: str) -> bool:
-    """Short words such as "add" are words, unless there is a figure among the letters."""
-    if asked.endswith(".jsonl"):
+def _may_be_id(text: str) -> bool:
+    """Whether a text may be an id. Short words such as "add" are search words, unless they contain a digit."""
+    if text.endswith(".jsonl"):
         return True
-    is_hexadecimal = bool(asked) and not set(asked.lower()) - set("0123456789abcdef-")
-    return is_hexadecimal and (len(asked) >= 4 or any(c.isdigit() for c in asked))
+    is_hexadecimal = bool(text) and not set(text.lower()) - set("0123456789abcdef-")
+    return is_hexadecimal and (len(text) >= 4 or any(c.isdigit() for c in text))
 
 
-def _searched(options: Namespace, place: Tree, query: str) -> tuple[list[SessionFile], bool]:
+def _search(options: Namespace, place: Tree, query: str) -> tuple[list[SessionFile], bool]:
     from clew.cli.find.search import refresh
     from clew.index.session_index import Index
 
@@ -123,15 +123,15 @@ def _searched(options: Namespace, place: Tree, query: str) -> tuple[list[Session
         raise gone_by_words(query, gone)
     best = [result for result in results if result.grade == results[0].grade]
     near = [result.session for result in best if result.score >= CLOSE * best[0].score]
-    found = [file for session in near if (file := _existing(place, session))]
-    if near and not found:
+    files = [file for session in near if (file := _existing_file(place, session))]
+    if near and not files:
         sentence = f"The transcript of session {near[0][:8]} is gone; only files of its agents are left."
         raise TranscriptGone(near[0], sentence, hint=f"Read: {shell_quoting.clew_command('search', query)}")
-    if not found:
+    if not files:
         raise NotFound(query, hint=f"Search with: {shell_quoting.clew_command('search', query)}")
     if results.instead and not options.quiet:
         print_message(f"Nothing holds {one_line(query)!r}; searched for {one_line(results.instead)!r} instead.")
-    return found, len(found) == 1 and not is_vague
+    return files, len(files) == 1 and not is_vague
 
 
 def _gone_matches(index: Index, query: str, without: str | None, options: Namespace) -> list[SearchResult]:
@@ -141,11 +141,11 @@ def _gone_matches(index: Index, query: str, without: str | None, options: Namesp
     from clew.index.results import SearchResults
 
     archive = ArchivedSessions(options.claude_dir)
-    found = add_gone(index, parse_query(query), SearchResults(), MOST, archive=archive, without=without)
-    return [result for result in found if result.gone]
+    matches = add_gone(index, parse_query(query), SearchResults(), MOST, archive=archive, without=without)
+    return [result for result in matches if result.gone]
 
 
-def _existing(place: Tree, session: str) -> SessionFile | None:
+def _existing_file(place: Tree, session: str) -> SessionFile | None:
     """The file of a session; agents may have outlived it, and then there is nothing to go on with."""
     try:
         file = find_session(place, session)
@@ -156,15 +156,15 @@ def _existing(place: Tree, session: str) -> SessionFile | None:
     return None if file.is_empty else file
 
 
-def _pick(found: list[SessionFile], options: Namespace, asked: str) -> SessionFile | None:
-    """Ask which one; where nobody can answer, say which there are and do nothing."""
+def _choose(files: list[SessionFile], options: Namespace, text: str) -> SessionFile | None:
+    """Ask the user which session is meant. Without a terminal, list the candidates and return None."""
     if options.json:
-        print_json({**_json(_way(file, options)), "kind": "candidate"} for file in found)
+        print_json({**_json(_resume_plan(file, options)), "kind": "candidate"} for file in files)
         return None
-    rows = [_row(file) for file in found[:MOST]]
+    rows = [_row(file) for file in files[:MOST]]
     if not sys.stdin.isatty():
-        several = plural(len(found), "session") if len(found) > 1 else "this session"
-        print_message(f"clew: {one_line(asked)!r} may mean {several}. Name one by its id:")
+        several = plural(len(files), "session") if len(files) > 1 else "this session"
+        print_message(f"clew: {one_line(text)!r} may mean {several}. Name one by its id:")
         for row in rows:
             print_message(f"  {row}")
         return None
@@ -176,7 +176,7 @@ def _pick(found: list[SessionFile], options: Namespace, asked: str) -> SessionFi
         if not answer:
             return None
         if answer.isdecimal() and 1 <= int(answer) <= len(rows):
-            return found[int(answer) - 1]
+            return files[int(answer) - 1]
 
 
 def _row(file: SessionFile) -> str:
@@ -189,7 +189,7 @@ def _title(outline: Outline) -> str:
     return mask(clean(outline.title))[0] or "(no prompt)"
 
 
-def _way(file: SessionFile, options: Namespace) -> ResumePlan:
+def _resume_plan(file: SessionFile, options: Namespace) -> ResumePlan:
     outline = Outline(file)
     config = str(open_tree(options).root.absolute()) if options.claude_dir else ""
     flags = ("--fork-session",) if options.fork else ()
@@ -205,46 +205,46 @@ def _folder(outline: Outline) -> str:
     return known.path if known.source != "guess" else outline.cwd or ""
 
 
-def _json(way: ResumePlan) -> dict[str, object]:
+def _json(plan: ResumePlan) -> dict[str, object]:
     return {
         "kind": "resume",
-        "session": way.file.id,
-        "title": way.title,
-        "cwd": way.cwd,
-        "exists": os.path.isdir(way.cwd),
-        "path": str(way.file.path),
-        "command": way.line,
+        "session": plan.file.id,
+        "title": plan.title,
+        "cwd": plan.cwd,
+        "exists": os.path.isdir(plan.cwd),
+        "path": str(plan.file.path),
+        "command": plan.line,
         **(
-            {"command_cmd": shell_quoting.cmd_resume_command(way.file.id, way.cwd) or None}
-            if shell_quoting.is_windows_path(way.cwd)
+            {"command_cmd": shell_quoting.cmd_resume_command(plan.file.id, plan.cwd) or None}
+            if shell_quoting.is_windows_path(plan.cwd)
             else {}
         ),
     }
 
 
-def go(way: ResumePlan, quiet: bool, execute: Execute) -> int:
-    """Become Claude Code in the session's folder; what prevents it is said, with the command to type."""
-    if not os.path.isdir(way.cwd):
-        print_message(f"clew: the folder of this session is gone: {clean_name(way.cwd) or '(unknown)'}")
-    elif (program := find_program(way.words[0])) is None:
-        print_message("clew: there is no program called claude on the path.")
+def execute_resume(plan: ResumePlan, quiet: bool, execute: Execute) -> int:
+    """Replace this process with Claude Code in the folder of the session. If that fails, print the command to type."""
+    if not os.path.isdir(plan.cwd):
+        print_message(f"clew: the folder of this session does not exist: {clean_name(plan.cwd) or '(unknown)'}")
+    elif (program := find_program(plan.words[0])) is None:
+        print_message("clew: claude is not on the PATH. Install Claude Code, or run the command below where it is.")
     else:
         if not quiet:
-            print_message(one_line(way.title))
-            print_message(way.line)
+            print_message(one_line(plan.title))
+            print_message(plan.line)
         sys.stdout.flush()
-        os.chdir(way.cwd)
-        execute(program, way.words, way.variables)
+        os.chdir(plan.cwd)
+        execute(program, plan.words, plan.variables)
         return 0
-    _print_line(way, quiet)
+    _print_line(plan, quiet)
     return 2
 
 
-def _print_line(way: ResumePlan, quiet: bool) -> None:
-    print(way.line)
+def _print_line(plan: ResumePlan, quiet: bool) -> None:
+    print(plan.line)
     if (
-        shell_quoting.is_windows_path(way.cwd)
+        shell_quoting.is_windows_path(plan.cwd)
         and not quiet
-        and (line := shell_quoting.cmd_resume_command(way.file.id, way.cwd))
+        and (line := shell_quoting.cmd_resume_command(plan.file.id, plan.cwd))
     ):
         print_message(f"This is for PowerShell. In cmd.exe: {line}")

@@ -1,22 +1,19 @@
 """Commands that edit: they write a copy, or append to a session.
 
 Modules:
-    clone            `clew clone`: a copy of a session: whole, up to a turn, or in another project.
+    clone            `clew clone`: copy a session: all of it, up to a turn, or into another project.
     compact          `clew compact`: copy a session with older turns replaced by a summary, as /compact does.
-    compress         `clew compress`: a session whose older replies are shorter.
+    compress         `clew compress`: copy a session with its older replies shortened.
     drop             `clew drop`: copy a session without some of its turns, or with only some of them.
-    edit_output      What every edit shares: the options, and how a plan is shown, written and told of.
+    edit_output      Options of the commands that edit, and the output of their plans.
     merge            `clew merge`: join the same session, continued on two machines.
-    redact           `clew redact`: a copy of a session without its secrets.
-    repair           `clew repair`: mend what is broken.
-    retitle          `clew retitle`: give a session a title.
-    rewind           `clew rewind`: the files of a project, or a conversation, as they were before a prompt.
-    size_picture     Sizes: what each part of a conversation takes of the context, before an edit and after it, as a
-                     small table.
-    summary_options  Who summarises: a model of the user's choice, or extracts without any; and what a dry run says
-                     of it.
-    tag              `clew tag`: give a session a tag.
-    trim             `clew trim`: make a session fit again: shorter tool calls, no thinking, no pictures, no dead
-                     weight.
-    undo             `clew undo`: take back what clew wrote.
+    redact           `clew redact`: copy a session with its secrets masked.
+    repair           `clew repair`: repair a damaged session, or rebuild sessions-index.json.
+    retitle          `clew retitle`: set the title of a session.
+    rewind           `clew rewind`: return files, a conversation or both to before a prompt.
+    size_picture     Show the size of each part of a conversation before and after an edit, as a small table.
+    summary_options  Options that choose who summarises: a model, or extracts without one.
+    tag              `clew tag`: set the tag of a session.
+    trim             `clew trim`: shrink a session until it fits the context window.
+    undo             `clew undo`: undo what clew wrote.
 """

@@ -1,4 +1,4 @@
-"""`clew clone`: a copy of a session: whole, up to a turn, or in another project."""
+"""`clew clone`: copy a session: all of it, up to a turn, or into another project."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def add_arguments(command: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     from clew.edit.plan import plan
 
-    found = open_session(options, options.id)
-    made = plan(found)
+    source = open_session(options, options.id)
+    edit = plan(source)
     if options.at is not None:
-        made = made.end_with(options.at)
+        edit = edit.end_with(options.at)
     if options.to is not None:
-        made = made.move(resolve_folder(options, options.to))
-    return edit_output.finish(options, made)
+        edit = edit.move(resolve_folder(options, options.to))
+    return edit_output.finish(options, edit)

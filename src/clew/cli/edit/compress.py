@@ -1,4 +1,4 @@
-"""`clew compress`: a session whose older replies are shorter."""
+"""`clew compress`: copy a session with its older replies shortened."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def add_arguments(command: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     from clew.edit.plan import plan
 
-    found = plan(open_session(options, options.id))
+    edit = plan(open_session(options, options.id))
     summarise = summary_options.Summariser(options)
-    made = found.compress(summarise, bands=options.bands, tools=options.tools)
-    if made is not found:
-        return edit_output.finish_with_sizes(options, made, summarise.told)
+    compressed = edit.compress(summarise, bands=options.bands, tools=options.tools)
+    if compressed is not edit:
+        return edit_output.finish_with_sizes(options, compressed, summarise.told)
     if summarise.failed:
         raise summarise.failed[0]
     if options.json:
-        print_json([{"kind": "edit", "source": found.source.id, "steps": [], "written": False}])
+        print_json([{"kind": "edit", "source": edit.source.id, "steps": [], "written": False}])
     elif not options.quiet:
         print_message("Nothing to compress: every turn is as short as its band asks for.")
     return 1

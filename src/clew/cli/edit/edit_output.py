@@ -1,4 +1,4 @@
-"""What every edit shares: the options, and how a plan is shown, written and told of."""
+"""Options of the commands that edit, and the output of their plans."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ def add_arguments(command: ArgumentParser) -> None:
     add_common_options(command)
 
 
-def finish(options: Namespace, plan: Plan, told: Mapping[str, Any] | None = None) -> int:
-    """Show the plan, or write it and say what was made. `told` is what the command itself has to say of it."""
+def finish(options: Namespace, plan: Plan, details: Mapping[str, Any] | None = None) -> int:
+    """Print the plan, or write it and print the result. `details` are further fields of the JSON output."""
     if options.diff:
         return _diff(options, plan)
     violations = plan.violations
     written = plan.write() if not (options.dry_run or violations) else None
     if options.json:
-        print_json([_json(plan, written, violations, told or {})])
+        print_json([_json(plan, written, violations, details or {})])
     else:
         _print(plan, written, violations)
     return 2 if violations else 0
 
 
-def finish_with_sizes(options: Namespace, plan: Plan, told: Mapping[str, Any] | None = None) -> int:
-    """The same, and what each part takes of the context before and after."""
+def finish_with_sizes(options: Namespace, plan: Plan, details: Mapping[str, Any] | None = None) -> int:
+    """As `finish`, with the size of each part of the context before and after."""
     from clew.cli.edit import size_picture
 
     report = plan.report()
-    code = finish(options, plan, {**size_picture.data(report), **(told or {})})
+    code = finish(options, plan, {**size_picture.data(report), **(details or {})})
     if not (code or options.json or options.diff):
         for row in size_picture.rows(report):
             print(row)
@@ -54,16 +54,18 @@ def finish_with_sizes(options: Namespace, plan: Plan, told: Mapping[str, Any] | 
 def _diff(options: Namespace, plan: Plan) -> int:
     from clew.facts.secrets.mask_secrets import mask
 
-    found = plan.diff()
+    changes = plan.diff()
     if options.json:
-        print_json({"kind": "change", "sign": c.sign, "line": c.line, "text": c.text, "note": c.note} for c in found)
+        print_json({"kind": "change", "sign": c.sign, "line": c.line, "text": c.text, "note": c.note} for c in changes)
     else:
-        for change in found:
+        for change in changes:
             print(clean(mask(str(change))[0]))
     return 0
 
 
-def _json(plan: Plan, written: Written | None, violations: tuple[str, ...], told: Mapping[str, Any]) -> dict[str, Any]:
+def _json(
+    plan: Plan, written: Written | None, violations: tuple[str, ...], details: Mapping[str, Any]
+) -> dict[str, Any]:
     return {
         "kind": "edit",
         "source": plan.source.id,
@@ -77,26 +79,26 @@ def _json(plan: Plan, written: Written | None, violations: tuple[str, ...], told
         "turns": {"before": len(plan.source.turns), "after": len(plan.session.turns)},
         "entries": {"before": len(plan.source.entries), "after": len(plan.session.entries)},
         "bytes": {"before": _bytes(plan.source.items), "after": _bytes(plan.session.items)},
-        **told,
+        **details,
     }
 
 
 def _print(plan: Plan, written: Written | None, violations: tuple[str, ...]) -> None:
     if violations:
-        print_message(f"clew: this may not be written: {'; '.join(violations)}.")
+        print_message(f"clew: the result is not a valid session and was not written: {'; '.join(violations)}.")
         return
-    source, made = plan.source, plan.session
-    turns = f"{len(made.turns):,} of {plural(len(source.turns), 'turn')}"
-    kept = f"{turns}, {len(made.entries):,} of {plural(len(source.entries), 'entry')}"
-    sizes = f"{format_size(_bytes(made.items))} of {format_size(_bytes(source.items))}"
-    print(clean_name(f"{'Made' if written else 'Would make'} a session of {source.id[:8]}: {kept}, {sizes}."))
+    source, result = plan.source, plan.session
+    turns = f"{len(result.turns):,} of {plural(len(source.turns), 'turn')}"
+    counts = f"{turns}, {len(result.entries):,} of {plural(len(source.entries), 'entry')}"
+    sizes = f"{format_size(_bytes(result.items))} of {format_size(_bytes(source.items))}"
+    print(clean_name(f"{'Made' if written else 'Would make'} a session of {source.id[:8]}: {counts}, {sizes}."))
     for step in plan.steps:
         print(clean_name(f"  {step}"))
     if written:
         print(clean_name(written.id))
-        print(f"Go on with:  {resume_line(plan, written)}")
+        print(f"Resume with:  {resume_line(plan, written)}")
         if is_terminal():
-            print(f"Take it back with:  clew undo {written.number}", file=sys.stderr)
+            print(f"Undo with:  clew undo {written.number}", file=sys.stderr)
 
 
 def resume_line(plan: Plan, written: Written) -> str:

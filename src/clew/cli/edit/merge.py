@@ -26,21 +26,21 @@ def run(options: Namespace) -> int:
     from clew.edit.merge_sessions import merge
     from clew.edit.plan import plan
 
-    made = plan(open_session(options, options.id))
-    found = []
-    for asked in options.others:
-        made, merged = merge(made, open_session(options, asked))
-        found.append(merged)
+    edit = plan(open_session(options, options.id))
+    merges = []
+    for name in options.others:
+        edit, merged = merge(edit, open_session(options, name))
+        merges.append(merged)
     if not options.json and not options.diff:
-        for asked, merged in zip(options.others, found, strict=True):
-            for line in _report(asked, merged):
+        for name, merged in zip(options.others, merges, strict=True):
+            for line in _report(name, merged):
                 print(clean_name(line))
-    return edit_output.finish(options, made, {"merged": [asdict(merged) for merged in found]})
+    return edit_output.finish(options, edit, {"merged": [asdict(merged) for merged in merges]})
 
 
-def _report(asked: str, merged: Merged) -> Iterator[str]:
+def _report(name: str, merged: Merged) -> Iterator[str]:
     yield (
-        f"{asked}: {plural(merged.common, 'entry')} of both, {merged.first} of the first alone, "
+        f"{name}: {plural(merged.common, 'entry')} of both, {merged.first} of the first alone, "
         f"{merged.other} of this one alone, {plural(merged.files, 'more file')}."
     )
     if merged.differing:

@@ -1,4 +1,4 @@
-"""`clew redact`: a copy of a session without its secrets."""
+"""`clew redact`: copy a session with its secrets masked."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ def run(options: Namespace) -> int:
     from clew.edit.redact_session import redact
     from clew.edit.redactor import make_redactor
 
-    found = open_session(options, options.id)
+    source = open_session(options, options.id)
     hidden = make_redactor(options.secrets or not options.pattern, options.pattern)
-    made, tally = redact(plan(found), hidden)
+    edit, tally = redact(plan(source), hidden)
     if not tally.total and not tally.left_out:
         if not options.quiet:
-            print_message(f"Nothing in {found.id[:8]} or its files is to be hidden ({hidden}). Nothing was written.")
+            print_message(f"Nothing in {source.id[:8]} or its files is to be hidden ({hidden}). Nothing was written.")
         return 1
     if not options.json and not options.diff:
         for line in _report(tally):
             print(clean_name(line))
-    return edit_output.finish(options, made, _json(tally))
+    return edit_output.finish(options, edit, _json(tally))
 
 
 def _report(tally: RedactionCounts) -> Iterator[str]:
     kinds = sorted(tally.kinds.items(), key=lambda each: (-each[1], each[0]))
     yield "Hidden: " + ", ".join(f"{kind} {count}" for kind, count in kinds)
     width = max(map(len, tally.places), default=0)
-    for place in sorted(tally.places):
-        here = ", ".join(f"{kind} {count}" for (p, kind), count in sorted(tally.found.items()) if p == place)
-        yield f"  {place.ljust(width)}  {here}"
+    for location in sorted(tally.places):
+        counts = ", ".join(f"{kind} {count}" for (p, kind), count in sorted(tally.found.items()) if p == location)
+        yield f"  {location.ljust(width)}  {counts}"
     if tally.thinking:
         yield f"Thinking that was left out, since a signature allows no change: {tally.thinking}"
     if tally.unreadable:

@@ -1,4 +1,4 @@
-"""`clew repair`: mend what is broken."""
+"""`clew repair`: repair a damaged session, or rebuild sessions-index.json."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ def run(options: Namespace) -> int:
     if options.index:
         return _index(options)
     if options.id is None:
-        print_message(
-            "clew: say what to repair: a session, or --index, which rebuilds sessions-index.json from the files."
-        )
+        print_message("clew: name a session to repair, or use --index to rebuild sessions-index.json.")
         return 2
     return _session(options)
 
@@ -52,7 +50,7 @@ def _session(options: Namespace) -> int:
     from clew.facts.health import VERSIONS, health
 
     source = open_session(options, options.id)
-    made, fixes = repair(plan(source))
+    repaired, fixes = repair(plan(source))
     before = health(source)
     if not fixes:
         if options.json:
@@ -62,16 +60,16 @@ def _session(options: Namespace) -> int:
         else:
             print(clean_name(f"{source.id} {verdict(before)} There is nothing to repair."))
         return 0
-    after = health(made.session)
+    after = health(repaired.session)
     if not options.json and not options.diff:
         print(clean_name(f"{source.id} {verdict(before)}"))
         for line in _report(fixes, VERSIONS):
             print(clean_name(line))
-        if gone := sum(damage.prompt for damage in before.damage):
-            seems = noun(gone, "looks like a prompt", "look like prompts")
-            print(f"  {gone:,} of the unreadable lines {seems}; only the original holds what is left of it.")
+        if lost_prompts := sum(damage.prompt for damage in before.damage):
+            seems = noun(lost_prompts, "looks like a prompt", "look like prompts")
+            print(f"  {lost_prompts:,} of the unreadable lines {seems}; only the original holds what is left of it.")
         print(clean_name(f"The repaired one {verdict(after)}"))
-    return edit_output.finish(options, made, _json(fixes, VERSIONS) | {"verdict": [before.verdict, after.verdict]})
+    return edit_output.finish(options, repaired, _json(fixes, VERSIONS) | {"verdict": [before.verdict, after.verdict]})
 
 
 def _report(fixes: Sequence[Fix], versions: Sequence[str]) -> Iterator[str]:
@@ -84,7 +82,7 @@ def _report(fixes: Sequence[Fix], versions: Sequence[str]) -> Iterator[str]:
             if before != after
         ]
         if changed:
-            yield f"    prompts brought back: {', '.join(changed)}"
+            yield f"    prompts restored: {', '.join(changed)}"
 
 
 def _json(fixes: Sequence[Fix], versions: Sequence[str]) -> dict[str, Any]:
@@ -110,7 +108,7 @@ def _index(options: Namespace) -> int:
     known = None if where.source == "guess" else where.path  # written down, a guess would look like knowledge
     index = SessionsIndex(version=1, original_path=known, entries=tuple(_entries(project, known)))
     old = None if options.dry_run else write_index(project.folder, index)
-    made = {
+    value = {
         "kind": "index",
         "path": str(project.folder / INDEX_NAME),
         "project": project.name,
@@ -119,18 +117,18 @@ def _index(options: Namespace) -> int:
         "written": not options.dry_run,
     }
     if options.json:
-        print_json([made])
+        print_json([value])
     else:
         done = "Would write" if options.dry_run else "Wrote"
-        print(clean_name(f"{done} {made['path']}: {plural(len(index.entries), 'session')}."))
+        print(clean_name(f"{done} {value['path']}: {plural(len(index.entries), 'session')}."))
         if old:
             print(clean_name(f"The old one is {old}"))
     return 0
 
 
 def _entries(project: Project, known: str | None) -> list[IndexEntry]:
-    found = [_entry(file, known) for file in project.sessions() if not file.is_empty]
-    return [entry for entry in found if entry is not None]
+    entries = [_entry(file, known) for file in project.sessions() if not file.is_empty]
+    return [entry for entry in entries if entry is not None]
 
 
 def _entry(file: SessionFile, known: str | None) -> IndexEntry | None:

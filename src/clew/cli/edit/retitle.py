@@ -1,4 +1,4 @@
-"""`clew retitle`: give a session a title."""
+"""`clew retitle`: set the title of a session."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ def add_arguments(command: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     from clew.edit.rename_session import retitle
 
-    found = open_session(options, options.id)
-    return told(options, found.id, retitle(found, options.title, dry_run=options.dry_run), "customTitle")
+    source = open_session(options, options.id)
+    return print_title_change(
+        options, source.id, retitle(source, options.title, dry_run=options.dry_run), "customTitle"
+    )
 
 
-def told(options: Namespace, id: str, named: TitleLine, field: str) -> int:
+def print_title_change(options: Namespace, id: str, named: TitleLine, field: str) -> int:
     """Say what line was added, and what stood there before."""
     value, former = named.line[field], named.former.get(field, "")
     if options.json:
-        made = {"kind": "name", "session": id, "line": named.line["type"], "value": value, "former": former}
-        print_json([made | {"written": bool(named.number), "undo": named.number or None}])
+        value_json = {"kind": "name", "session": id, "line": named.line["type"], "value": value, "former": former}
+        print_json([value_json | {"written": bool(named.number), "undo": named.number or None}])
         return 0
     what = "title" if field == "customTitle" else field
     before = f" It was {as_text(former)!r}." if former and former != value else ""

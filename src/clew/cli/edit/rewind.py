@@ -1,4 +1,4 @@
-"""`clew rewind`: the files of a project, or a conversation, as they were before a prompt."""
+"""`clew rewind`: return files, a conversation or both to before a prompt."""
 
 from __future__ import annotations
 
@@ -57,24 +57,24 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    found = open_session(options, options.id)
+    source = open_session(options, options.id)
     options.dry_run = options.dry_run or options.diff
     if options.undo:
         from clew.chat.rewind.carry_out import undo
 
-        made = undo(found.id, Path(found.cwd or "/"))
-        if made.refused:
-            raise Refused([made.refused])
-        return _files(options, found, made, None)
+        rewind_plan = undo(source.id, Path(source.cwd or "/"))
+        if rewind_plan.refused:
+            raise Refused([rewind_plan.refused])
+        return _files(options, source, rewind_plan, None)
     edit = None
     if options.what != CODE:
-        edit = _conversation(options, found)
+        edit = _conversation(options, source)
     if options.what == CONVERSATION:
         return _copied(options, edit)
-    return _files(options, found, _plan(options, found), edit)
+    return _files(options, source, _plan(options, source), edit)
 
 
-def files_before(place: Tree, asked: str, prompt: str) -> None:
+def restore_files_before(place: Tree, asked: str, prompt: str) -> None:
     """Restore the files of a session to before a prompt, as Claude Code's option does: without asking.
 
     Edits of others are overwritten, and saved first. What is not restored is reported on stderr.
@@ -84,42 +84,42 @@ def files_before(place: Tree, asked: str, prompt: str) -> None:
     from clew.chat.store.resume_session import find
     from clew.conversation.load import read
 
-    found = read(find(place, asked).path)
-    made = plan(found, prompt, saved_folders(found, place.root))
-    if not made.refused and not made.place.has_files and not made.shown:
+    source = read(find(place, asked).path)
+    rewind_plan = plan(source, prompt, saved_folders(source, place.root))
+    if not rewind_plan.refused and not rewind_plan.place.has_files and not rewind_plan.shown:
         raise ClewError("No file checkpoint found for this message.")
-    with _alone(found):
-        done = carry_out(made, "overwrite", keep=made.doubtful)
-    for line in _report(made):
+    with _lock_session(source):
+        done = carry_out(rewind_plan, "overwrite", keep=rewind_plan.doubtful)
+    for line in _report(rewind_plan):
         print_message(line)
     if done.failed:
         raise Refused([f"{name} could not be restored: {why}" for name, why in done.failed])
 
 
-def _plan(options: Namespace, found: Session) -> RewindPlan:
+def _plan(options: Namespace, source: Session) -> RewindPlan:
     from clew.chat.rewind.rewind_plan import plan, saved_folders
 
     roots = [Path(folder).resolve() for folder in options.add_dir]
-    made = plan(found, options.to, saved_folders(found, open_tree(options).root, roots))
-    if made.refused:
-        raise Refused([made.refused], hint="The conversation alone can be rewound with: --conversation")
-    if not made.place.has_files and not made.shown and not made.lost:
+    rewind_plan = plan(source, options.to, saved_folders(source, open_tree(options).root, roots))
+    if rewind_plan.refused:
+        raise Refused([rewind_plan.refused], hint="The conversation alone can be rewound with: --conversation")
+    if not rewind_plan.place.has_files and not rewind_plan.shown and not rewind_plan.lost:
         raise ClewError(
-            f"No state of the files was saved before turn {made.place.number} of {found.id[:8]}.",
+            f"No state of the files was saved before turn {rewind_plan.place.number} of {source.id[:8]}.",
             hint="The conversation alone can be rewound with: --conversation",
         )
-    return made
+    return rewind_plan
 
 
 @contextmanager
-def _alone(found: Session) -> Iterator[None]:
+def _lock_session(source: Session) -> Iterator[None]:
     """Hold the session, so that no chat changes it meanwhile. Raises Busy."""
     from clew.chat.store.session_lock import lock_session
 
     with ExitStack() as stack:
         try:
-            if found.path is not None:
-                stack.enter_context(lock_session(found.path))
+            if source.path is not None:
+                stack.enter_context(lock_session(source.path))
         except PermissionError:
             pass  # no chat can write to it either
         except Busy as busy:
@@ -128,20 +128,20 @@ def _alone(found: Session) -> Iterator[None]:
         yield
 
 
-def _conversation(options: Namespace, found: Session) -> Edit | None:
+def _conversation(options: Namespace, source: Session) -> Edit | None:
     """The copy of a session that ends before a prompt; None if nothing would be left of it."""
     from clew.chat.rewind.rewind_plan import find_point
     from clew.edit.plan import plan
 
-    place = find_point(found, options.to)
+    place = find_point(source, options.to)
     if place.before is None:
         if options.what == CONVERSATION:
             raise Refused([f"there is no conversation before turn {place.number}; start a new session"])
         return None
-    made = plan(found).end_with(place.before)
-    if made.violations:
-        raise Refused(made.violations)
-    return made
+    edit = plan(source).end_with(place.before)
+    if edit.violations:
+        raise Refused(edit.violations)
+    return edit
 
 
 def _copied(options: Namespace, edit: Edit | None) -> int:
@@ -154,7 +154,7 @@ def _copied(options: Namespace, edit: Edit | None) -> int:
     return 0
 
 
-def _files(options: Namespace, found: Session, plan: RewindPlan, edit: Edit | None) -> int:
+def _files(options: Namespace, source: Session, plan: RewindPlan, edit: Edit | None) -> int:
     """Show what would be done to the files, ask, do it, and then rewind the conversation."""
     from clew.chat.rewind.carry_out import carry_out
 
@@ -168,20 +168,21 @@ def _files(options: Namespace, found: Session, plan: RewindPlan, edit: Edit | No
         if is_asked and not _agrees(plan):
             print_message("Nothing was changed.")
             return 1
-        with _alone(found):
+        with _lock_session(source):
             done = carry_out(plan, options.edits)
     if options.json:
         print_json([_json(options, plan, done)])
     if not options.dry_run and is_refused:
         raise Refused(
-            [f"{_name(change.name)} was changed after the session wrote it" for change in plan.edited],
+            [f"{_escape_name(change.name)} was changed after the session wrote it" for change in plan.edited],
             hint=(
                 "Nothing was changed. Leave such files as they are: --edits keep, or replace them: --edits overwrite"
             ),
         )
     if not options.dry_run and is_unanswered:
         raise Refused(
-            [f"{_counted(plan)}, and nobody can be asked"], hint="Nothing was changed. Agree to all of this with --yes"
+            [f"{_count_changes(plan)}, and nobody can be asked"],
+            hint="Nothing was changed. Agree to all of this with --yes",
         )
     if done is not None and not options.json:
         _print_done(options, done)
@@ -192,27 +193,27 @@ def _files(options: Namespace, found: Session, plan: RewindPlan, edit: Edit | No
 
 def _agrees(plan: RewindPlan) -> bool:
     """Ask the user; only y and yes agree."""
-    print(f"{_counted(plan)}. Go ahead? [y/N] ", end="", flush=True)
+    print(f"{_count_changes(plan)}. Go ahead? [y/N] ", end="", flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _counted(plan: RewindPlan) -> str:
-    count, gone = len(plan.shown), len(plan.deletions)
-    deleted = f", {gone} of them deleted" if gone else ""
-    return f"{plural(count, 'path')} in {_name(str(plan.top))} would be changed{deleted}"
+def _count_changes(plan: RewindPlan) -> str:
+    count, deleted_count = len(plan.shown), len(plan.deletions)
+    deleted = f", {deleted_count} of them deleted" if deleted_count else ""
+    return f"{plural(count, 'path')} in {_escape_name(str(plan.top))} would be changed{deleted}"
 
 
 def _print(options: Namespace, plan: RewindPlan) -> None:
     if not options.undo:
-        print(f"Turn {plan.place.number}: {one_line(_shown(plan.place.text))}")
+        print(f"Turn {plan.place.number}: {one_line(_mask_text(plan.place.text))}")
     for change in plan.shown:
-        kind, rest = change.summary.split(" ", 1)
-        print(f"  {kind:<8} {_name(rest)}" + (f"  ({change.doubt})" if change.doubt else ""))
+        kind, path = change.summary.split(" ", 1)
+        print(f"  {kind:<8} {_escape_name(path)}" + (f"  ({change.doubt})" if change.doubt else ""))
         if options.diff:
-            print(_shown(change.diff), end="")
+            print(_mask_text(change.diff), end="")
     for change in plan.edited:
-        print(f"Changed by someone else since: {_name(change.name)}")
-        print(_shown(change.edits), end="")
+        print(f"Changed by someone else since: {_escape_name(change.name)}")
+        print(_mask_text(change.edits), end="")
     if not plan.shown:
         print("  Nothing to restore.")
     for line in _report(plan):
@@ -225,17 +226,19 @@ def _report(plan: RewindPlan) -> Iterator[str]:
     for name, why in plan.lost:
         reasons.setdefault(why, []).append(name)
     for why, names in reasons.items():
-        listed = ", ".join(map(_name, names[:_LISTED])) + (f" and {len(names) - _LISTED} more" * (len(names) > _LISTED))
-        yield f"not restored: {listed} ({_name(why)})"
-    yield from (f"note: {_name(note)}" for note in plan.notes)
+        listed = ", ".join(map(_escape_name, names[:_LISTED])) + (
+            f" and {len(names) - _LISTED} more" * (len(names) > _LISTED)
+        )
+        yield f"not restored: {listed} ({_escape_name(why)})"
+    yield from (f"note: {_escape_name(note)}" for note in plan.notes)
 
 
-def _name(text: str) -> str:
+def _escape_name(text: str) -> str:
     """A name or a command without characters that could drive a terminal or break a line; these are shown escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def _shown(text: str) -> str:
+def _mask_text(text: str) -> str:
     """A text out of a file or a session: without control codes, which could hide a secret, and without secrets."""
     from clew.facts.secrets.mask_secrets import mask
 
@@ -244,9 +247,9 @@ def _shown(text: str) -> str:
 
 def _print_done(options: Namespace, done: Rewound) -> None:
     for change in done.kept:
-        print(f"  kept     {_name(change.name)}")
+        print(f"  kept     {_escape_name(change.name)}")
     for name, why in done.failed:
-        print(f"  failed   {_name(name)} ({why})")
+        print(f"  failed   {_escape_name(name)} ({why})")
     if done.changed and not options.quiet:
         print_message(f"Undo this with: {_undo(options)}")
 
@@ -263,7 +266,7 @@ def _json(options: Namespace, plan: RewindPlan, done: Rewound | None) -> dict[st
         "session": plan.session_id,
         "turn": plan.place.number,
         "prompt": plan.place.uuid,
-        "text": _shown(plan.place.text),
+        "text": _mask_text(plan.place.text),
         "done": done is not None,
         "number": done.number if done else None,
         "undo": _undo(options) if done and done.changed else None,
@@ -276,7 +279,7 @@ def _json(options: Namespace, plan: RewindPlan, done: Rewound | None) -> dict[st
 
 def _change(options: Namespace, change: PathChange, done: Rewound | None) -> dict[str, Any]:
     row: dict[str, Any] = {"name": change.name, "path": str(change.path), "what": change.kind}
-    row["edits"] = _shown(change.edits) if change.is_edited else None
+    row["edits"] = _mask_text(change.edits) if change.is_edited else None
     row["doubt"] = change.doubt or None
     row["done"] = done is not None and change in done.changed
-    return row | ({"diff": _shown(change.diff)} if options.diff else {})
+    return row | ({"diff": _mask_text(change.diff)} if options.diff else {})

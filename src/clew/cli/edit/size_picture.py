@@ -1,4 +1,4 @@
-"""Sizes: what each part of a conversation takes of the context, before an edit and after it, as a small table."""
+"""Show the size of each part of a conversation before and after an edit, as a small table."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def rows(report: PlanReport) -> list[str]:
         lines.append("  ".join(cells).rstrip())
     counts = ", ".join(f"{getattr(old, name):,} → {getattr(new, name):,} {name}" for name in _COUNTS)
     counts = f"{counts} blocks"
-    told = "by the sizes that its replies report" if old.context.is_measured else "estimated: no reply reports a size"
-    return [*lines, f"{counts}. Tokens are {told}."]
+    source = "by the sizes that its replies report" if old.context.is_measured else "estimated: no reply reports a size"
+    return [*lines, f"{counts}. Tokens are {source}."]
 
 
 def _cells(report: PlanReport, was: ContextShare, now: ContextShare) -> tuple[str, ...]:
@@ -55,14 +55,14 @@ def data(report: PlanReport) -> dict[str, Any]:
 
 
 def _tally(tally: SessionSize) -> dict[str, Any]:
-    whole = tally.context.tokens
+    total = tally.context.tokens
     return {
         **{name: getattr(tally, name) for name in (*_COUNTS, "bytes")},
-        "tokens": whole,
+        "tokens": total,
         "tokens_measured": tally.context.is_measured,
         "tokens_before_messages": tally.context.scale.base,
         "categories": {
-            name: {"tokens": s.tokens, "bytes": s.bytes, "share": round(s.tokens / whole, 4) if whole else 0.0}
+            name: {"tokens": s.tokens, "bytes": s.bytes, "share": round(s.tokens / total, 4) if total else 0.0}
             for name, s in tally.context.shares.items()
         },
     }

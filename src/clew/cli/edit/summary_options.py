@@ -1,4 +1,4 @@
-"""Who summarises: a model of the user's choice, or extracts without any; and what a dry run says of it."""
+"""Options that choose who summarises: a model, or extracts without one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(command: ArgumentParser) -> None:
-    command.add_argument("--extractive", action="store_true", help="choose telling sentences, without a model")
+    command.add_argument("--extractive", action="store_true", help="extract sentences instead of asking a model")
     command.add_argument("--model", metavar="NAME", help=f"the model to ask (default {summary_model()})")
     command.add_argument(
         "--base-url", metavar="URL", default="", help="a Messages API (default $ANTHROPIC_BASE_URL, else Anthropic's)"
@@ -25,7 +25,7 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 class Summariser:
-    """Summarises pieces as the options say, and keeps count. A dry run asks nobody and takes extracts for the answers."""
+    """Summarises pieces as the options say, and counts requests. A dry run uses extracts instead of a model."""
 
     def __init__(self, options: Namespace) -> None:
         self._options = options

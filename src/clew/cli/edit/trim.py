@@ -1,4 +1,4 @@
-"""`clew trim`: make a session fit again: shorter tool calls, no thinking, no pictures, no dead weight."""
+"""`clew trim`: shrink a session until it fits the context window."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def add_arguments(command: ArgumentParser) -> None:
         "--keep-last", metavar="N", type=parse_count, help="spare the calls of the last N turns that have any"
     )
     command.add_argument("--keep-calls", metavar="N", type=parse_count, help="spare the last N calls")
-    command.add_argument("--percent", metavar="P", type=percent, help="only the calls in the oldest P %% of all turns")
+    command.add_argument(
+        "--percent", metavar="P", type=parse_percent, help="only the calls in the oldest P %% of all turns"
+    )
     command.add_argument(
         "--tool", metavar="NAME", action="append", default=[], help="only calls of this tool; mcp__* works"
     )
@@ -49,24 +51,24 @@ def add_arguments(command: ArgumentParser) -> None:
     edit_output.add_arguments(command)
 
 
-def percent(text: str) -> float:
+def parse_percent(text: str) -> float:
     try:
         value = float(text.removesuffix("%"))
     except ValueError:
         value = -1.0
     if not 0 <= value <= 100:
-        raise ArgumentTypeError(f"{text!r} is no percentage")
+        raise ArgumentTypeError(f"{text!r} is not a percentage")
     return value
 
 
 def run(options: Namespace) -> int:
     from clew.edit.plan import plan
 
-    made = plan(open_session(options, options.id)).trim(wanted(options))
-    return edit_output.finish_with_sizes(options, made)
+    edit = plan(open_session(options, options.id)).trim(parse_trim(options))
+    return edit_output.finish_with_sizes(options, edit)
 
 
-def wanted(options: Namespace) -> Trim:
+def parse_trim(options: Namespace) -> Trim:
     """The options as one value."""
     from clew.edit.trim_presets import DEFAULT, PRESETS, Trim
     from clew.edit.trim_tools import Tools
@@ -75,7 +77,7 @@ def wanted(options: Namespace) -> Trim:
     ages = (options.keep_last, options.keep_calls, options.percent)
     if options.tools or options.tool or any(age is not None for age in ages):
         tools = Tools(options.tools or "remove", *ages, tuple(options.tool))
-    asked = Trim(
+    trim = Trim(
         tools,
         options.thinking,
         options.images,
@@ -83,6 +85,6 @@ def wanted(options: Namespace) -> Trim:
         frozenset(name for name in _LINES if getattr(options, name)),
         options.before_compaction,
     )
-    if options.preset or asked == Trim():
-        return PRESETS[options.preset or DEFAULT] | asked
-    return asked
+    if options.preset or trim == Trim():
+        return PRESETS[options.preset or DEFAULT] | trim
+    return trim

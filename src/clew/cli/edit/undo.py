@@ -1,4 +1,4 @@
-"""`clew undo`: take back what clew wrote."""
+"""`clew undo`: undo what clew wrote."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add_arguments(command: ArgumentParser) -> None:
         metavar="NUMBER|ID",
         help="an edit by its number, or by the session that it made or named (default: the last one)",
     )
-    command.add_argument("--list", action="store_true", help="list what can be taken back")
+    command.add_argument("--list", action="store_true", help="list what can be undone")
     command.add_argument("--dry-run", action="store_true", help="say what would be done and do nothing")
     add_common_options(command)
 

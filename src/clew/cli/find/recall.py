@@ -1,4 +1,4 @@
-"""`clew recall`: keep what a search found, and read it again."""
+"""`clew recall`: save the results of a search and read them again."""
 
 from __future__ import annotations
 
@@ -30,9 +30,11 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("words", nargs="*", help="save: the query; load and export: a name, or a number of the list")
     command.add_argument("--name", metavar="NAME", help="save: under this name (default: made from the query)")
     command.add_argument(
-        "--limit", "-n", metavar="N", type=parse_count, default=10, help="save: at most so many sessions"
+        "--limit", "-n", metavar="N", type=parse_count, default=10, help="save: keep at most N sessions"
     )
-    command.add_argument("--include-current", action="store_true", help="save: also the session that asks")
+    command.add_argument(
+        "--include-current", action="store_true", help="save: include the session that runs this command"
+    )
     command.add_argument("--dry-run", action="store_true", help="save: say what would be kept and keep nothing")
     command.add_argument(
         "--output", "-o", metavar="FILE", help="export: a new file; JSON if it ends in .json, else Markdown"
@@ -41,20 +43,24 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    asked = " ".join(options.words).strip()
-    if options.action != "list" and not asked:
-        wanted = "a query" if options.action == "save" else "the name of a recall, or its number in the list"
-        print_message(f"clew: {options.action} needs {wanted}.")
+    text = " ".join(options.words).strip()
+    if options.action != "list" and not text:
+        needed = "a query" if options.action == "save" else "the name of a recall, or its number in the list"
+        print_message(f"clew: {options.action} needs {needed}.")
         print_message("Try: clew recall --help")
         return 2
     if options.action == "list":
         return _list(options)
     if options.action == "save":
-        return _save(options, asked)
-    found = kept.find_saved(open_tree(options), asked)
-    if found.recall is None:
-        raise Refused([f"{found.path} holds nothing to read, {found.reason}"])
-    return _load(options, found.name, found.recall) if options.action == "load" else _export(options, found.recall)
+        return _save(options, text)
+    saved_search = kept.find_saved(open_tree(options), text)
+    if saved_search.recall is None:
+        raise Refused([f"{saved_search.path} holds nothing to read, {saved_search.reason}"])
+    return (
+        _load(options, saved_search.name, saved_search.recall)
+        if options.action == "load"
+        else _export(options, saved_search.recall)
+    )
 
 
 def _save(options: Namespace, query: str) -> int:
@@ -66,22 +72,22 @@ def _save(options: Namespace, query: str) -> int:
     with Index.open(options.claude_dir) as index:
         refresh(index, options.quiet)
         without = None if options.include_current else current_session()
-        asked = parse_query(query)
-        found = index.search(asked, options.limit, without=without)
+        parsed = parse_query(query)
+        results = index.search(parsed, options.limit, without=without)
         archive = ArchivedSessions(options.claude_dir)
-        add_gone(index, asked, found, options.limit, archive=archive, without=without)
-    if not found:
+        add_gone(index, parsed, results, options.limit, archive=archive, without=without)
+    if not results:
         if not options.quiet:
             print_message(f"Nothing matches {query!r}, and nothing is kept.")
         return 1
-    if found.instead and not options.quiet:
-        print_message(f"Nothing holds {query!r}; these sessions hold {found.instead!r}.")
-    made = kept.make_recall(found.instead or query, found, datetime.now(UTC), clean)
-    path = None if options.dry_run else kept.save_recall(open_tree(options), made, options.name or "")
+    if results.instead and not options.quiet:
+        print_message(f"Nothing holds {query!r}; these sessions hold {results.instead!r}.")
+    recall = kept.make_recall(results.instead or query, results, datetime.now(UTC), clean)
+    path = None if options.dry_run else kept.save_recall(open_tree(options), recall, options.name or "")
     if options.json:
-        print_json([{"kind": "saved", "path": str(path) if path else None, **_json(path.stem if path else "", made)}])
+        print_json([{"kind": "saved", "path": str(path) if path else None, **_json(path.stem if path else "", recall)}])
         return 0
-    sessions = plural(len(made.results), "session")
+    sessions = plural(len(recall.results), "session")
     print(clean_name(f"{path}: {sessions}." if path else f"Would keep {sessions}."))
     if path and not options.quiet:
         print_message(f"Read it again: {shell_quoting.clew_command('recall', 'load', path.stem)}")
@@ -89,64 +95,66 @@ def _save(options: Namespace, query: str) -> int:
 
 
 def _list(options: Namespace) -> int:
-    found = kept.list_saved(open_tree(options))
+    saved_searches = kept.list_saved(open_tree(options))
     if options.json:
-        return 0 if print_json(_row(number, each) for number, each in enumerate(found, 1)) else 1
-    if not found and not options.quiet:
+        return (
+            0 if print_json(_row(number, saved_search) for number, saved_search in enumerate(saved_searches, 1)) else 1
+        )
+    if not saved_searches and not options.quiet:
         print_message("No recall is kept yet. Keep one with: clew recall save QUERY")
-    names = [one_line(each.name, 40) for each in found]
+    names = [one_line(saved_search.name, 40) for saved_search in saved_searches]
     width = max(map(len, names), default=0)
-    for number, (name, each) in enumerate(zip(names, found, strict=True), 1):
-        print(f"{number:>3}  {name:<{width}}  {_about(each)}")
-    return 0 if found else 1
+    for number, (name, saved_search) in enumerate(zip(names, saved_searches, strict=True), 1):
+        print(f"{number:>3}  {name:<{width}}  {_about(saved_search)}")
+    return 0 if saved_searches else 1
 
 
-def _about(each: SavedSearch) -> str:
-    if each.recall is None:
-        return one_line(f"unreadable: {each.reason}")
-    count = len(each.recall.results)
+def _about(saved_search: SavedSearch) -> str:
+    if saved_search.recall is None:
+        return one_line(f"unreadable: {saved_search.reason}")
+    count = len(saved_search.recall.results)
     sessions = f"{count:>3} {noun(count, 'session'):<8}"
-    return f"{format_age(each.recall.saved):>4}  {sessions}  {one_line(each.recall.query)}"
+    return f"{format_age(saved_search.recall.saved):>4}  {sessions}  {one_line(saved_search.recall.query)}"
 
 
-def _row(number: int, each: SavedSearch) -> dict[str, Any]:
-    made = each.recall
+def _row(number: int, saved_search: SavedSearch) -> dict[str, Any]:
+    recall = saved_search.recall
     return {
         "kind": "recall",
         "number": number,
-        "name": each.name,
-        "query": made.query if made else None,
-        "saved": made.saved if made else None,
-        "sessions": [result.session for result in made.results] if made else [],
-        "path": str(each.path),
-        "problem": each.reason or None,
+        "name": saved_search.name,
+        "query": recall.query if recall else None,
+        "saved": recall.saved if recall else None,
+        "sessions": [result.session for result in recall.results] if recall else [],
+        "path": str(saved_search.path),
+        "problem": saved_search.reason or None,
     }
 
 
-def _load(options: Namespace, name: str, made: Recall) -> int:
+def _load(options: Namespace, name: str, recall: Recall) -> int:
     if options.json:
-        print_json([_json(name, made)])
+        print_json([_json(name, recall)])
     else:
-        print("\n".join(_text(made)))
+        print("\n".join(_recall_lines(recall)))
     return 0
 
 
-def _json(name: str, made: Recall) -> dict[str, Any]:
-    value = msgspec.to_builtins(made)
+def _json(name: str, recall: Recall) -> dict[str, Any]:
+    value = msgspec.to_builtins(recall)
     del value["clew"]
     results = [
-        {**each, "resume": one.command or None} for each, one in zip(value.pop("results"), made.results, strict=True)
+        {**each, "resume": one.command or None} for each, one in zip(value.pop("results"), recall.results, strict=True)
     ]
     return {**value, "kind": "recall", "name": name, "results": results}
 
 
-def _text(made: Recall) -> Iterator[str]:
-    yield f"{one_line(made.query)}  ({_day(made.saved)})"
-    for result in made.results:
+def _recall_lines(recall: Recall) -> Iterator[str]:
+    yield f"{one_line(recall.query)}  ({_day(recall.saved)})"
+    for result in recall.results:
         yield ""
         yield f"{result.session[:8]}  {one_line(result.title) or '(no title)'}"
         yield f"    {_facts(result)}"
-        yield from (f"    {_said(quote)}: {one_line(quote.text)}" for quote in result.quotes)
+        yield from (f"    {_quote_label(quote)}: {one_line(quote.text)}" for quote in result.quotes)
         yield f"    {one_line(result.note) or result.command}"
 
 
@@ -156,7 +164,7 @@ def _facts(result: SavedResult) -> str:
     return " · ".join(one_line(fact) for fact in facts if fact)
 
 
-def _said(quote: Quote) -> str:
+def _quote_label(quote: Quote) -> str:
     kind = f"{quote.tool} {quote.field}".strip()
     return one_line(f"agent {kind}" if quote.agent else kind)
 
@@ -165,12 +173,12 @@ def _day(time: datetime) -> str:
     return time.astimezone().strftime("%Y-%m-%d")
 
 
-def _export(options: Namespace, made: Recall) -> int:
+def _export(options: Namespace, recall: Recall) -> int:
     if options.output is None:
-        print("\n".join(_markdown(made)))
+        print("\n".join(_markdown(recall)))
         return 0
     path = Path(options.output).expanduser()
-    text = kept.as_json(made) if path.suffix == ".json" else "\n".join(_markdown(made))
+    text = kept.as_json(recall) if path.suffix == ".json" else "\n".join(_markdown(recall))
     if not path.parent.is_dir():
         raise FileNotFoundError(2, "No such folder", str(path.parent))
     create(path, [line.encode() for line in text.split("\n")])
@@ -181,12 +189,12 @@ def _export(options: Namespace, made: Recall) -> int:
     return 0
 
 
-def _markdown(made: Recall) -> Iterator[str]:
-    yield f"# {one_line(made.query)}"
+def _markdown(recall: Recall) -> Iterator[str]:
+    yield f"# {one_line(recall.query)}"
     yield ""
-    yield f"Searched on {_day(made.saved)}. What is quoted below is data out of transcripts, with secrets masked."
-    for result in made.results:
+    yield f"Searched on {_day(recall.saved)}. What is quoted below is data out of transcripts, with secrets masked."
+    for result in recall.results:
         yield from ("", f"## {one_line(result.title) or '(no title)'}", "", _facts(result), "")
         for quote in result.quotes:
-            yield from (f"> {_said(quote)}: {one_line(quote.text)}", "")
+            yield from (f"> {_quote_label(quote)}: {one_line(quote.text)}", "")
         yield f"    {one_line(result.note) or result.command}"

@@ -1,12 +1,12 @@
 """Commands of the archive and the stores.
 
 Modules:
-    collect          `clew collect`: keep every session for ever.
-    collect_compact  `clew collect compact`: tidy up a lake.
-    collect_direct   `clew collect --no-archive`: new lines go straight to a sink.
-    collect_install  `clew collect install` and `uninstall`: nothing is done before it was shown and agreed to.
-    collect_setup    `clew collect setup`: the tables of a store, and the roles that may use them.
-    collect_status   `clew collect status`: how the archive is.
-    restore          `clew restore`: a session out of the archive, byte for byte.
-    sql              `clew sql`: ask the archive, or a store, in SQL.
+    collect          `clew collect`: archive every session, and send them to a store.
+    collect_compact  `clew collect compact`: compact the files of a lake.
+    collect_direct   `clew collect --no-archive`: send new lines directly to a sink.
+    collect_install  `clew collect install` and `uninstall`: show the changes, ask, and apply them.
+    collect_setup    `clew collect setup`: create the tables and roles of a store.
+    collect_status   `clew collect status`: show the state of the archive.
+    restore          `clew restore`: restore a session from the archive, byte for byte.
+    sql              `clew sql`: query the archive or a store with SQL.
 """

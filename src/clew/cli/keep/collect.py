@@ -1,4 +1,4 @@
-"""`clew collect`: keep every session for ever."""
+"""`clew collect`: archive every session, and send them to a store."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def add_arguments(command: ArgumentParser) -> None:
         choices=actions,
         help="let it happen by itself, or no more; say how the archive is; make the tables of a store; or tidy up a lake",
     )
-    command.add_argument("--watch", "-w", action="store_true", help="go on, and take what comes")
+    command.add_argument("--watch", "-w", action="store_true", help="keep running, and collect new lines")
     command.add_argument(
         "--every", metavar="SECONDS", type=_seconds, default=2.0, help="with --watch: how often to look (default 2)"
     )
@@ -115,9 +115,9 @@ def run(options: Namespace) -> int:
         report = collector.poll(
             scrub=options.scrub, progress=ProgressBar("Reading transcripts", quiet=options.quiet).update
         )
-        _tell(report, job, options)
+        _print_report(report, job, options)
         is_delivered = _deliver(collector, waiting, options)
-        _furnish(collector)
+        _sync_deleted(collector)
     return 2 if report.failures or report.missed or not is_delivered else 0
 
 
@@ -134,7 +134,7 @@ def _deliver(collector: Collector, waiting: list[Delivery[Any]], options: Namesp
     end = time.monotonic() + (_TURN if options.watch else _LONG)
     outcomes = [o for each in waiting if (o := each.run(time.monotonic(), lambda: time.monotonic() > end))]
     for outcome in outcomes:
-        _tell_outcome(outcome, options)
+        _print_outcome(outcome, options)
     if options.state and not waiting:
         from clew.collect.sinks.state_file import save_archived_positions
 
@@ -142,7 +142,7 @@ def _deliver(collector: Collector, waiting: list[Delivery[Any]], options: Namesp
     return not any(outcome.error or outcome.rejected for outcome in outcomes)
 
 
-def _tell_outcome(outcome: DeliveryOutcome, options: Namespace) -> None:
+def _print_outcome(outcome: DeliveryOutcome, options: Namespace) -> None:
     if options.json:
         error = str(outcome.error) if outcome.error else None
         print_json([{"kind": "delivered", **outcome._asdict(), "error": error}])
@@ -156,12 +156,12 @@ def _tell_outcome(outcome: DeliveryOutcome, options: Namespace) -> None:
 
 def _seconds(text: str) -> float:
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
-        found = 0.0
-    if not 0.1 <= found <= 86_400:
+        value = 0.0
+    if not 0.1 <= value <= 86_400:
         raise ArgumentTypeError(f"{text!r} is no number of seconds from 0.1 to 86400")
-    return found
+    return value
 
 
 def _job(options: Namespace) -> CollectJob:
@@ -191,10 +191,10 @@ def _watch(job: CollectJob, options: Namespace) -> int:
             def hear(report: PollReport) -> None:
                 pace.update(report)
                 if not report.is_quiet:
-                    _tell(report, job, options)
+                    _print_report(report, job, options)
                 _deliver(collector, waiting, options)
                 if report.gone or report.resets or report.moves or not furnished[0]:
-                    _furnish(collector)
+                    _sync_deleted(collector)
                     furnished[0] = True
 
             yield hear
@@ -206,7 +206,7 @@ def _watch(job: CollectJob, options: Namespace) -> int:
     return 0
 
 
-def _furnish(collector: Collector) -> None:
+def _sync_deleted(collector: Collector) -> None:
     """Lay out what is gone. That is a convenience: if there is no room for it, collecting goes on."""
     from clew.collect.archive.reader import Archive
     from clew.collect.archive.sync_deleted_tree import sync_deleted_tree
@@ -234,7 +234,7 @@ def _preview(job: CollectJob, options: Namespace) -> int:
     return 0
 
 
-def _tell(report: PollReport, job: CollectJob, options: Namespace) -> None:
+def _print_report(report: PollReport, job: CollectJob, options: Namespace) -> None:
     if options.json:
         print_json([{"kind": "collected", "archive": job.archive, **_plain(report)}])
     else:
@@ -251,10 +251,10 @@ def _tell(report: PollReport, job: CollectJob, options: Namespace) -> None:
 
 
 def _plain(report: PollReport) -> dict[str, Any]:
-    found = asdict(report)
+    value = asdict(report)
     for name in ("resets", "moves", "failures"):
-        found[name] = [row._asdict() for row in getattr(report, name)]
-    return found
+        value[name] = [row._asdict() for row in getattr(report, name)]
+    return value
 
 
 def _remarks(report: PollReport) -> Iterator[str]:

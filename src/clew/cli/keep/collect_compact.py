@@ -1,4 +1,4 @@
-"""`clew collect compact`: tidy up a lake."""
+"""`clew collect compact`: compact the files of a lake."""
 
 from __future__ import annotations
 

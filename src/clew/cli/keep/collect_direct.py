@@ -1,4 +1,4 @@
-"""`clew collect --no-archive`: new lines go straight to a sink."""
+"""`clew collect --no-archive`: send new lines directly to a sink."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`clew collect install` and `uninstall`: nothing is done before it was shown and agreed to."""
+"""`clew collect install` and `uninstall`: show the changes, ask, and apply them."""
 
 from __future__ import annotations
 

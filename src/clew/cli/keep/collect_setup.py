@@ -1,4 +1,4 @@
-"""`clew collect setup`: the tables of a store, and the roles that may use them."""
+"""`clew collect setup`: create the tables and roles of a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`clew collect status`: how the archive is."""
+"""`clew collect status`: show the state of the archive."""
 
 from __future__ import annotations
 
@@ -31,17 +31,24 @@ def status(options: Namespace) -> int:
     with translate_errors(path):
         connection = open_read_only(path)
         try:
-            found = read_status(connection, path, thorough=options.scrub)
+            archive_status = read_status(connection, path, thorough=options.scrub)
         finally:
             connection.close()
     if options.json:
         print_json(
-            [{"kind": "archive", "path": path, **asdict(found), "installed": [_json(each) for each in installed]}]
+            [
+                {
+                    "kind": "archive",
+                    "path": path,
+                    **asdict(archive_status),
+                    "installed": [_json(each) for each in installed],
+                }
+            ]
         )
     else:
-        for row in (path, *_rows(found)):
+        for row in (path, *_rows(archive_status)):
             print(clean_name(row))
-    return 2 if found.is_sound is False else 0
+    return 2 if archive_status.is_sound is False else 0
 
 
 def _installed(options: Namespace) -> list[Installed]:
@@ -54,32 +61,32 @@ def _installed(options: Namespace) -> list[Installed]:
     return [*find_hooks(claude_dir(options.claude_dir) / "settings.json"), *([timer] if timer else [])]
 
 
-def _json(found: Installed) -> dict[str, str]:
+def _json(installed: Installed) -> dict[str, str]:
     return {
-        "type": found.kind,
-        "path": str(found.path),
-        "command": found.command,
-        "state": found.state,
-        "next": found.next_step,
+        "type": installed.kind,
+        "path": str(installed.path),
+        "command": installed.command,
+        "state": installed.state,
+        "next": installed.next_step,
     }
 
 
-def _rows(found: ArchiveStatus) -> Iterator[str]:
-    counts = found.counts
+def _rows(archive_status: ArchiveStatus) -> Iterator[str]:
+    counts = archive_status.counts
     sessions = f"{plural(counts['sessions'], 'session')}, {counts['gone']:,} of them gone from the disk"
     yield f"{sessions}; {plural(counts['files'], 'file')} in all"
-    stored = format_size(found.stored_bytes)
+    stored = format_size(archive_status.stored_bytes)
     lines = f"{plural(counts['lines'], 'line')}, {format_size(counts['source_bytes'])}"
     yield f"{lines}; {counts['contents']:,} of them differ, kept in {stored}"
     if counts["quarantined"]:
         yield f"{plural(counts['quarantined'], 'line is', 'lines are')} damaged or withheld"
     if counts["masked"]:
         yield f"{plural(counts['masked'], 'secret is', 'secrets are')} masked"
-    for reason, count in found.resets.items():
+    for reason, count in archive_status.resets.items():
         yield f"{plural(count, 'time')} a file was {reason}"
-    for sink, count in found.waiting.items():
+    for sink, count in archive_status.waiting.items():
         yield f"{plural(count, 'record waits', 'records wait')} for {sink}"
     if counts["rejected"]:
         yield f"{plural(counts['rejected'], 'record was', 'records were')} not taken"
-    if found.is_sound is not None:
-        yield "The file is sound" if found.is_sound else "The file is DAMAGED"
+    if archive_status.is_sound is not None:
+        yield "The file is sound" if archive_status.is_sound else "The file is DAMAGED"

@@ -1,4 +1,4 @@
-"""`clew restore`: a session out of the archive, byte for byte."""
+"""`clew restore`: restore a session from the archive, byte for byte."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def run(options: Namespace) -> int:
 
     to = Path(options.to).expanduser() if options.to else None
     with translate_errors(archive_path(options.archive)), Archive.open(options.archive) as archive:
-        session = _found(archive, options)
+        session = _find_session(archive, options)
         steps = plan_restore(archive, session, to, generations=options.generations)
         new = [step for step in steps if not step.is_taken]
-        made = [] if options.dry_run else list(restore(archive, new, keep_times=to is not None))
+        written = [] if options.dry_run else list(restore(archive, new, keep_times=to is not None))
     if options.json:
         print_json(
             {
@@ -45,7 +45,7 @@ def run(options: Namespace) -> int:
                 "path": str(step.target),
                 "generation": step.file.number,
                 "bytes": step.file.size,
-                "written": step.target in made,
+                "written": step.target in written,
                 "was_there": step.is_taken,
             }
             for step in steps
@@ -58,7 +58,7 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _found(archive: Archive, options: Namespace) -> ArchivedFile:
+def _find_session(archive: Archive, options: Namespace) -> ArchivedFile:
     """The session; one that was only reconstructed cannot be brought back."""
     from clew.collect.archive.deleted_tree import open_deleted_tree
 

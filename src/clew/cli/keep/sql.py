@@ -1,4 +1,4 @@
-"""`clew sql`: ask the archive, or a store, in SQL."""
+"""`clew sql`: query the archive or a store with SQL."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def run(options: Namespace) -> int:
     form = "json" if options.json else options.format or "table"
     query = "" if options.views else _query(options.query)
     if form == "parquet" and not options.output:
-        raise Refused(["Parquet is no text; name a file with --output"])
+        raise Refused(["Parquet is not text; name a file with --output"])
     password = Path(options.token_file).expanduser().read_text().strip() if options.token_file else ""
     progress, reader = ProgressBar("Reading new lines", 0.0, quiet=options.quiet).update, options.engine
     with open_engine(
@@ -88,7 +88,7 @@ def _list(engine: QueryEngine, form: str) -> int:
 def _query(given: str | None) -> str:
     query = sys.stdin.read() if given in (None, "-") else str(given)
     if not query.strip():
-        raise Refused(["nothing is asked; try: clew sql 'SELECT * FROM usage_daily'"])
+        raise Refused(["the query is empty; try: clew sql 'SELECT * FROM usage_daily'"])
     return query
 
 

@@ -9,14 +9,13 @@ Modules:
     check_print      Print the reports of `clew check`: tables and colours on a terminal.
     compare          `clew compare`: compare two branches, two points of a session, or two sessions.
     follow           `clew follow`: watch a session as it is written.
-    lineage          `clew lineage`: show what a session was made of, and what was made of it.
+    lineage          `clew lineage`: list the copies and edits of a session, and its originals.
     ls               `clew ls`: list sessions, projects, agents, prompts, todo lists or plans.
     ls_work_files    `clew ls todos` and `clew ls plans`: todo lists, tasks and plans with their sessions.
     prompt_rounds    The round that a prompt of the history began, found in the transcript of its session.
-    replay           `clew replay`: play a session in the terminal, record it, or go through it again and compare.
-    replay_check     `clew replay --check` and `--live`: go through a session again, and say what came out
-                     otherwise.
-    show             `clew show`: read a session.
+    replay           `clew replay`: play a session in the terminal, record it, or run it again and compare.
+    replay_check     `clew replay --check` and `--live`: run a session again and report the differences.
+    show             `clew show`: print a session.
     show_rounds      `clew show --rounds`: the rounds of a session, with their kinds, features and complexity.
     show_todos       `clew show --todos`: the todo lists, tasks and plans of a session.
     trace            `clew trace`: draw the shape of a session.

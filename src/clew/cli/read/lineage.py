@@ -1,4 +1,4 @@
-"""`clew lineage`: show what a session was made of, and what was made of it."""
+"""`clew lineage`: list the copies and edits of a session, and its originals."""
 
 from __future__ import annotations
 
@@ -26,55 +26,55 @@ def run(options: Namespace) -> int:
     from clew.edit.session_lineage import find_lineage
     from clew.edit.undo_journal import UndoJournal
 
-    found = open_session(options, options.id)
+    source = open_session(options, options.id)
     files = [file for project in open_tree(options).projects() for file in project.sessions()]
-    made = find_lineage(found, files, UndoJournal().records())
+    family = find_lineage(source, files, UndoJournal().records())
     known = {file.id: file for file in files}
     if options.json:
-        print_json([_json(made, known)])
+        print_json([_json(family, known)])
         return 0
-    for line in _drawn(made, known, options.ascii):
+    for line in _draw(family, known, options.ascii):
         print(clean_name(line))
     return 0
 
 
-def _json(made: Lineage, known: Mapping[str, SessionFile]) -> dict[str, Any]:
+def _json(family: Lineage, known: Mapping[str, SessionFile]) -> dict[str, Any]:
     links = [
         {"parent": x.parent, "child": x.child, "how": x.how, "detail": x.detail, "exists": x.child in known}
-        for x in made.links
+        for x in family.links
     ]
-    shared = [{"id": s.id, "path": str(s.path), "common": s.common, "own": s.own} for s in made.shared]
-    return {"kind": "lineage", "id": made.id, "roots": list(made.roots), "links": links, "shared": shared}
+    shared = [{"id": s.id, "path": str(s.path), "common": s.common, "own": s.own} for s in family.shared]
+    return {"kind": "lineage", "id": family.id, "roots": list(family.roots), "links": links, "shared": shared}
 
 
-def _drawn(made: Lineage, known: Mapping[str, SessionFile], plain: bool) -> Iterator[str]:
-    for root in made.roots:
-        yield f"{_name(root, made, plain)}{_title(root, known)}"
-        yield from _below(root, made, known, plain, "", {root})
-    if not made.links and not made.shared:
+def _draw(family: Lineage, known: Mapping[str, SessionFile], plain: bool) -> Iterator[str]:
+    for root in family.roots:
+        yield f"{_name(root, family, plain)}{_title(root, known)}"
+        yield from _draw_children(root, family, known, plain, "", {root})
+    if not family.links and not family.shared:
         yield "Nothing is known that it was made of, or that was made of it."
-    for kin in made.shared:
+    for kin in family.shared:
         more = f", and {kin.own} of its own" if kin.own else ""
-        same = f" ({kin.path})" if kin.id == made.id else _title(kin.id, known)
+        same = f" ({kin.path})" if kin.id == family.id else _title(kin.id, known)
         yield f"{kin.id[:8]}{same}  holds {kin.common} of the same entries{more}"
 
 
-def _below(
-    id: str, made: Lineage, known: Mapping[str, SessionFile], plain: bool, margin: str, seen: set[str]
+def _draw_children(
+    id: str, family: Lineage, known: Mapping[str, SessionFile], plain: bool, margin: str, drawn: set[str]
 ) -> Iterator[str]:
-    links = [link for link in made.links_from(id) if link.child not in seen]
+    links = [link for link in family.links_from(id) if link.child not in drawn]
     for link in links:
         is_last = link is links[-1]
         branch = ("`- " if is_last else "|- ") if plain else ("└─ " if is_last else "├─ ")
-        gone = "" if link.child in known else "  (gone)"
-        yield f"{margin}{branch}{_name(link.child, made, plain)}  {one_line(link.detail)}{gone}"
-        seen.add(link.child)
+        note = "" if link.child in known else "  (gone)"
+        yield f"{margin}{branch}{_name(link.child, family, plain)}  {one_line(link.detail)}{note}"
+        drawn.add(link.child)
         further = margin + ("   " if is_last else "|  " if plain else "│  ")
-        yield from _below(link.child, made, known, plain, further, seen)
+        yield from _draw_children(link.child, family, known, plain, further, drawn)
 
 
-def _name(id: str, made: Lineage, plain: bool) -> str:
-    return f"{id[:8]}{' *' if plain else ' ●'}" if id == made.id else id[:8]
+def _name(id: str, family: Lineage, plain: bool) -> str:
+    return f"{id[:8]}{' *' if plain else ' ●'}" if id == family.id else id[:8]
 
 
 def _title(id: str, known: Mapping[str, SessionFile]) -> str:

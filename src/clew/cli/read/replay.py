@@ -1,4 +1,4 @@
-"""`clew replay`: play a session in the terminal, record it, or go through it again and compare."""
+"""`clew replay`: play a session in the terminal, record it, or run it again and compare."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "id", nargs="?", help="a session: its id, the beginning of it, or a path (default: the newest here)"
     )
-    command.add_argument("--speed", metavar="X", type=_positive, default=1.0, help="so many times as fast (default 1)")
+    command.add_argument("--speed", metavar="X", type=_positive, default=1.0, help="play X times as fast (default 1)")
     command.add_argument(
         "--max-idle",
         metavar="S",
@@ -80,9 +80,9 @@ def run(options: Namespace) -> int:
         return _record(session, options)
     frames = list(_frames(session, options))
     if options.json:
-        return 0 if print_json(map(_told, frames)) else 1
+        return 0 if print_json(map(_frame_json, frames)) else 1
     if not frames:
-        print_message("Nothing is said in this session.")
+        print_message("This session has no messages.")
         return 1
     return _play(frames, options) if is_terminal() and sys.stdin.isatty() else _print(frames)
 
@@ -92,18 +92,18 @@ def _frames(session: Session, options: Namespace, tally: MaskCount | None = None
     from clew.view.playback.frames import player_rows, time_frames
 
     is_full = options.depth == "full"
-    wanted = ViewOptions(
+    view = ViewOptions(
         depth=options.depth,
         thinking=options.thinking,
         agents=not options.no_agents,
         lines=None if is_full else 12,
         diff_lines=None if is_full else 40,
     )
-    rows = player_rows(session, select_turns(session, options), wanted, not selects_part(options))
+    rows = player_rows(session, select_turns(session, options), view, not selects_part(options))
     return time_frames(rows if options.reveal else mask_rows(rows, tally), options.max_idle)
 
 
-def _told(frame: Frame) -> dict[str, object]:
+def _frame_json(frame: Frame) -> dict[str, object]:
     row = frame.row
     return {"kind": "frame", "at": frame.at, "turn": frame.turn, "row": row.kind, "depth": row.depth, "text": row.text}
 
@@ -157,11 +157,11 @@ def _script(session: Session, tally: MaskCount | None) -> Iterator[bytes]:
     from clew.facts.secrets.mask_secrets import mask_data
     from clew.wire.json_codec import decode, encode
 
-    made = decode(encode(build_script(load_recording(session))))
+    script_value = decode(encode(build_script(load_recording(session))))
     if tally is not None:
-        made, secrets = mask_data(made)
+        script_value, secrets = mask_data(script_value)
         tally.secrets += secrets
-    yield encode(made) + b"\n"
+    yield encode(script_value) + b"\n"
 
 
 def _write(path: Path, parts: Iterable[bytes]) -> None:
@@ -192,9 +192,9 @@ def _play(frames: Sequence[Frame], options: Namespace) -> int:
             while not playing.is_over:
                 screen.status()
                 began = time.monotonic()
-                found = pressed(playing.wait())
+                pressed_keys = pressed(playing.wait())
                 screen.show(playing.pass_time(time.monotonic() - began))
-                for key in found:
+                for key in pressed_keys:
                     shown = playing.press(key)
                     screen.show(shown.frames, shown.clears)
                     if shown.ends:
@@ -235,7 +235,7 @@ class _Screen:
 
 
 def _positive(text: str) -> float:
-    found = parse_number(text, unit="times")
-    if not found:
+    value = parse_number(text, unit="times")
+    if not value:
         raise ArgumentTypeError("a speed is more than 0")
-    return found
+    return value

@@ -1,4 +1,4 @@
-"""`clew replay --check` and `--live`: go through a session again, and say what came out otherwise."""
+"""`clew replay --check` and `--live`: run a session again and report the differences."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def check(session: Session, options: Namespace) -> int:
     with ExitStack() as stack:
         live = _live(recorded, options, stack) if options.live else None
         played = asyncio.run(play(recorded, live))
-    found = compare(session, recorded, played)
+    likeness = compare(session, recorded, played)
     if options.output:
         _write(Path(options.output), session.id, stamped(session, recorded, played))
     runs = live.runs if live else []
     if options.json:
-        print_json(_told(session.id, found, runs, options))
+        print_json(_check_json(session.id, likeness, runs, options))
     else:
-        _show(found, runs, options)
+        _show(likeness, runs, options)
     if live:
         return 1 if any(run.state == "other" for run in runs) else 0
-    return 1 if found.differs else 0
+    return 1 if likeness.differs else 0
 
 
 def _live(recorded: Recording, options: Namespace, stack: ExitStack) -> LiveTools:
@@ -68,11 +68,11 @@ def _live(recorded: Recording, options: Namespace, stack: ExitStack) -> LiveTool
     return LiveTools(recorded, folder, permits)
 
 
-def _write(folder: Path, session_id: str, made: dict[str, list[dict[str, Any]]]) -> None:
+def _write(folder: Path, session_id: str, transcripts: dict[str, list[dict[str, Any]]]) -> None:
     """The files of a replay, as they would lie in the folder of a project."""
     from clew.wire.session_writer import create
 
-    for agent, lines in made.items():
+    for agent, lines in transcripts.items():
         path = folder / session_id / "subagents" / f"agent-{agent}.jsonl" if agent else folder / f"{session_id}.jsonl"
         if not path.resolve().is_relative_to(folder.resolve()):
             raise Refused([f"an agent of the session has a name that is no name of a file: {agent!r}"])
@@ -80,18 +80,18 @@ def _write(folder: Path, session_id: str, made: dict[str, list[dict[str, Any]]])
             create(path, lines)
 
 
-def _show(found: Likeness, runs: list[RepeatedCall], options: Namespace) -> None:
+def _show(likeness: Likeness, runs: list[RepeatedCall], options: Namespace) -> None:
     if not runs:
-        bytewise = ", every byte of them" if found.identical else ""
-        print(f"{found.same:,} of {plural(found.total, 'entry is', 'entries are')} the same{bytewise}.")
-    for (state, kind, why), number in sorted(found.rest.items()) if not runs else ():
+        bytewise = ", every byte of them" if likeness.identical else ""
+        print(f"{likeness.same:,} of {plural(likeness.total, 'entry is', 'entries are')} the same{bytewise}.")
+    for (state, kind, why), number in sorted(likeness.rest.items()) if not runs else ():
         print(clean(f"  {number} {state}: {kind}, {why}"))
-    for pair in [p for p in found.of("other") if p.fields][:_MOST] if not runs else ():
+    for pair in [p for p in likeness.of("other") if p.fields][:_MOST] if not runs else ():
         print(clean(f"  line {pair.line}, {pair.kind}:"))
         for name in pair.fields:
             print(f"    {name}: {_short(pair.recorded.get(name), options)} → {_short(pair.made.get(name), options)}")
-    if found.moved and not runs and not options.quiet:
-        print_message(f"{found.moved} of them stand in another order.")
+    if likeness.moved and not runs and not options.quiet:
+        print_message(f"{likeness.moved} of them stand in another order.")
     if options.live:
         _show_runs(runs, options)
 
@@ -121,19 +121,21 @@ def _masked(text: str, options: Namespace) -> str:
     return clean(text) if options.reveal else mask(clean(text))[0]
 
 
-def _told(session_id: str, found: Likeness, runs: list[RepeatedCall], options: Namespace) -> Iterator[dict[str, Any]]:
+def _check_json(
+    session_id: str, likeness: Likeness, runs: list[RepeatedCall], options: Namespace
+) -> Iterator[dict[str, Any]]:
     from clew.facts.secrets.mask_secrets import mask_data
 
     yield {
         "kind": "replay",
         "session": session_id,
-        "same": found.same,
-        "total": found.total,
-        "identical": found.identical,
-        "moved": found.moved,
+        "same": likeness.same,
+        "total": likeness.total,
+        "identical": likeness.identical,
+        "moved": likeness.moved,
         "rest": [
             {"state": state, "entry": kind, "why": why, "count": number}
-            for (state, kind, why), number in sorted(found.rest.items())
+            for (state, kind, why), number in sorted(likeness.rest.items())
         ],
     }
     for run in runs:

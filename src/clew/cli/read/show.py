@@ -1,4 +1,4 @@
-"""`clew show`: read a session."""
+"""`clew show`: print a session."""
 
 from __future__ import annotations
 
@@ -69,22 +69,22 @@ def run(options: Namespace) -> int:
     if options.around is not None or options.messages is not None:
         return _show_around(session, options)
     if options.json:
-        found = select_turns(session, options)
-        shown = print_json(turn_json(session, turn, mask=not options.reveal) for turn in found)
+        turns = select_turns(session, options)
+        shown = print_json(turn_json(session, turn, mask=not options.reveal) for turn in turns)
         if left_out := request(session).left_out:
             print_json([{"kind": "left_out", "attachments": left_out}])
         return 0 if shown else 1
     _print(_rows(session, options), options)
     if not options.quiet:
         sys.stdout.flush()
-        _remarks(session, options.branch, options.reveal)
+        _print_notices(session, options.branch, options.reveal)
     return 0
 
 
-def _print(made: Iterator[Row], options: Namespace) -> None:
+def _print(printed_rows: Iterator[Row], options: Namespace) -> None:
     if not options.reveal:
-        made = mask_rows(made)
-    print_rows(made, sys.stdout, is_terminal())
+        printed_rows = mask_rows(printed_rows)
+    print_rows(printed_rows, sys.stdout, is_terminal())
 
 
 def _show_around(session: Session, options: Namespace) -> int:
@@ -93,21 +93,25 @@ def _show_around(session: Session, options: Namespace) -> int:
     if selects_part(options):
         raise ClewError("--around chooses its own part of a session: leave out --turns, --last and --branch.")
     count = 5 if options.messages is None else options.messages
-    found = session.around(options.around, count, None if options.json else visibility(_options(options)))
+    surroundings = session.around(options.around, count, None if options.json else visibility(_options(options)))
     if options.json:
-        return 0 if print_json(around_json(found, not options.reveal)) else 1
-    _print(chain(_header(session), around_rows(found, _options(options))), options)
-    if not options.quiet and (where := _elsewhere(found)):
+        return 0 if print_json(around_json(surroundings, not options.reveal)) else 1
+    _print(chain(_header(session), around_rows(surroundings, _options(options))), options)
+    if not options.quiet and (where := _elsewhere(surroundings)):
         sys.stdout.flush()
         print_message(where)
     return 0
 
 
-def _elsewhere(found: Surroundings) -> str:
+def _elsewhere(surroundings: Surroundings) -> str:
     """Where the messages stand, if that is not the active path of the session."""
-    if found.agent:
-        return f"These messages are those of the agent {one_line(found.agent)}."
-    return f"These messages are on branch {found.branch}, which the conversation left." if found.branch else ""
+    if surroundings.agent:
+        return f"These messages are those of the agent {one_line(surroundings.agent)}."
+    return (
+        f"These messages are on branch {surroundings.branch}, which the conversation left."
+        if surroundings.branch
+        else ""
+    )
 
 
 def _options(options: Namespace) -> ViewOptions:
@@ -123,14 +127,14 @@ def _options(options: Namespace) -> ViewOptions:
 
 
 def _rows(session: Session, options: Namespace) -> Iterator[Row]:
-    wanted = _options(options)
-    found = (
-        rows(session, select_turns(session, options), wanted)
+    view = _options(options)
+    body = (
+        rows(session, select_turns(session, options), view)
         if selects_part(options)
-        else progressive_rows(session, wanted)
+        else progressive_rows(session, view)
     )
     yield from _header(session)
-    yield from found
+    yield from body
 
 
 def _header(session: Session) -> Iterator[Row]:
@@ -159,25 +163,25 @@ def _resumable(session: Session) -> str:
     return next((entry.session_id for entry in session.entries if entry.session_id), session.id)
 
 
-def _remarks(session: Session, shown: int | None, reveal: bool) -> None:
+def _print_notices(session: Session, shown: int | None, reveal: bool) -> None:
     """What the reader should know and did not see."""
     if not session.turns:
-        print_message("Nobody asks anything in this session.")
+        print_message("This session has no prompts.")
     others = [b for b in session.branches if (b.number != shown if shown else not b.is_active)]
     if others:
-        said = [clean((b.own or b.prompts[-1:])[0].text) for b in others[:3]]
-        texts = said if reveal else [mask(text)[0] for text in said]
+        prompts = [clean((b.own or b.prompts[-1:])[0].text) for b in others[:3]]
+        texts = prompts if reveal else [mask(text)[0] for text in prompts]
         names = ", ".join(f"{b.number} ({one_line(text, 40)})" for b, text in zip(others, texts, strict=False))
         print_message(
             f"{plural(len(others), 'other branch')}: {names}. See: {shell_quoting.session_command('trace', session.id)}"
         )
     if session.cut is not None:
         kept = {entry.uuid for entry in session.resume_links.path_to(session.leaf)} if session.leaf else set()
-        gone = [turn for turn in session.turns if turn.prompt.uuid not in kept]
-        back = f"Bring {noun(len(gone), 'it', 'them')} back with: {shell_quoting.session_command('repair', session.id)}"
+        lost = [turn for turn in session.turns if turn.prompt.uuid not in kept]
+        back = f"Bring {noun(len(lost), 'it', 'them')} back with: {shell_quoting.session_command('repair', session.id)}"
         print_message(
             f"A resume begins at line {session.cut.line.number}, whose parent is missing: it loses "
-            f"{plural(len(gone), 'prompt')} before it. {back}"
+            f"{plural(len(lost), 'prompt')} before it. {back}"
         )
     if left_out := request(session).left_out:
         print_message(

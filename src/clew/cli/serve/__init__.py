@@ -1,9 +1,9 @@
 """Commands that serve sessions or a chat to other programs.
 
 Modules:
-    acp       `clew acp`: chats in an editor, over the Agent Client Protocol.
-    mcp       `clew mcp`: sessions for models, over the Model Context Protocol.
-    mock      `clew mock`: a Messages API on this machine that says what a script says.
-    serve     `clew serve`: sessions in a browser, on this machine alone.
+    acp       `clew acp`: serve chats to an editor, over the Agent Client Protocol.
+    mcp       `clew mcp`: serve sessions to models, over the Model Context Protocol.
+    mock      `clew mock`: run a scripted Messages API on this machine.
+    serve     `clew serve`: serve sessions to a web browser on this machine.
     skill     `clew skill`: teach Claude Code to look into earlier sessions.
 """

@@ -1,4 +1,4 @@
-"""`clew acp`: chats in an editor, over the Agent Client Protocol."""
+"""`clew acp`: serve chats to an editor, over the Agent Client Protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`clew mcp`: sessions for models, over the Model Context Protocol."""
+"""`clew mcp`: serve sessions to models, over the Model Context Protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`clew mock`: a Messages API on this machine that says what a script says."""
+"""`clew mock`: run a scripted Messages API on this machine."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _ledger(options: Namespace) -> Iterator[Callable[[Mapping[str, Any]], None]]
         if options.json:
             print_json([{"kind": "request", **row}])
         elif not options.quiet:
-            print_message(_told(row))
+            print_message(_describe_request(row))
 
     try:
         yield note
@@ -105,7 +105,7 @@ def _ledger(options: Namespace) -> Iterator[Callable[[Mapping[str, Any]], None]]
             os.close(number)
 
 
-def _told(row: Mapping[str, Any]) -> str:
+def _describe_request(row: Mapping[str, Any]) -> str:
     usage = row.get("usage") or {}
     counts = f", {usage.get('input_tokens', 0)} in, {usage.get('output_tokens', 0)} out" if usage else ""
     step = f" {row['rule']}, step {row['step'] + 1}" if "rule" in row else ""
@@ -122,19 +122,19 @@ def _ask(script: MockScript, options: Namespace) -> int:
     from clew.api.mock.mock_api import Mock
     from clew.wire.json_codec import decode, encode
 
-    asked = {"model": "claude-mock", "max_tokens": 1024, "messages": [{"role": "user", "content": options.ask}]}
+    request = {"model": "claude-mock", "max_tokens": 1024, "messages": [{"role": "user", "content": options.ask}]}
     tools = [{"name": name, "input_schema": {"type": "object"}} for name in sorted(_tools(script))]
-    body = encode(asked | ({"tools": tools} if tools else {}))
+    body = encode(request | ({"tools": tools} if tools else {}))
     key = script.keys[0] if script.keys else KEY
     headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
     plan = Mock(script).answer(HttpRequest("POST", "/v1/messages", headers, body))
-    said = decode(plan.body) or {}
+    reply = decode(plan.body) or {}
     if options.json:
-        print_json([{"kind": "answer", "status": plan.status, "message": said}])
+        print_json([{"kind": "answer", "status": plan.status, "message": reply}])
     elif plan.status != 200:
-        print_message(f"{plan.status} {said['error']['type']}: {said['error']['message']}")
+        print_message(f"{plan.status} {reply['error']['type']}: {reply['error']['message']}")
     else:
-        for block in said["content"]:
+        for block in reply["content"]:
             print(clean(_block(block)))
     return 0 if plan.status == 200 else 2
 
@@ -170,15 +170,15 @@ def _lint(options: Namespace) -> int:
         body = decode(Path(options.lint).read_bytes())
     except ValueError as error:
         raise ValueError(f"{options.lint} is not JSON: {error}.") from None
-    found = violations(body) if isinstance(body, dict) else lint(body)
+    problems = violations(body) if isinstance(body, dict) else lint(body)
     if options.json:
         print_json(
             {"kind": "violation", "rule": v.rule, "where": v.where, "message": v.message, "refused": v.is_refused}
-            for v in found
+            for v in problems
         )
     else:
-        for violation in found:
+        for violation in problems:
             print(clean_name(f"{'refused' if violation.is_refused else 'advice'}  {violation}"))
-        if not found and not options.quiet:
+        if not problems and not options.quiet:
             print_message("Nothing that the API would refuse.")
-    return 2 if any(v.is_refused for v in found) else 0
+    return 2 if any(v.is_refused for v in problems) else 0

@@ -1,4 +1,4 @@
-"""`clew serve`: sessions in a browser, on this machine alone."""
+"""`clew serve`: serve sessions to a web browser on this machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(options: Namespace) -> int:
         print_message("Install it with: pip install 'clew[web]'")
         return 2
     if options.port > 65535:
-        raise ValueError(f"{options.port} is no port: the highest is 65535.")
+        raise ValueError(f"{options.port} is not a port: the highest is 65535.")
 
     def ready(address: str) -> None:
         if options.json:

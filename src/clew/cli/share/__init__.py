@@ -1,7 +1,7 @@
 """Commands that convert sessions to and from other formats.
 
 Modules:
-    demo      `clew demo`: a made-up ~/.claude to try things on.
-    export    `clew export`: sessions in another form, to read, to keep or to give away.
-    import_   `clew import`: conversations of other programs as sessions that clew and Claude Code go on with.
+    demo      `clew demo`: create a sample ~/.claude folder.
+    export    `clew export`: write sessions as Markdown, HTML, JSON or JSON lines.
+    import_   `clew import`: import conversations of other programs as sessions.
 """

@@ -1,4 +1,4 @@
-"""`clew demo`: a made-up ~/.claude to try things on."""
+"""`clew demo`: create a sample ~/.claude folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`clew export`: sessions in another form, to read, to keep or to give away."""
+"""`clew export`: write sessions as Markdown, HTML, JSON or JSON lines."""
 
 from __future__ import annotations
 
@@ -108,14 +108,14 @@ def _many(options: Namespace, tally: MaskCount) -> int:
     index = folder / f"index{suffix}" if options.format in ("html", "markdown") else None
     if index and index.exists():
         raise FileExistsError(EEXIST, os.strerror(EEXIST), str(index))
-    made: list[Exported] = []
+    exported: list[Exported] = []
     words = WordIndex()
     fence = error_fence(options)
     for session in _sessions(options, fence):
         try:
             head = _about(session, options, tally)
             name = file_name(head, suffix)
-            data = _parts(session, head, options, tally, lambda r: words.index_rows(r, len(made)))
+            data = _parts(session, head, options, tally, lambda r: words.index_rows(r, len(exported)))
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             _write(folder / name, data)
         except NotFound as missing:  # of turns or branches; other sessions may have them
@@ -125,14 +125,14 @@ def _many(options: Namespace, tally: MaskCount) -> int:
         except UNEXPECTED_ERRORS as error:
             fence.add(session.path or session.id, describe_error(error))
             continue
-        made.append(Exported(head, name))
+        exported.append(Exported(head, name))
         _tell(options, "exported", folder / name, session.id)
-    if not made:
+    if not exported:
         print_message("clew: no session is to be exported.")
         return 1
     if index:
         title = masked_line(f"Sessions of {options.project}" if options.project else "Sessions", None)
-        text = index_page(title, made, words) if options.format == "html" else index_markdown(title, made)
+        text = index_page(title, exported, words) if options.format == "html" else index_markdown(title, exported)
         _write(index, (part.encode("utf-8", "replace") for part in text))
         _tell(options, "index", index)
     return 1 if fence.problems else 0

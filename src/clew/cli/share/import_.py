@@ -1,4 +1,4 @@
-"""`clew import`: conversations of other programs as sessions that clew and Claude Code go on with."""
+"""`clew import`: import conversations of other programs as sessions."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def run(options: Namespace) -> int:
     done: list[ImportOutcome] = []
     for talk in found:
         with fence.catch(talk.path) if options.all else nullcontext():
-            done.append(_told(options, _import(options, place, talk)))
+            done.append(_print_outcome(options, _import(options, place, talk)))
     if not done and not fence.problems:
         raise NotFound(
             options.only or options.source or "the usual places",
@@ -117,8 +117,8 @@ def _conversations(options: Namespace, fence: ErrorCollector) -> Iterator[Conver
         with fence.catch(path):
             for talk in form.read(path):
                 if talk.is_empty:
-                    _complain(options, talk)
-                elif _id(talk) not in seen and _answers(talk, wanted):
+                    _report_problems(options, talk)
+                elif _id(talk) not in seen and _matches(talk, wanted):
                     seen.add(_id(talk))
                     yield talk
 
@@ -127,7 +127,7 @@ def _forms(options: Namespace) -> tuple[str, ...]:
     return (options.form,) if options.form else ()
 
 
-def _answers(talk: Conversation, wanted: str) -> bool:
+def _matches(talk: Conversation, wanted: str) -> bool:
     return talk.id.startswith(wanted) or _id(talk).startswith(wanted.lower())
 
 
@@ -225,7 +225,7 @@ def _cwd(options: Namespace, talk: Conversation) -> str:
 # -- what is said of it
 
 
-def _told(options: Namespace, done: ImportOutcome) -> ImportOutcome:
+def _print_outcome(options: Namespace, done: ImportOutcome) -> ImportOutcome:
     if options.json:
         print_json([_json(done.talk) | _outcome(done)])
     else:
@@ -247,15 +247,15 @@ def _print(options: Namespace, done: ImportOutcome) -> None:
             made = f"{plural(talk.turns, 'turn')}, {plural(done.entries, 'entry')}"
             print(clean_name(f"{verb} {name}: {made}, {plural(done.kept, 'more record')} kept beside them."))
             print(done.id)
-            print(f"Go on with:  {shell_quoting.resume_command(done.id, done.cwd)}")
+            print(f"Resume with:  {shell_quoting.resume_command(done.id, done.cwd)}")
     if done.undo and is_terminal():
-        print(f"Take it back with:  clew undo {done.undo}", file=sys.stderr)
+        print(f"Undo with:  clew undo {done.undo}", file=sys.stderr)
     if done.cwd and not os.path.isdir(done.cwd) and not options.quiet:
         print_message(f"{done.cwd} is not a folder on this machine. Name another with --to.")
-    _complain(options, talk)
+    _report_problems(options, talk)
 
 
-def _complain(options: Namespace, talk: Conversation) -> None:
+def _report_problems(options: Namespace, talk: Conversation) -> None:
     """What could not be read is told, and a part of it is enough if there is much."""
     if options.quiet or not talk.problems:
         return
