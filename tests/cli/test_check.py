@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -267,7 +266,7 @@ def test_progress_is_shown_on_a_terminal_when_it_takes_long(
     for seed in range(3):
         put(whole(seed), claude)
     ticks = iter(range(100))
-    monkeypatch.setattr("clew.cli.progress.time", SimpleNamespace(monotonic=lambda: float(next(ticks))))
+    monkeypatch.setattr("clew.cli.progress.monotonic", lambda: float(next(ticks)))
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
     assert main(["check", "--all", "--claude-dir", str(claude)]) == 0

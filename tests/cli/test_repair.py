@@ -153,5 +153,5 @@ def test_what_is_sound_is_left_alone(clew: Run, claude: Path) -> None:
 
 def test_what_to_repair_must_be_said(clew: Run, claude: Path) -> None:
     code, out, err = clew("repair")
-    assert (code, out) == (2, "") and "--index, which rebuilds sessions-index.json" in err
+    assert (code, out) == (2, "") and "--index to rebuild sessions-index.json" in err
     assert clew("repair", "--index", "-p", "nowhere")[0] == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
+from time import monotonic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,13 +27,13 @@ class ProgressLine:
 
     def __init__(self, delay: float = 0.0, *, quiet: bool = False) -> None:
         """Draw nothing in the first `delay` seconds."""
-        self._next = time.monotonic() + delay
+        self._next = monotonic() + delay
         self._is_visible = not quiet and sys.stderr.isatty()
         self._is_drawn = False
 
     def show(self, text: str) -> None:
         """Replace the line with this text."""
-        now = time.monotonic()
+        now = monotonic()
         if self._is_visible and now >= self._next:
             self._is_drawn, self._next = True, now + _PAUSE
             print(f"{_ERASE}{text}", end="", file=sys.stderr, flush=True)
