@@ -674,3 +674,16 @@ def first_call_is_a_later_line_than_the_others(s: Script) -> None:
     answered = s.result("t2", parent=second_call)
     s.reply(use("t1"), mid="m1", parent=prompt, uuid=first)
     s.reply("a2", parent=answered, uuid=uuid(10))
+
+
+@case
+def text_is_a_later_line_than_the_calls(s: Script) -> None:
+    prompt = s.user("u1")
+    thought = s.reply(think("h"), mid="m1", parent=prompt)
+    said = uuid(9)
+    first = s.reply(use("t1"), mid="m1", parent=said)
+    s.reply(use("t2"), mid="m1")
+    s.result("t2")
+    answered = s.result("t1", parent=first)
+    s.reply("S", mid="m1", parent=thought, uuid=said)
+    s.reply("a2", parent=answered, uuid=uuid(10))

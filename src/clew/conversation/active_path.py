@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import takewhile
 
 from clew.conversation.cli_version import Era
 from clew.conversation.parent_links import SPOKEN, Chain
@@ -323,8 +324,10 @@ def _blocks_by_position(
     inserted: dict[int, list[Entry]] = {}
     for mid, group in blocks.items():
         for block in group:
-            earlier = (i for i in positions[mid] if ranks[path[i].uuid] < ranks[block.uuid])
-            inserted.setdefault(max(earlier, default=positions[mid][0]), []).append(block)
+            is_earlier = [ranks[path[i].uuid] < ranks[block.uuid] for i in positions[mid]]
+            first = is_earlier.index(True) if True in is_earlier else 0
+            run = len([*takewhile(bool, is_earlier[first:])])  # the blocks that precede it, up to one that does not
+            inserted.setdefault(positions[mid][first + max(run - 1, 0)], []).append(block)
     return inserted
 
 
