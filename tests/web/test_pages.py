@@ -238,7 +238,7 @@ def test_without_the_packages_one_sentence_says_what_to_install(
 
 def test_a_port_that_is_none_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--port", "70000"]) == 2
-    assert "70000 is no port" in capsys.readouterr().err
+    assert "70000 is not a port" in capsys.readouterr().err
 
 
 # -- sessions whose transcript is gone
