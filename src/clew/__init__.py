@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clew.conversation.agent_sessions import Agent
     from clew.conversation.branches import Branch
     from clew.conversation.entry_graph import Cycle, Dangling, Duplicate, Graph
-    from clew.conversation.follow import follow
+    from clew.conversation.follow_session import follow
     from clew.conversation.load import find, read, request, sessions
     from clew.conversation.replies import Call, Reply
     from clew.conversation.resume_request import Request
@@ -49,7 +49,7 @@ _HOMES = {
     "clew.conversation.agent_sessions": ("Agent",),
     "clew.conversation.branches": ("Branch",),
     "clew.conversation.entry_graph": ("Cycle", "Dangling", "Duplicate", "Graph"),
-    "clew.conversation.follow": ("follow",),
+    "clew.conversation.follow_session": ("follow",),
     "clew.conversation.load": ("find", "read", "request", "sessions"),
     "clew.conversation.replies": ("Call", "Reply"),
     "clew.conversation.resume_request": ("Request",),

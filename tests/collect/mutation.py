@@ -16,7 +16,7 @@ from clew.collect import collector_lock, discovery, fingerprint, ingest, line_re
 from clew.collect.archive import archive_schema, archive_writer
 from clew.collect.archive.archive_writer import RACY, SETTLED, ArchiveWriter
 from clew.collect.collector import Collector
-from clew.collect.discovery import FileState
+from clew.collect.discovery import SourceState
 from clew.collect.ingest import FileIngester
 from clew.collect.line_reader import CompleteLines, LongLine, UnfinishedLine
 from clew.collect.masking import Policy
@@ -85,7 +85,7 @@ def an_incomplete_scan_proves_deletions(patch: Patch) -> None:
 
 @switches_off("R3 all of the state", cases.sees_an_edit_with_the_old_time)
 def only_the_time_is_compared(patch: Patch) -> None:
-    patch.set(FileState, "__ne__", lambda one, other: one.mtime != other.mtime)
+    patch.set(SourceState, "__ne__", lambda one, other: one.mtime != other.mtime)
 
 
 @switches_off("R3 racy times", cases.sees_an_edit_within_a_tick)

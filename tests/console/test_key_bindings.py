@@ -13,10 +13,10 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from clew.console.completion import NamedCommand
-from clew.console.input_line import InputLine
 from clew.console.key_bindings import Actions
 from clew.console.menu import Menu, MenuAnswer, Option, QuestionLine
 from clew.console.pasted_text import Pastes
+from clew.console.prompt_editor import PromptEditor
 from clew.console.screen import Screen
 from clew.console.ui import Typed
 
@@ -34,7 +34,7 @@ class Desk:
         self.is_busy = False
         history = InMemoryHistory(["older", "newer"])
         commands = [NamedCommand("status", "how it is"), NamedCommand("stop", "an end")]
-        self.line = InputLine(cwd, history, lambda: commands, lambda: ["notes.txt", "src/"], Pastes())
+        self.line = PromptEditor(cwd, history, lambda: commands, lambda: ["notes.txt", "src/"], Pastes())
 
         def told(word: str) -> Callable[[], None]:
             return lambda: self.done.append(word)

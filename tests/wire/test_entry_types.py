@@ -39,8 +39,8 @@ def system(subtype: str, **fields: Any) -> Entry:
         ({"type": "system", "subtype": "local_command"}, d.LocalCommand),
         ({"type": "system", "subtype": "api_error"}, d.ApiFailure),
         ({"type": "system", "subtype": "stop_hook_summary"}, d.StopHooks),
-        ({"type": "system", "subtype": "informational", "content": "c"}, d.Notice),
-        ({"type": "system", "content": "before there were subtypes"}, d.Notice),
+        ({"type": "system", "subtype": "informational", "content": "c"}, d.SystemNotice),
+        ({"type": "system", "content": "before there were subtypes"}, d.SystemNotice),
         ({"type": "progress", "data": {"type": "bash_progress"}}, d.ProgressDetail),
         ({"type": "pr-link", "prNumber": 1}, d.PrLink),
         ({"type": "attachment", "attachment": {"type": "date"}}, d.Attachment),
@@ -180,7 +180,7 @@ def test_state_lines_are_typed() -> None:
 @pytest.mark.req("R076")
 @pytest.mark.parametrize("subtype", ["away_summary", "bridge_status", "microcompact_boundary", "something_new"])
 def test_any_other_subtype_is_a_notice(subtype: str) -> None:
-    assert detail(system(subtype, content="c", level="info", more=[1])) == d.Notice("c", "info")
+    assert detail(system(subtype, content="c", level="info", more=[1])) == d.SystemNotice("c", "info")
 
 
 @pytest.mark.req("R077")

@@ -98,7 +98,7 @@ def non_negative_int(value: Any) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Batch:
+class _LineBatch:
     """The lines of a file between two offsets; `line` is the number of the first."""
 
     source: SourceFile
@@ -170,7 +170,7 @@ class DirectCollector:
         if state != source.state or not state.size:
             return
         generation = non_negative_int(point.get("generation")) + 1
-        self._send_batch(file, _Batch(source, 0, state.size, 1, generation))
+        self._send_batch(file, _LineBatch(source, 0, state.size, 1, generation))
 
     def _send_lines(self, file: File, source: SourceFile, point: Json) -> None:
         offset, line, generation = self._resume_position(file, source, point)
@@ -179,7 +179,9 @@ class DirectCollector:
                 break
             size = part.length if isinstance(part, LongLine) else len(part.data)
             lines = 1 if isinstance(part, LongLine) else part.data.count(b"\n")
-            self._send_batch(file, _Batch(source, offset, offset + size, line, generation, isinstance(part, LongLine)))
+            self._send_batch(
+                file, _LineBatch(source, offset, offset + size, line, generation, isinstance(part, LongLine))
+            )
             offset, line = offset + size, line + lines
 
     def _resume_position(self, file: File, source: SourceFile, point: Json) -> tuple[int, int, int]:
@@ -210,7 +212,7 @@ class DirectCollector:
         start, end = non_negative_int(pending.get("start")), non_negative_int(pending.get("end"))
         if source is not None and end <= source.state.size:
             line, generation = non_negative_int(pending.get("line")), non_negative_int(pending.get("generation"))
-            batch = _Batch(source, start, end, line, generation, pending.get("is_long") is True)
+            batch = _LineBatch(source, start, end, line, generation, pending.get("is_long") is True)
             try:
                 with open_source(self.root, source) as file:
                     self._send_batch(file, batch)
@@ -218,7 +220,7 @@ class DirectCollector:
                 return
         self.state.section.pop("pending", None)
 
-    def _send_batch(self, file: File, batch: _Batch) -> None:
+    def _send_batch(self, file: File, batch: _LineBatch) -> None:
         name = state_name(self.root, batch.source.path)
         bounds = {"start": batch.start, "end": batch.end, "line": batch.line, "generation": batch.generation}
         self.state.section["pending"] = {"file": name, **bounds, "is_long": batch.is_long}
@@ -239,7 +241,7 @@ class DirectCollector:
         }
         self.state.save()
 
-    def _records(self, file: File, batch: _Batch) -> Iterator[Record]:
+    def _records(self, file: File, batch: _LineBatch) -> Iterator[Record]:
         if (
             batch.source.kind == "agent" and not batch.source.session
         ):  # an agent file next to the sessions names its session in its first line
@@ -257,7 +259,9 @@ class DirectCollector:
             yield self._build_record(batch, (batch.line + at, offset, len(line) + 1), line, at + 1)
             offset += len(line) + 1
 
-    def _build_record(self, batch: _Batch, position: tuple[int, int, int], raw: bytes | None, ordinal: int) -> Record:
+    def _build_record(
+        self, batch: _LineBatch, position: tuple[int, int, int], raw: bytes | None, ordinal: int
+    ) -> Record:
         source = batch.source
         is_long = raw is None or bool(self.max_line and len(raw) > self.max_line)
         masked = (

@@ -21,7 +21,7 @@ _EXTRA_PRIORITY = 4  # archived, but never delivered to a sink
 _EXTRA_FOLDERS = {"todos": "todo", "tasks": "task", "plans": "plan", "file-history": "backup", "paste-cache": "pasted"}
 
 
-class FileState(NamedTuple):
+class SourceState(NamedTuple):
     """File-system metadata; if all of it is equal, the file has not changed."""
 
     dev: int
@@ -39,7 +39,7 @@ class SourceFile(NamedTuple):
     project: str
     session: str
     agent: str
-    state: FileState
+    state: SourceState
 
     @property
     def is_whole(self) -> bool:
@@ -66,9 +66,9 @@ def is_replaced_kind(kind: str) -> bool:
 DELIVERED_KINDS = tuple(_PRIORITY)
 
 
-def state_of(stat: os.stat_result) -> FileState:
+def state_of(stat: os.stat_result) -> SourceState:
     """Return the metadata of a stat result. Numbers are reduced to what SQLite can store."""
-    return FileState(
+    return SourceState(
         stat.st_dev & _MAX_SQL_INTEGER, stat.st_ino & _MAX_SQL_INTEGER, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
     )
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import NamedTuple
 
-from clew.collect.discovery import FileState
+from clew.collect.discovery import SourceState
 from clew.collect.read_limits import ReadLimits
 from clew.collect.safe_open import File, read_at
 
@@ -81,8 +81,8 @@ class ReadVerdict(NamedTuple):
 
 def verify_prefix(
     file: File,
-    now: FileState,
-    before: FileState,
+    now: SourceState,
+    before: SourceState,
     stored: StoredPosition,
     key: bytes,
     limits: ReadLimits,

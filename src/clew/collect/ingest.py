@@ -8,7 +8,7 @@ from hashlib import sha256
 import msgspec
 
 from clew.collect.archive.archive_writer import CHANGED, RACY, SETTLED, ArchiveWriter, KnownFile, QuarantinedLine
-from clew.collect.discovery import FileState, SourceFile
+from clew.collect.discovery import SourceFile, SourceState
 from clew.collect.fingerprint import ReadPosition, ReadVerdict, verify_prefix
 from clew.collect.line_reader import CompleteLines, LongLine, UnfinishedLine, read_lines
 from clew.collect.poll_report import FileFailed, PollReport, Reset
@@ -112,7 +112,7 @@ class FileIngester:
         self.report.pending += remainder.size
         self.writer.settle()
 
-    def _verdict(self, file: File, state: FileState, known: KnownFile | None, must_verify: bool) -> ReadVerdict:
+    def _verdict(self, file: File, state: SourceState, known: KnownFile | None, must_verify: bool) -> ReadVerdict:
         key = self.writer.key
         if known is None or known.generation is None:
             return ReadVerdict(ReadPosition(0, 0, key))
@@ -149,7 +149,7 @@ class FileIngester:
         if source.kind == "agent" and (session := read_session_id(data)):
             self.writer.save_owner(id, session)
 
-    def _trust(self, before: FileState, after: FileState) -> int:
+    def _trust(self, before: SourceState, after: SourceState) -> int:
         """Return how far the metadata can be trusted to show the next change.
 
         A change within the same tick of the file system's clock leaves the metadata equal, and so may one during the

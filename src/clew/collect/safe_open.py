@@ -6,7 +6,7 @@ import os
 from io import FileIO
 from stat import S_ISREG
 
-from clew.collect.discovery import FileState, SourceFile, state_of
+from clew.collect.discovery import SourceFile, SourceState, state_of
 from clew.errors import Stale
 
 File = FileIO
@@ -25,7 +25,7 @@ def open_source(root: str, source: SourceFile) -> File:
     return file
 
 
-def state_now(file: File) -> FileState:
+def state_now(file: File) -> SourceState:
     return state_of(os.fstat(file.fileno()))
 
 

@@ -13,7 +13,6 @@ Modules:
                        else is on the screen.
     info_commands      Slash commands that show information about the session.
     input_history      Load earlier prompts of this project from the history file of Claude Code.
-    input_line         The input line: text with history, completion and folded pastes.
     key_bindings       Bind keys: at the prompt, in a question, and while the model works.
     local_commands     Slash commands of the console, besides skills and `/compact`.
     markdown_splitter  Split Markdown that arrives in chunks into finished blocks, which can be printed and never
@@ -22,6 +21,7 @@ Modules:
     pasted_text        Fold long pastes into marks and recognize pasted image paths; both are restored when the
                        prompt is sent.
     plain_ui           The face that only writes lines: for screen readers, simple terminals and pipes.
+    prompt_editor      The input line: text with history, completion and folded pastes.
     question_box       Lay out a question: a box that holds everything it is about, and scrolls where the terminal
                        is too small for it.
     render             Paint: rows as text for a terminal of some width, with colours if they are welcome.

@@ -192,14 +192,14 @@ class _ScreenConsole:
 
 async def _run_screen(options: ConsoleOptions) -> int:
     from clew.console.input_history import ProjectHistory
-    from clew.console.input_line import InputLine
     from clew.console.key_bindings import Actions
+    from clew.console.prompt_editor import PromptEditor
     from clew.console.screen import Screen
 
     console = _ScreenConsole(options)
     pastes = Pastes()
     history = ProjectHistory(options.claude / "history.jsonl", str(options.cwd))
-    line = InputLine(options.cwd, history, console.commands, console.files, pastes)
+    line = PromptEditor(options.cwd, history, console.commands, console.files, pastes)
     actions = Actions(
         submit=console.submit,
         interrupt=console.interrupt,

@@ -122,7 +122,7 @@ class Controller:
             else:
                 if isinstance(done, local_commands.Leave):
                     return None
-                if isinstance(done, local_commands.OpenSession):
+                if isinstance(done, local_commands.SessionRequest):
                     return done.spec
             finally:
                 self.is_busy = False

@@ -27,13 +27,13 @@ class Leave:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenSession:
+class SessionRequest:
     """Another session is opened."""
 
     spec: SessionSpec
 
 
-CommandResult = Leave | OpenSession | None
+CommandResult = Leave | SessionRequest | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ class CommandContext:
     def say(self, text: str) -> None:
         self.face.put(AboutRow(text))
 
-    def reopen(self, **changed: object) -> OpenSession:
+    def reopen(self, **changed: object) -> SessionRequest:
         """Return the request to open another session with these options."""
         cleared = {"session_id": "", "resume": "", "is_latest": False, "is_fork": False, "at": "", "title": ""}
         mode = self.session.engine.conversation.mode
-        return OpenSession(replace(self.spec, **{**cleared, "mode": mode, **changed}))  # type: ignore[arg-type]
+        return SessionRequest(replace(self.spec, **{**cleared, "mode": mode, **changed}))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from clew.chat.config.model_alias import resolve_alias, resolve_choice
 from clew.chat.session_factory import ChatSession
 from clew.console import info_commands
 from clew.console.completion import NamedCommand
-from clew.console.info_commands import CommandContext, CommandResult, ConsoleCommand, Leave, OpenSession
+from clew.console.info_commands import CommandContext, CommandResult, ConsoleCommand, Leave, SessionRequest
 from clew.console.menu import Menu, Option
 from clew.conversation.load import read
 from clew.conversation.session_listing import Outline
@@ -26,7 +26,7 @@ __all__ = [
     "CommandResult",
     "ConsoleCommand",
     "Leave",
-    "OpenSession",
+    "SessionRequest",
     "list_commands",
 ]
 

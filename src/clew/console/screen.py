@@ -18,9 +18,9 @@ from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, Window
 from prompt_toolkit.output import ColorDepth, Output
 
 from clew.console.completion import MAX_VISIBLE
-from clew.console.input_line import InputLine
 from clew.console.key_bindings import Actions, create_bindings
 from clew.console.menu import PAUSE, Menu, MenuAnswer
+from clew.console.prompt_editor import PromptEditor
 from clew.console.question_box import Box, box
 from clew.console.styles import STYLE, lines, offer_lines, rule, search_lines
 from clew.console.terminal_output import Resized, Terminal
@@ -43,7 +43,7 @@ class Screen:
     def __init__(
         self,
         actions: Actions,
-        line: InputLine,
+        line: PromptEditor,
         *,
         live: Callable[[Callable[[], Painter], int], list[str]],
         status: Callable[[int], list[tuple[str, str]]],

@@ -9,7 +9,7 @@ Modules:
     cli_version        Describe how the versions of Claude Code differ in resuming a session.
     entry_graph        Link entries by their parents into a forest, and report what is wrong with the links.
     file_history       Track which files were saved at each message, and which saved state a rewind restores.
-    follow             Follow a session while it is written: `clew.follow`.
+    follow_session     Follow a session while it is written: `clew.follow`.
     literal_functions  Implement functions from early descriptions of the format literally, for tools written
                        against them.
     load               Open sessions: from a path, by id, or all that match a project and a time range.

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class _Message(Protocol):
+class _HasMessageId(Protocol):
     @property
     def id(self) -> str | None: ...
 
@@ -26,7 +26,7 @@ class ReplyLine(Protocol):
     @property
     def request_id(self) -> str | None: ...
     @property
-    def message(self) -> _Message | None: ...
+    def message(self) -> _HasMessageId | None: ...
 
 
 def reply_key(line: ReplyLine) -> str | None:

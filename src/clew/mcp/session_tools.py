@@ -42,7 +42,7 @@ _ID = re.compile(r"[0-9a-fA-F-]+")
 _LAST = re.compile(r"\s*last\s+(\d+)\s*")
 
 
-class McpTool(NamedTuple):
+class ServedTool(NamedTuple):
     """A tool: what it is for, its arguments, and what it does with them."""
 
     about: str
@@ -78,7 +78,7 @@ def call(tree: Tree, name: str, arguments: dict[str, Any]) -> str:
         ) from None
 
 
-def schema(tool: McpTool) -> dict[str, Any]:
+def schema(tool: ServedTool) -> dict[str, Any]:
     return tool_arguments.schema(tool.question)
 
 
@@ -338,24 +338,24 @@ def _select_turns(session: Session, text: str) -> tuple[Turn, ...]:
 # -- counting
 
 
-TOOLS: dict[str, McpTool] = {
-    "search_sessions": McpTool(
+TOOLS: dict[str, ServedTool] = {
+    "search_sessions": ServedTool(
         "Find earlier Claude Code sessions by what was said or done in them; the best come first, with passages.",
         tool_arguments.SearchSessions,
         search_sessions,
     ),
-    "list_sessions": McpTool("List earlier sessions, the newest first.", tool_arguments.ListSessions, list_sessions),
-    "read_session": McpTool("Read some turns of a session.", tool_arguments.ReadSession, read_session),
-    "list_rounds": McpTool(
+    "list_sessions": ServedTool("List earlier sessions, the newest first.", tool_arguments.ListSessions, list_sessions),
+    "read_session": ServedTool("Read some turns of a session.", tool_arguments.ReadSession, read_session),
+    "list_rounds": ServedTool(
         "List the rounds of a session: kind, input, features and complexity of each.",
         tool_arguments.ListRounds,
         list_rounds,
     ),
-    "read_turn": McpTool(
+    "read_turn": ServedTool(
         "Read one turn whole, with all that tools were asked and said.", tool_arguments.ReadTurn, read_turn
     ),
-    "context": McpTool(
+    "context": ServedTool(
         "Read the turns around a passage that search_sessions found.", tool_arguments.ContextArguments, read_context
     ),
-    "usage": McpTool("Count the tokens that sessions took, by model.", tool_arguments.UsageArguments, count_usage),
+    "usage": ServedTool("Count the tokens that sessions took, by model.", tool_arguments.UsageArguments, count_usage),
 }

@@ -42,7 +42,15 @@ from clew.view.row_types import (
 from clew.view.sanitize import format_duration
 from clew.wire.content_block import THINKING_TYPES
 from clew.wire.entry import Entry
-from clew.wire.entry_types import ApiFailure, Compaction, LocalCommand, Notice, ProgressDetail, TurnDuration, tag_text
+from clew.wire.entry_types import (
+    ApiFailure,
+    Compaction,
+    LocalCommand,
+    ProgressDetail,
+    SystemNotice,
+    TurnDuration,
+    tag_text,
+)
 from clew.wire.json_codec import as_text
 
 DEPTHS = ("prompts", "replies", "calls", "full")
@@ -272,7 +280,7 @@ def _command_text(entry: Entry) -> str:
 
 
 def _notice_text(entry: Entry) -> str:
-    return Notice.of(entry).content or str(entry.subtype)
+    return SystemNotice.of(entry).content or str(entry.subtype)
 
 
 _NOTICES: dict[str, Callable[[Entry], str]] = {

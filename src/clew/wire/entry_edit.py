@@ -19,11 +19,11 @@ class _Blocks(Struct):
     content: list[Raw]
 
 
-class _Message(Struct):
+class _EditedMessage(Struct):
     message: _Blocks
 
 
-_BLOCKS = msgspec.json.Decoder(_Message)
+_BLOCKS = msgspec.json.Decoder(_EditedMessage)
 
 
 def revise(entry: Entry, changes: Changes) -> Entry:

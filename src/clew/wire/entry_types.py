@@ -273,7 +273,7 @@ class StopHooks(EntryDetail, frozen=True):
     stop_reason: str = ""
 
 
-class Notice(EntryDetail, frozen=True):
+class SystemNotice(EntryDetail, frozen=True):
     """Any other system entry: a text with a level."""
 
     content: str = ""
@@ -339,7 +339,7 @@ _BY_TYPE: dict[str, type[EntryDetail]] = {
     "api-request": ApiRequest,
     "progress": ProgressDetail,
     "attachment": Attachment,
-    "system": Notice,
+    "system": SystemNotice,
 }
 
 _BY_SUBTYPE: dict[str | None, type[EntryDetail]] = {

@@ -18,7 +18,7 @@ from clew.chat.store.file_snapshots import SavedFile
 from clew.chat.store.session_state import SessionState
 from clew.chat.store.task_notifications import reported_task, unreported_tasks
 from clew.chat.tools.atomic_files import read_content
-from clew.chat.tools.tool import CallResult, ReadState, ToolFailed
+from clew.chat.tools.tool import CallResult, ReadFile, ToolFailed
 from clew.conversation.file_history import file_states
 from clew.conversation.load import read, request
 from clew.conversation.message_drafts import INTERRUPTED_CALL
@@ -188,7 +188,7 @@ def _todos(entries: Sequence[Entry]) -> list[Json]:
     return []
 
 
-def _read_files(calls: Sequence[Call]) -> Iterator[tuple[Path, ReadState]]:
+def _read_files(calls: Sequence[Call]) -> Iterator[tuple[Path, ReadFile]]:
     """The files that the model has read and that did not change since."""
     times: dict[str, datetime] = {}
     for call in calls:

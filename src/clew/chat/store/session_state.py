@@ -8,7 +8,7 @@ from pathlib import Path
 
 from clew.chat.config.permission_mode import Mode
 from clew.chat.store.file_snapshots import SavedFile
-from clew.chat.tools.tool import ReadState
+from clew.chat.tools.tool import ReadFile
 from clew.wire.json_codec import Json
 
 
@@ -27,7 +27,7 @@ class SessionState:
     branch: str = ""
     name: str = ""
     todos: list[Json] = field(default_factory=list)
-    seen: dict[Path, ReadState] = field(default_factory=dict)
+    seen: dict[Path, ReadFile] = field(default_factory=dict)
     backups: dict[str, SavedFile] = field(default_factory=dict)
     pull_requests: set[str] = field(default_factory=set)
     known_tokens: int = 0

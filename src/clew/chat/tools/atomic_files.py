@@ -19,7 +19,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clew.chat.tools.path_arguments import os_error, resolve_for_writing
-from clew.chat.tools.tool import ReadState, ToolContext, ToolFailed
+from clew.chat.tools.tool import ReadFile, ToolContext, ToolFailed
 
 MAX_EDIT_BYTES = 16 << 20  # maximum size of an edited file: all of it becomes part of the session
 MAX_OUTPUT_BYTES = 256 << 20  # maximum size of the output of a command
@@ -30,7 +30,7 @@ class Content(Struct, frozen=True):
     """The bytes of a file, and what `read_tracking` remembers about it."""
 
     data: bytes
-    seen: ReadState
+    seen: ReadFile
 
 
 def digest(data: bytes) -> str:
@@ -80,10 +80,10 @@ def read_content(path: Path, largest: int = MAX_EDIT_BYTES) -> Content:
                     f"{path} has more than {largest >> 20} MB, which is too large to change with this tool."
                 )
     data = b"".join(parts)
-    return Content(data, ReadState(facts.st_mtime_ns, digest(data)))
+    return Content(data, ReadFile(facts.st_mtime_ns, digest(data)))
 
 
-def write_file(path: Path, data: bytes, scene: ToolContext) -> ReadState:
+def write_file(path: Path, data: bytes, scene: ToolContext) -> ReadFile:
     """Write a file, new or over the old one, and remember it as read by the model."""
     target = resolve_for_writing(path, scene.state)
     scene.before_change(target)
@@ -91,7 +91,7 @@ def write_file(path: Path, data: bytes, scene: ToolContext) -> ReadState:
         mtime = _replace_file(target, data)
     except OSError as error:
         raise os_error(error, path, "open") from error
-    seen = ReadState(mtime, digest(data))
+    seen = ReadFile(mtime, digest(data))
     scene.state.seen[target] = seen
     return seen
 

@@ -44,7 +44,7 @@ class ToolFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadState:
+class ReadFile:
     """A file as the model last read it."""
 
     mtime_ns: int
@@ -59,7 +59,7 @@ class ToolState:
     cwd: Path
     project: Path
     roots: tuple[Path, ...]  # the working folders of the project
-    seen: dict[Path, ReadState] = field(default_factory=dict)
+    seen: dict[Path, ReadFile] = field(default_factory=dict)
     todos: list[Json] = field(default_factory=list)
     background: dict[str, Any] = field(default_factory=dict)  # background commands and agents by id
     told: set[str] = field(default_factory=set)  # ids of those whose end was reported to the model

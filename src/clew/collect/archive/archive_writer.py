@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from clew.collect.archive.archive_schema import ABSENT, DEFLATED, RAW
-from clew.collect.discovery import FileState, SourceFile
+from clew.collect.discovery import SourceFile, SourceState
 from clew.collect.fingerprint import ReadPosition, StoredPosition, seal_position
 from clew.collect.line_reader import LongLine
 from clew.collect.masking import MaskedBytes, Policy
@@ -34,7 +34,7 @@ class KnownFile(NamedTuple):
     project: str
     session: str
     agent: str
-    state: FileState
+    state: SourceState
     trust: int
     scrubbed: int
     gone: int | None
@@ -73,7 +73,7 @@ def known_files(connection: apsw.Connection, root: int) -> dict[str, KnownFile]:
 def _parse_known_file(*row: Any) -> KnownFile:
     id, path, kind, project, session, agent = row[:6]
     trust, scrubbed, gone, generation, number, is_stub = row[11:17]
-    state, position = FileState(*row[6:11]), StoredPosition(*row[17:])
+    state, position = SourceState(*row[6:11]), StoredPosition(*row[17:])
     return KnownFile(
         id,
         path,
@@ -147,7 +147,7 @@ class ArchiveWriter:
         self._execute("UPDATE file SET kind = ?, session = ? WHERE id = ?", (source.kind, source.session, file.id))
         return file._replace(kind=source.kind, session=source.session)
 
-    def save_state(self, file: int, state: FileState, trust: int) -> None:
+    def save_state(self, file: int, state: SourceState, trust: int) -> None:
         self._execute(
             "UPDATE file SET dev=?, ino=?, size=?, mtime=?, ctime=?, trust=?, gone=NULL WHERE id=?",
             (*state, trust, file),

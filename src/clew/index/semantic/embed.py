@@ -85,7 +85,7 @@ def _embed(
     done = Embedded(left=total)
     if not tasks:
         return done
-    batch = _Batch(vectors, model, done)
+    batch = _EmbeddingBatch(vectors, model, done)
     for task in tasks:
         if deadline is not None and time.monotonic() >= deadline:
             break
@@ -106,7 +106,7 @@ def _embed(
     return done
 
 
-class _Batch:
+class _EmbeddingBatch:
     """Stretches to be embedded together."""
 
     def __init__(self, vectors: Vectors, model: Callable[[], MiniLm], done: Embedded) -> None:

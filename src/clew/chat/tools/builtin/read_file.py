@@ -20,7 +20,7 @@ from clew.chat.tools.path_arguments import missing_file_error, os_error, resolve
 from clew.chat.tools.pdf_pages import pages_result
 from clew.chat.tools.size_format import format_size
 from clew.chat.tools.text_encoding import decode
-from clew.chat.tools.tool import CallResult, ReadState, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, ReadFile, ToolContext, ToolFailed
 from clew.chat.tools.tool_spec import INTEGER, TEXT, SpecTool, object_schema, optional_field, required_field
 from clew.system.plural import plural
 from clew.wire.json_codec import Json
@@ -43,7 +43,7 @@ async def read(input: Json, scene: ToolContext) -> CallResult:
     return result
 
 
-def _read_by_type(path: Path, input: Json) -> tuple[CallResult, ReadState]:
+def _read_by_type(path: Path, input: Json) -> tuple[CallResult, ReadFile]:
     kind = path.suffix.lower()
     if kind in _IMAGE_SUFFIXES:
         file_content = read_content(path)
@@ -72,17 +72,17 @@ def _read_by_type(path: Path, input: Json) -> tuple[CallResult, ReadState]:
     )
 
 
-def unsaved_result(path: Path, data: bytes, input: Json) -> tuple[CallResult, ReadState]:
+def unsaved_result(path: Path, data: bytes, input: Json) -> tuple[CallResult, ReadFile]:
     """Return a text that an editor has not saved yet, in the form of Read."""
     start, limit = max(1, input.get("offset", 1)), input.get("limit")
     return _text_result(
-        path, Content(data, ReadState(0, digest(data))), start, limit, "offset" in input or "limit" in input
+        path, Content(data, ReadFile(0, digest(data))), start, limit, "offset" in input or "limit" in input
     )
 
 
 def _text_result(
     path: Path, file: Content, start: int, limit: int | None, is_part: bool
-) -> tuple[CallResult, ReadState]:
+) -> tuple[CallResult, ReadFile]:
     text = decode(file.data)
     if text is None:
         raise ToolFailed(
@@ -97,9 +97,7 @@ def _text_result(
         return _lines_result(path, [], start, len(lines), _beyond_end_note(start, len(lines))), file.seen
     if _tokens(part) <= MAX_TOKENS:
         is_complete = len(part) == len(lines)
-        return _lines_result(path, part, start, len(lines)), ReadState(
-            file.seen.mtime_ns, file.seen.digest, is_complete
-        )
+        return _lines_result(path, part, start, len(lines)), ReadFile(file.seen.mtime_ns, file.seen.digest, is_complete)
     if is_part:
         raise _too_long(_tokens(part))
     part = _first_lines(part)
@@ -107,7 +105,7 @@ def _text_result(
         f"The file has {len(lines)} lines, which are more than {MAX_TOKENS} tokens; these are the first {len(part)}. "
         f"Go on with offset {len(part) + 1} and a limit, or look for what you need with Grep."
     )
-    return _lines_result(path, part, start, len(lines), note), ReadState(file.seen.mtime_ns, file.seen.digest, False)
+    return _lines_result(path, part, start, len(lines), note), ReadFile(file.seen.mtime_ns, file.seen.digest, False)
 
 
 def _tokens(lines: list[str]) -> int:
@@ -155,7 +153,7 @@ def _lines_result(path: Path, lines: list[str], start: int, total: int, note: st
     return CallResult("\n\n".join(filter(None, (text, reminder))), {"type": "text", "file": file})
 
 
-def _stream_part(path: Path, size: int, start: int, limit: int | None) -> tuple[CallResult, ReadState]:
+def _stream_part(path: Path, size: int, start: int, limit: int | None) -> tuple[CallResult, ReadFile]:
     """Return a part of a file that is too large for memory: read it once and keep only the requested lines."""
     if size > _MAX_STREAMED_BYTES:
         raise ToolFailed(
@@ -181,7 +179,7 @@ def _stream_part(path: Path, size: int, start: int, limit: int | None) -> tuple[
         raise ToolFailed(
             f"{path} is a binary file, which cannot be read as text. Use Bash with a program that knows it."
         )
-    known = ReadState(mtime, hashed.hexdigest(), False)
+    known = ReadFile(mtime, hashed.hexdigest(), False)
     if start > number:
         return _lines_result(path, [], start, number, _beyond_end_note(start, number)), known
     lines = kept.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")

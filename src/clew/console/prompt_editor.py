@@ -28,7 +28,7 @@ def _placeholder() -> str:
     return "Ask for something, / for commands, @ for files, ! for the shell" if is_wide else "Ask for something"
 
 
-class InputLine:
+class PromptEditor:
     """The text that is being typed, and its completions."""
 
     def __init__(
