@@ -23,14 +23,14 @@ class ChangedFiles:
 
 def compare_files(shard: apsw.Connection, files: list[TranscriptFile], is_complete: bool) -> ChangedFiles:
     """Compare the files of a walk with the rows of a shard. Files count as deleted only if the walk was complete."""
-    known = {row[0]: row for row in shard.execute("SELECT path, inode, size, mtime, id FROM file WHERE side=''")}
+    known = {row[0]: row for row in shard.execute("SELECT path, inode, size, mtime, ctime, id FROM file WHERE side=''")}
     changed = []
     for file in files:
         row = known.pop(file.path, None)
-        if row is None or row[3] != file.mtime_ns or row[2] != file.size or row[1] != file.inode:
+        if row is None or row[1:5] != (file.inode, file.size, file.mtime_ns, file.ctime_ns):
             changed.append(file)
     changed.sort(key=_newest_first)
-    return ChangedFiles(changed, {row[4]: path for path, row in known.items()} if is_complete else {})
+    return ChangedFiles(changed, {row[5]: path for path, row in known.items()} if is_complete else {})
 
 
 def _newest_first(file: TranscriptFile) -> tuple[int, str]:

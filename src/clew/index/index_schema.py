@@ -18,7 +18,7 @@ from clew.index.tokenizer import TOKENIZER
 from clew.system.sqlite_file import BUSY_MS, DAMAGE, WriteTransaction, reset_database, run_pragmas
 
 MEMORY = ":memory:"
-VERSION = 12
+VERSION = 13
 SHARDS = 2
 LONG_OUTPUT = 1 << 20  # `part` of a piece from here on: a piece of a long-output file
 SPOKEN_FIELDS = SEARCH_FIELDS[:4]  # in the table `said`; the others are in `done`
@@ -29,7 +29,7 @@ _TABLES = f"""
 CREATE TABLE file(
   id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, folder TEXT NOT NULL, session TEXT NOT NULL, agent TEXT NOT NULL,
   started INTEGER, ended INTEGER, messages INTEGER NOT NULL DEFAULT 0,
-  inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
+  inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL, ctime INTEGER NOT NULL DEFAULT 0,
   offset INTEGER NOT NULL, mark BLOB NOT NULL, open TEXT NOT NULL DEFAULT '', root INTEGER NOT NULL DEFAULT 0, title INTEGER,
   custom TEXT, made TEXT, last TEXT, summary TEXT, first TEXT, command TEXT,
   cwd TEXT, branches TEXT NOT NULL DEFAULT '', models TEXT NOT NULL DEFAULT '', side TEXT NOT NULL DEFAULT '',

@@ -48,11 +48,11 @@ _INSERT = (
     "INSERT INTO file(path, folder, session, agent, inode, size, mtime, offset, mark) VALUES(?,?,?,?,?,-1,-1,0,x'')"
 )
 _UPDATE = (
-    "UPDATE file SET path=?, folder=?, inode=?, size=?, mtime=?, offset=?, mark=?, "
+    "UPDATE file SET path=?, folder=?, inode=?, size=?, mtime=?, ctime=?, offset=?, mark=?, "
     + ", ".join(f"{name}=?" for name in COLUMNS)
     + " WHERE id=?"
 )
-_SELECT = f"SELECT id, inode, size, mtime, offset, mark, title, {', '.join(COLUMNS)} FROM file WHERE "
+_SELECT = f"SELECT id, inode, size, mtime, ctime, offset, mark, title, {', '.join(COLUMNS)} FROM file WHERE "
 
 
 @dataclass
@@ -72,7 +72,7 @@ class _FileRow:
     """A row of `file`, and the state of reading its file."""
 
     id: int
-    state: tuple[int, int, int]
+    state: tuple[int, int, int, int]  # inode, size, mtime, ctime
     offset: int
     mark: bytes
     has_title: bool
@@ -133,7 +133,7 @@ class IndexWriter:
 
     def _read_entries(self, file: BinaryIO, transcript: TranscriptFile, row: _FileRow | None) -> None:
         stat = os.fstat(file.fileno())
-        state = (stat.st_ino & ((1 << 63) - 1), stat.st_size, stat.st_mtime_ns)
+        state = (stat.st_ino & ((1 << 63) - 1), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
         if row and row.state == state:
             self.counts.files += 1
             return  # another process was faster, or the file was only moved
@@ -161,7 +161,7 @@ class IndexWriter:
             self.held += piece.stop - offset
             offset = piece.stop
             if self.held >= BATCH:
-                self._save_progress(file, transcript, (row, titles_before), (state[0], -1, -1), offset, block)
+                self._save_progress(file, transcript, (row, titles_before), (state[0], -1, -1, -1), offset, block)
                 self.flush()
                 self._begin_transaction()
                 titles_before, block = row.facts.titles, []
@@ -172,7 +172,7 @@ class IndexWriter:
         self.counts.files += is_complete
         self.counts.is_complete = self.counts.is_complete and is_complete
         self._save_progress(
-            file, transcript, (row, titles_before), state if is_complete else (state[0], -1, -1), offset, block
+            file, transcript, (row, titles_before), state if is_complete else (state[0], -1, -1, -1), offset, block
         )
 
     def _load_row(self, transcript: TranscriptFile, moved: int | None) -> _FileRow | None:
@@ -181,18 +181,24 @@ class IndexWriter:
             row = self.shard.execute(_SELECT + "id=?", (moved,)).fetchone()
             if row:
                 self.shard.execute(
-                    "UPDATE file SET path=?, folder=? WHERE id=?", (transcript.path, transcript.folder, moved)
+                    "UPDATE file SET path=?, folder=?, session=coalesce(nullif(?, ''), session) WHERE id=?",
+                    (transcript.path, transcript.folder, transcript.session, moved),
                 )
+                row = self.shard.execute(_SELECT + "id=?", (moved,)).fetchone()
         if row is None:
             return None
-        file_id, inode, size, mtime, offset, mark, title, *facts = row
-        return _FileRow(file_id, (inode, size, mtime), offset, mark, title is not None, facts_from_row(tuple(facts)))
+        file_id, inode, size, mtime, ctime, offset, mark, title, *facts = row
+        return _FileRow(
+            file_id, (inode, size, mtime, ctime), offset, mark, title is not None, facts_from_row(tuple(facts))
+        )
 
     def _insert_file(self, transcript: TranscriptFile) -> _FileRow:
         self.shard.execute(
             _INSERT, (transcript.path, transcript.folder, transcript.session, transcript.agent, transcript.inode)
         )
-        return _FileRow(self.shard.last_insert_rowid(), (0, -1, -1), 0, b"", False, SessionFacts(transcript.session))
+        return _FileRow(
+            self.shard.last_insert_rowid(), (0, -1, -1, -1), 0, b"", False, SessionFacts(transcript.session)
+        )
 
     def _add_entry(
         self, entry: IndexedEntry, offset: int, row: _FileRow, is_agent: bool, block: list[tuple[Any, ...]]
@@ -298,7 +304,7 @@ class IndexWriter:
         file: BinaryIO,
         transcript: TranscriptFile,
         row_and_titles: tuple[_FileRow, str],
-        state: tuple[int, int, int],
+        state: tuple[int, int, int, int],
         offset: int,
         block: list[tuple[Any, ...]],
     ) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         size: int
         mtime_ns: int
         inode: int
+        ctime_ns: int = 0  # changes with every change of the file, even if its mtime is set back
 
     class OutputFile(NamedTuple):
         """A long output in `tool-results`: its name and the state of the file."""
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
 else:
     from collections import namedtuple
 
-    TranscriptFile = namedtuple("TranscriptFile", "path folder session agent size mtime_ns inode")
+    TranscriptFile = namedtuple(
+        "TranscriptFile", "path folder session agent size mtime_ns inode ctime_ns", defaults=(0,)
+    )
     OutputFile = namedtuple("OutputFile", "name size mtime_ns")
 
 
@@ -172,7 +175,8 @@ def _add_file(
         missed.append(entry.path)
         return
     if S_ISREG(stat.st_mode):
-        files.append(TranscriptFile(entry.path, *names, stat.st_size, stat.st_mtime_ns, stat.st_ino & _LARGEST))
+        state = stat.st_size, stat.st_mtime_ns, stat.st_ino & _LARGEST, stat.st_ctime_ns
+        files.append(TranscriptFile(entry.path, *names, *state))
 
 
 def _agent_id(name: str) -> str:
