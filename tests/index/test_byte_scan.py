@@ -117,3 +117,11 @@ def test_it_agrees_with_a_plain_reading(demo: Index, pattern: str) -> None:
     got = {one.session: one for one in demo.grep(pattern, filters="-in:todo,plan")}
     assert {session: one.matches for session, one in got.items()} == expected
     assert {session: one.agents for session, one in got.items()} == agents
+
+
+@pytest.mark.parametrize("pattern", ["^import ", r"\.tsx?$", "^import zebra$"])
+def test_the_anchors_of_an_expression_are_those_of_a_line(claude: Claude, pattern: str) -> None:
+    claude.write("a", prompt("look at\nimport zebra\nfrom app.ts\nplease"))
+    claude.write("b", prompt("an import zebra here, app.ts too"))
+    with claude.refreshed() as index:
+        assert [one.session for one in index.grep(pattern, regex=True)] == [ident("a")]

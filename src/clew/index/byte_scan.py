@@ -70,7 +70,8 @@ def compile_pattern(pattern_text: str, regex: bool) -> ScanPattern:
         raise BadQuery(pattern_text, MAX_PATTERN, reason)
     letters = re.sub(r"\\.", "", pattern_text) if regex else pattern_text
     is_folded = letters == letters.lower()
-    pattern = Pattern(pattern_text if regex else re.escape(pattern_text), re.IGNORECASE if is_folded else 0)
+    flags = (re.IGNORECASE if is_folded else 0) | (re.MULTILINE if regex else 0)  # ^ and $ are those of a line
+    pattern = Pattern(pattern_text if regex else re.escape(pattern_text), flags)
     return ScanPattern(
         pattern, find_needles(_required_literal(pattern_text) if regex else pattern_text, is_folded), is_folded
     )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-BUDGET = 0.15  # seconds
+BUDGET = 0.15  # seconds of CPU, so that a busy machine finds the same words
 BATCH = 64
 SHORTEST, LONGEST = 4, 40  # letters of a word that may be mistyped
 _BY_FREQUENCY = "etaoinsrhldcumfpgwybvkxjqz0123456789"
@@ -22,7 +22,7 @@ _TABLE_WEIGHTS = {"said": 4, "done": 1}  # words of users and the model are like
 
 def correct_query(shards: Sequence[apsw.Connection], query: Query) -> Query | None:
     """Replace every word that is not in the index by the nearest one; None if a word has none or nothing changed."""
-    deadline = time.monotonic() + BUDGET
+    deadline = time.thread_time() + BUDGET
     clauses, is_changed = [], False
     for clause in query.clauses:
         terms = []
@@ -56,7 +56,7 @@ def _most_common(shards: Sequence[apsw.Connection], words: Iterable[str], deadli
     """Return the commonest of some words. Queries many at a time, because most do not occur."""
     best = (0, "")
     candidates = iter(words)
-    while time.monotonic() < deadline and (batch := list(islice(candidates, BATCH))):
+    while time.thread_time() < deadline and (batch := list(islice(candidates, BATCH))):
         if _count_matches(shards, '" OR "'.join(batch), 1):
             best = max(best, *((_count_matches(shards, word), word) for word in batch))
     return best[1] or None
@@ -96,7 +96,7 @@ def _similar_words(shards: Sequence[apsw.Connection], word: str, deadline: float
             )
             statement = f"SELECT term FROM temp.{table}_word WHERE term >= ? AND term <= ? LIMIT 1"
             term = word[:3]
-            while time.monotonic() < deadline:
+            while time.thread_time() < deadline:
                 term = shard.execute(statement, (term + "\1", word[:3] + "\U0010ffff")).get
                 if term is None:
                     break

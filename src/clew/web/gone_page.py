@@ -15,6 +15,7 @@ from clew.index.gone_sessions import describe_gone
 from clew.index.known_sessions import ListedSession, list_gone_sessions
 from clew.index.results import SearchResult
 from clew.system.file_errors import ErrorCollector
+from clew.system.plural import plural
 from clew.web.app_state import AppState
 from clew.wire.layout import SessionFile, Tree
 
@@ -78,9 +79,7 @@ def _facts(listed: ListedSession | None, outline: Outline | None) -> list[str]:
     branch = (outline.branch_name if outline else None) or (listed.branch if listed else "")
     when = (outline.when if outline else None) or (listed.ended if listed else None)
     count = listed.messages if listed else 0
-    messages = (
-        f"{count:,} {'prompt' if listed and listed.source == 'history' else 'message'}{'' if count == 1 else 's'}"
-    )
+    messages = plural(count, "prompt" if listed and listed.source == "history" else "message")
     return [folder, branch, f"{when:%Y-%m-%d %H:%M} UTC" if when else "", messages if count else ""]
 
 
