@@ -87,6 +87,14 @@ def test_a_time_that_is_none_says_so(demo: DemoSummary, cache: Path) -> None:
     drive(demo.root, cache, steps)
 
 
+def test_a_loose_match_says_what_it_lacks(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
+        await search(app, pilot, "rounding order replay totals ")
+        await until(pilot, lambda: "without: replay" in screen(app))
+
+    drive(demo.root, cache, steps)
+
+
 def test_nothing_matches(demo: DemoSummary, cache: Path) -> None:
     async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         await search(app, pilot, "zzyzxq")

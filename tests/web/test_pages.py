@@ -157,6 +157,11 @@ def test_files_outside_the_tree_are_not_searched(tmp_path: Path) -> None:
         assert client.get(f"/session/{path.stem}").status_code == 404
 
 
+def test_a_loose_match_says_what_it_lacks(client: httpx.Client) -> None:
+    assert "without: replay" in client.get("/list?q=rounding+order+replay+totals").text
+    assert "without:" not in client.get("/list?q=rounding+order+totals").text
+
+
 def test_without_an_index_the_newest_are_listed_at_once(demo: DemoSummary, tmp_path: Path) -> None:
     with serving(demo.root, tmp_path) as served, served.client() as client:
         assert "Fix one-cent rounding" in client.get("/").text

@@ -26,7 +26,8 @@ class SessionItem:
     """A session in a list, with the passages that match the query.
 
     If its transcript is gone, `gone` says where it is known from and `note` what to do; `path` is then that of an
-    archived copy, or empty. `prompts` are its prompts as far as the index or the prompt history has them.
+    archived copy, or empty. `prompts` are its prompts as far as the index or the prompt history has them. `looseness`
+    says how it matches the query, if not exactly.
     """
 
     session: str
@@ -42,6 +43,7 @@ class SessionItem:
     gone: str = ""
     note: str = ""
     prompts: str = ""
+    looseness: str = ""
 
     @property
     def command(self) -> str:
@@ -71,6 +73,7 @@ def item_from_result(result: SearchResult) -> SessionItem:
         result.gone,
         describe_gone(result) if result.gone else "",
         result.prompts,
+        result.looseness,
     )
 
 

@@ -89,10 +89,12 @@ class HitList(Virtual):
 
     def _passage(self, hit: SessionItem, width: int) -> list[Span]:
         best = next((p for p in hit.passages if p.field != "title"), None)
+        looseness = screen_text(hit.looseness, self.reveal)
         if best is None:
-            return [("   title", "guide")] if hit.passages else [("", "guide")]
+            label = f"   title{looseness and f' · {looseness}'}" if hit.passages else ""
+            return [(fit(label, width), "guide")]
         text, marks = passage_text(best, self.reveal)
-        name = f"   {passage_label(best)}: "
+        name = fit(f"   {looseness and f'{looseness} · '}{passage_label(best)}: ", max(8, width // 2))
         room = max(8, width - cell_len(name) - 1)
         first = marks[0][0] if marks else 0
         skip = max(0, min(first - room // 3, len(text) - room)) if cell_len(text) > room else 0

@@ -77,6 +77,7 @@ class ListPage:
             "branch": self._state.clean_text(hit.branch),
             "when": hit.when,
             "messages": hit.messages,
+            "looseness": self._state.clean_text(hit.looseness),
             "passages": [self._passage(hit, one) for one in hit.passages],
         }
 
