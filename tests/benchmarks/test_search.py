@@ -31,7 +31,7 @@ def test_the_sampled_queries_are_of_every_kind_and_find_something(tree: Path, tm
         index.refresh()
         for kind in ("rare words", "phrases", "two characters of a run"):
             for query in asked[kind][:10]:
-                assert index.search(f"{query} in:(prompt|reply|thinking|input|result|title)"), query
+                assert index.search(f"{query} in:(prompt|reply|thinking|input|result|title|summary)"), query
         for queries in asked.values():
             assert all(0 <= overlap(index, query, 10, 2e9) <= 1 for query in queries[:5] if query)
         assert overlap(index, asked["rare words"][0], 10, 2e9) == 1
