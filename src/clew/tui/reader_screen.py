@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, assert_never
 
+from msgspec import structs
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
@@ -350,7 +351,7 @@ class ReaderScreen(Screen[None]):
 
     def text(self) -> str:
         """Return the session as plain text, with every fold open."""
-        return "\n".join(line for row in self.view.rows for line in plain_lines(replace(row, limit=None)))
+        return "\n".join(line for row in self.view.rows for line in plain_lines(structs.replace(row, limit=None)))
 
 
 def _has_time(row: Row, time: int | None) -> bool:
