@@ -207,11 +207,11 @@ def test_breaking_off_leaves_a_session_that_goes_on(server: MockServer, tmp_path
 @pytest.mark.parametrize(
     ("typed", "code", "told"),
     [
-        (("-p",), 2, "nothing to say"),
+        (("-p",), 2, "the prompt is empty"),
         (("hello",), 2, "console"),
         (("-p", "broken"), 2, "ANTHROPIC_API_KEY"),
         (("-p", "x", "-r", "nobody"), 1, "nobody"),
-        (("-p", "x", "--session-id", "7"), 2, "no UUID"),
+        (("-p", "x", "--session-id", "7"), 2, "is not a UUID"),
         (("-p", "hello", "--max-turns", "1"), 2, "limit of 1 turn."),
         (("-p", "x", "--mcp-config", "{}x"), 2, "mcpServers"),
     ],

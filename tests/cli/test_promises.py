@@ -99,7 +99,7 @@ def test_boundaries_durations_and_commands_are_shown_for_what_they_are(clew: Run
         "TurnDuration",
         "LocalCommand",
         "LocalCommand",
-        "Notice",
+        "SystemNotice",
         "Compaction",
     ]
 

@@ -277,7 +277,7 @@ def test_the_printed_status_line_command_is_isolated(place: Place, tmp_path: Pat
 def test_the_workers_of_a_large_index_are_isolated(place: Place, tmp_path: Path, variables: dict[str, str]) -> None:
     """A search starts a process for each shard when much is new; here, when anything is."""
     script = (
-        "import sys; import clew.index.parallel_build as build; build.LARGE = 0\n"
+        "import sys; import clew.index.parallel_build as build; build.MIN_BYTES = 0\n"
         "from clew.index.session_index import Index\n"
         "with Index.open() as index: print(build._build_in_parallel(index, 1, None, None))\n"
     )
