@@ -114,7 +114,7 @@ def test_a_follower_sees_lines_as_they_are_completed(path: Path) -> None:
     has_begun = threading.Event()
 
     def collect_entries() -> None:
-        for entry in clew.update_cwd(path, interval=0.01, until_idle=30, from_start=True):
+        for entry in clew.follow(path, interval=0.01, until_idle=30, from_start=True):
             seen.append(entry.uuid)
             has_begun.set()
             if len(seen) == len(lines):
