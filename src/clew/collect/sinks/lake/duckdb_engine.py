@@ -16,6 +16,7 @@ from clew.errors import StoreError
 
 try:
     import duckdb
+    from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 except ImportError:
     raise StoreError(
         "duckdb is needed for this and not installed.", "extra", False, hint="Install it: pip install 'clew[lake]'"
@@ -74,10 +75,18 @@ class DuckEngine:
             present = set(lake_columns(table.name))
         else:
             with self.lake.translate_errors():
-                rows = existing.to_pyarrow_dataset()
+                rows = existing.to_pyarrow_dataset(filesystem=self._filesystem(table.name))
             present = set(rows.schema.names)
             self.connection.register(f"told_{table.name}", rows)
         self.connection.execute(f"CREATE VIEW {table.name} AS {newest_facts_sql(table, present)}")
+
+    def _filesystem(self, name: str) -> FileSystem | None:
+        """Return the file system of a local table.
+
+        The default one of deltalake is written in Python. Its threads need the interpreter lock, which a thread of DuckDB
+        can hold while it waits for them; such a query never ends.
+        """
+        return None if self.lake.options else SubTreeFileSystem(self.lake.uri(name), LocalFileSystem())
 
     @contextmanager
     def run(self, query: str) -> Iterator[QueryResult]:
