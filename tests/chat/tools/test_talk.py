@@ -239,6 +239,8 @@ def test_what_only_looks_may_run_side_by_side() -> None:
 
 
 def test_nothing_is_loaded_before_it_is_needed() -> None:
-    script = "import sys, clew.chat.tools.toolbox as t; t.create_tools(); print({'httpx', 'pypdf'} & set(sys.modules) or [])"
+    script = (
+        "import sys, clew.chat.tools.toolbox as t; t.create_tools(); print({'httpx', 'pypdf'} & set(sys.modules) or [])"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
