@@ -87,9 +87,10 @@ class MostWords:
         self.excluded = [clause for clause in query.clauses if clause.negated]
         self.query = Query(query.text, [*clauses, *self.excluded], query.filters)
         counts = [_count(shards, clause) for clause in clauses]
-        weights = [log2(1 + 8 * COMMON / count) for count in counts if count]
-        average = sum(weights) / len(weights) if weights else 0.0
-        self.weights = [log2(1 + 8 * COMMON / count) if count else average for count in counts]
+        weights = [log2(1 + 8 * COMMON / count) if count else 0.0 for count in counts]
+        occurring = [weight for weight in weights if weight]
+        average = sum(occurring) / len(occurring) if occurring else 0.0
+        self.weights = [weight or average for weight in weights]
         known = sorted((count, number) for number, count in enumerate(counts) if count)[:MAX_REQUIRED]
         self.clauses = [clauses[number] for number in sorted(number for _, number in known)]
         self.is_reduced = len(self.clauses) < len(clauses)

@@ -1,6 +1,6 @@
 """Update a shard with new, changed, moved and deleted transcripts.
 
-A file is identified by path, inode, the bytes read, and a hash of some bytes before that offset. A rewritten file is
+A file is identified by path, inode, the number of bytes read, and a checksum of them. A rewritten file is
 read again, a moved file keeps its rows, and a deleted file loses them, but only after a complete walk. If the
 process is killed, the index is incomplete but correct.
 """

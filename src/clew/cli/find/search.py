@@ -103,6 +103,7 @@ def _search(index: Index, query: str, options: Namespace) -> list[SearchResult]:
     """Refresh the index and search it, and add sessions without a transcript."""
     from clew.collect.archive.archived_sessions import ArchivedSessions
     from clew.index.gone_sessions import add_gone, add_gone_matches
+    from clew.index.query_pieces import FILTER_NAMES
     from clew.index.query_syntax import parse_query
     from clew.system.environment import current_session
 
@@ -123,15 +124,13 @@ def _search(index: Index, query: str, options: Namespace) -> list[SearchResult]:
         _embed(index, options, archive)
     parsed = parse_query(query + filters)
     for name in () if options.quiet else parsed.unknown:
-        print(f"{name}: is not a filter, so it was searched as a word. Filters: {_FILTERS}", file=sys.stderr)
+        known = " ".join(f"{filter_name}:" for filter_name in FILTER_NAMES)
+        print(f"{name}: is not a filter, so it was searched as a word. Filters: {known}", file=sys.stderr)
     ranked = index.search(parsed, limit, without=without, semantic=options.semantic)
     add_gone(index, parsed, ranked, limit, archive=archive, without=without, semantic=options.semantic)
     if ranked.instead and not options.quiet:
         print(f"Nothing matches {quote_input(query)}; showing results for {ranked.instead!r}.", file=sys.stderr)
     return ranked
-
-
-_FILTERS = "project: branch: model: tool: file: role: since: until: in: is: has: id: input: round:"
 
 
 def _filters(options: Namespace) -> str:
