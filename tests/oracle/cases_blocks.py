@@ -305,3 +305,152 @@ def reply_of_no_blocks(s: Script) -> None:
     s.reply()
     s.user("u3")
     s.reply("a3")
+
+
+# Blocks that the program adds or removes
+
+FALLBACK: Json = {"type": "fallback", "from": {"model": "claude-fable-5"}, "to": {"model": "claude-opus-4-8"}}
+CONSULT: Json = {"type": "server_tool_use", "id": "srv1", "name": "advisor", "input": {}}
+ADVICE: Json = {
+    "type": "advisor_tool_result",
+    "tool_use_id": "srv1",
+    "content": {"type": "advisor_result", "text": "x"},
+}
+
+
+@case
+def fallback_before_other_blocks(s: Script) -> None:
+    s.user("u1")
+    s.reply(think("x"), FALLBACK, think("t"), "a1")
+    s.user("u2")
+    s.reply(FALLBACK, mid="m2")
+    s.reply(use("t1"), mid="m2")
+    s.result("t1")
+    s.reply("a2")
+
+
+@case
+def fallback_alone(s: Script) -> None:
+    s.user("u1")
+    s.reply(FALLBACK)
+    s.user("u2")
+    s.reply("a2")
+
+
+@case
+def fallback_alone_at_the_end(s: Script) -> None:
+    s.turns(1)
+    s.user("u2")
+    s.reply(FALLBACK)
+
+
+@case
+def fallback_beside_a_thought(s: Script) -> None:
+    s.user("u1")
+    s.reply(think("x"), FALLBACK)
+    s.user("u2")
+    s.reply("x", FALLBACK, think("t"))
+
+
+@case
+def fallback_beside_a_blank_text(s: Script) -> None:
+    s.user("u1")
+    s.reply(FALLBACK, " ")
+    s.user("u2")
+    s.reply("a2")
+
+
+@case
+def fallback_in_a_prompt_and_a_result(s: Script) -> None:
+    s.user([FALLBACK, text("u1")])
+    s.reply(use("t1"))
+    s.user([answer("t1", [text("r"), FALLBACK])])
+    s.reply("a")
+
+
+@case
+def advice(s: Script) -> None:
+    s.user("u1")
+    s.reply(CONSULT, ADVICE, "a1")
+    s.user("u2")
+    s.reply("x", CONSULT, mid="m2")
+    s.reply(ADVICE, mid="m2")
+    s.reply(use("t1"), mid="m2")
+    s.result("t1")
+    s.reply("a2")
+
+
+@case
+def advice_alone(s: Script) -> None:
+    s.user("u1")
+    s.reply(CONSULT, ADVICE)
+    s.user("u2")
+    s.reply(think("x"), CONSULT, ADVICE)
+    s.user("u3")
+    s.reply(CONSULT, ADVICE)
+
+
+@case
+def advice_beside_a_blank_text(s: Script) -> None:
+    s.user("u1")
+    s.reply(" ", CONSULT, ADVICE)
+    s.user("u2")
+    s.reply(CONSULT, ADVICE, FALLBACK)
+    s.user("u3")
+    s.reply("a3")
+
+
+@case
+def advice_that_is_missing(s: Script) -> None:
+    s.user("u1")
+    s.reply(CONSULT, "a1")
+    s.user("u2")
+    s.reply(CONSULT)
+    s.user("u3")
+    s.reply("a3")
+
+
+@case
+def advice_without_a_call(s: Script) -> None:
+    s.user("u1")
+    s.reply(ADVICE, "a1")
+    s.user([ADVICE, text("u2")])
+    s.reply(SEARCH, {**ADVICE, "tool_use_id": "srv1"}, "a2")
+
+
+@case
+def open_search(s: Script) -> None:
+    s.user("u1")
+    s.reply(SEARCH, "a1")
+    s.user("u2")
+    s.reply("a2", SEARCH)
+
+
+@case
+def message_to_an_agent(s: Script) -> None:
+    copied = {"type": "message", "recipient": "bob", "content": "hello", "request_id": "r", "approve": True}
+    s.user("u1")
+    for number, arguments in enumerate(
+        (
+            {"to": "bob", "message": "hello", "summary": "s", **copied},
+            {"to": None, "message": None, "zzz": 1, **copied},
+            {"to": "bob", **copied},
+            {"message": "hello", **copied},
+            copied,
+        )
+    ):
+        s.reply(use(f"t{number}", "SendMessage", **arguments))
+        s.result(f"t{number}")
+    s.reply(use("t9", "Zzz", to="bob", message="hello", **copied))
+    s.result("t9")
+    s.reply("a")
+
+
+@case
+def plan_with_its_file(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1", "ExitPlanMode", plan="p", planFilePath="/p", allowedPrompts=[]))
+    s.result("t1")
+    s.reply(use("t2", "ExitPlanMode", planFilePath="/p", zzz=1))
+    s.result("t2")
+    s.reply("a")

@@ -20,6 +20,7 @@ Modules:
     prompt_queue       Match prompts that were queued while the model was busy with the operations that removed
                        them.
     replies            Merge the lines of one API response into a reply, and pair each tool use with its result.
+    reply_blocks       Change the blocks of a reply as Claude Code does before it sends them back.
     reply_ids          Decide which lines belong to one reply: for clew, and as Claude Code groups them when it
                        resumes.
     resume_request     Build the messages that a resume would send to the Messages API.

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from clew.conversation.cli_version import Era
 from clew.conversation.message_drafts import STRING, MessageDraft, as_reminder, error_result, has_system_turns
+from clew.conversation.reply_blocks import INTERRUPTED_USE, NO_CONTENT, adjust_reply_blocks, placeholder
 from clew.models import is_same
 from clew.wire.content_block import THINKING_TYPES
 from clew.wire.entry import Entry
 from clew.wire.entry_types import Attachment
 from clew.wire.json_codec import Json, as_text, replace_surrogates
 
-NO_CONTENT = "(no content)"
 ORPHANED = "[Orphaned tool result removed due to conversation resume]"
-INTERRUPTED_USE = "[Tool use interrupted]"
 MISSING_RESULT = "[Tool result missing due to internal error]"
 
 
@@ -277,49 +276,11 @@ def _fold_context(result: Json, texts: list[Json], era: Era) -> Json:
 
 
 def _adjust_reply(draft: MessageDraft, era: Era, model: str) -> MessageDraft:
-    blocks = draft.blocks
     if draft.role != "assistant":
         return draft
-    if era.drops_foreign_thinking and draft.entry and not is_same(draft.model or "", model):
-        blocks = [b for b in blocks if b.get("type") not in THINKING_TYPES]
-    names = era.tool_names
-    blocks = [_rename_tool(block, names) for block in blocks]
-    if era.sorts_calls_last:
-        blocks = sorted(blocks, key=lambda b: b.get("type") == "tool_use")
-    if era.renders_attachments:
-        blocks = [
-            _clear_citations(b)
-            for b in _drop_unanswered_server_calls(blocks)
-            if b.get("type") != "text" or b.get("text")
-        ]
-        blocks = [b for b in blocks if b.get("type") != "tool_result"]  # which only a user can give
-        if not blocks and any(as_text(b.get("type")).endswith(("tool_use", "tool_result")) for b in draft.blocks):
-            blocks = [_placeholder(INTERRUPTED_USE)]
-    if not blocks and era.marks_empty:
-        blocks = [_placeholder(NO_CONTENT)]
-    return replace(draft, blocks=blocks)
-
-
-def _clear_citations(block: Json) -> Json:
-    """Empty the citations of a text; the field itself is sent."""
-    is_cited = block.get("type") == "text" and isinstance(block.get("citations"), list)
-    return {**block, "citations": []} if is_cited else block
-
-
-def _drop_unanswered_server_calls(blocks: Sequence[Json]) -> list[Json]:
-    """Drop calls of server tools that have no result in the same reply."""
-    answered = {b.get("tool_use_id") for b in blocks if as_text(b.get("type")).endswith("_tool_result")}
-    servers = ("server_tool_use", "mcp_tool_use")
-    return [b for b in blocks if b.get("type") not in servers or b.get("id") in answered]
-
-
-def _placeholder(text: str) -> Json:
-    return {"type": "text", "text": text, "citations": []}
-
-
-def _rename_tool(block: Json, names: Mapping[str, str]) -> Json:
-    name = names.get(as_text(block.get("name"))) if block.get("type") == "tool_use" else None
-    return {**block, "name": name} if name else block
+    drops_thinking = era.drops_foreign_thinking and draft.entry and not is_same(draft.model or "", model)
+    blocks = [b for b in draft.blocks if not (drops_thinking and b.get("type") in THINKING_TYPES)]
+    return replace(draft, blocks=adjust_reply_blocks(blocks, era))
 
 
 def _pair_results(drafts: Sequence[MessageDraft], era: Era) -> list[MessageDraft]:
@@ -359,7 +320,7 @@ def _drop_repeated_calls(draft: MessageDraft, known_ids: set[Any]) -> MessageDra
             known_ids.add(block.get("id"))
         blocks.append(block)
     if len(blocks) != len(draft.blocks) and not blocks:
-        blocks = [_placeholder(INTERRUPTED_USE)]
+        blocks = [placeholder(INTERRUPTED_USE)]
     return replace(draft, blocks=blocks)
 
 

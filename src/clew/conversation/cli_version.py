@@ -289,9 +289,31 @@ class Era:
         return self.removes_tool_references
 
     @property
-    def drops_plans(self) -> bool:
-        """Omits the plan from the call that ends plan mode."""
-        return self.since("2.0.76") and not self.since("2.1.80")
+    def added_plan_fields(self) -> frozenset[str]:
+        """The fields that are omitted from the call that ends plan mode."""
+        if self.since("2.1.200") or not self.since("2.0.76"):
+            return frozenset()
+        return frozenset({"plan", "planFilePath"} if self.since("2.1.80") else {"plan"})
+
+    @property
+    def restores_messages(self) -> bool:
+        """Omits what was added to a call of SendMessage that has a recipient and a message."""
+        return self.since("2.1.260")
+
+    @property
+    def drops_open_server_calls(self) -> bool:
+        """Omits the calls of the server's tools that have no result in the same reply."""
+        return self.since("2.1.80")
+
+    @property
+    def drops_advice(self) -> bool:
+        """Omits the calls and results of the advisor."""
+        return self.since("2.1.80")
+
+    @property
+    def drops_fallbacks(self) -> bool:
+        """Omits the block that marks a change to another model within a reply."""
+        return self.since("2.1.200")
 
     @property
     def marks_empty(self) -> bool:

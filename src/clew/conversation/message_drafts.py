@@ -14,6 +14,7 @@ from msgspec import Raw
 
 from clew.conversation.attachment_text import attached_images, render_attachment
 from clew.conversation.cli_version import Era
+from clew.conversation.reply_blocks import restore_call
 from clew.conversation.reply_ids import reply_id
 from clew.conversation.tool_references import drop_lost_references, refers_to_tools
 from clew.models import model_of, table
@@ -82,8 +83,7 @@ def _message_drafts(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft
     if entry.type == "assistant":
         mid = reply_id(entry, separates_without_id=era.separates_replies_without_id)
         reply_model = entry.message.model if entry.message else None
-        if era.strips_call_fields:
-            blocks = [_strip_call(b, era) for b in blocks]
+        blocks = [restore_call(b, era) if b.get("type") == "tool_use" else b for b in blocks]
         yield MessageDraft("assistant", blocks, entry, mid=mid, model=reply_model)
     elif era.reminds_of_tasks and _is_notification(entry):
         words = "\n".join(as_text(b.get("text", "")) for b in blocks)
@@ -113,15 +113,6 @@ def _remove_references(block: Json) -> Json:
 def _is_well_formed(block: Json) -> bool:
     """Return whether a block has a type and, if it is a text, a string."""
     return isinstance(block.get("type"), str) and (block["type"] != "text" or isinstance(block.get("text"), str))
-
-
-def _strip_call(block: Json, era: Era) -> Json:
-    if block.get("type") != "tool_use":
-        return block
-    fields: Json = {key: block[key] for key in ("type", "id", "name", "input") if key in block}
-    if era.drops_plans and fields.get("name") == "ExitPlanMode" and isinstance(fields.get("input"), dict):
-        fields["input"] = {key: value for key, value in fields["input"].items() if key != "plan"}
-    return fields
 
 
 def _is_notification(entry: Entry) -> bool:
