@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 import clew
 from clew.demo.talk import Talk, bash, read, talk, task
+from tests.content_times import set_last_use
 from tests.conversation.lines import texts
 
 GATE, PATH, BED = (f"{i}f2a0000-0000-4000-8000-000000000000" for i in (3, 4, 5))
@@ -24,15 +24,16 @@ def squeaking() -> Talk:
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Three sessions in two projects; the last was not touched for a month."""
+    """Three sessions in two projects; the last was not used for a month."""
     root = tmp_path / "claude"
-    squeaking().write(root)
+    now = time.time()
+    set_last_use(squeaking().write(root), now)
     errand = talk().user("Count the stones.").reply("Nine.")
     told = talk(PATH, cwd="/home/ada/garden").user("How long is the path?")
-    told.reply(call=task("Count", "Count the stones.")).agent(0, errand).reply("Nine stones.").write(root)
+    told = told.reply(call=task("Count", "Count the stones.")).agent(0, errand).reply("Nine stones.")
+    set_last_use(told.write(root), now)
     old = talk(BED, cwd="/srv/flower-bed").user("Plant tulips").reply("Planted.").write(root)
-    month_ago = time.time() - timedelta(days=30).total_seconds()
-    os.utime(old, (month_ago, month_ago))
+    set_last_use(old, now - timedelta(days=30).total_seconds())
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(root))
     return root
 
@@ -100,7 +101,7 @@ def test_a_session_is_read_from_its_path(tree: Path) -> None:
 def test_sessions_come_newest_first_and_then_by_name(tree: Path) -> None:
     assert [s.id for s in clew.sessions()][-1] == BED
     for path in tree.glob("projects/*/*.jsonl"):
-        os.utime(path, (1, 1))
+        set_last_use(path, 1)
     listings = [[s.id for s in clew.sessions()] for _ in range(3)]
     assert listings == [[GATE, PATH, BED]] * 3
 
@@ -113,7 +114,7 @@ def test_sessions_of_a_project(tree: Path, tmp_path: Path, monkeypatch: pytest.M
     here = tmp_path / "orchard"
     here.mkdir()
     told = talk(cwd=str(here.resolve())).user("Prune").reply("Pruned.")
-    told.write(tree)
+    set_last_use(told.write(tree), time.time())
     monkeypatch.chdir(here)
     assert [s.id for s in clew.sessions(project=".", since="7d")] == [told.session_id]
 

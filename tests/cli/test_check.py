@@ -15,6 +15,7 @@ import pytest
 
 from clew.cli import main
 from clew.demo.talk import DENSE, Talk, bash, talk
+from tests.content_times import set_last_use
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -51,7 +52,7 @@ def put(told: Talk, claude: Path, *, drop: Sequence[int] = (), when: int | None 
     path = told.write(claude)
     path.write_bytes(b"".join(line for n, line in enumerate(told.lines(), 1) if n not in drop))
     if when is not None:
-        os.utime(path, (when, when))
+        set_last_use(path, when)
     return path
 
 

@@ -12,14 +12,20 @@ import pytest
 
 from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import Talk, talk, task
+from tests.content_times import set_last_use
 
 Run = Callable[..., tuple[int, str, str]]
 TOKEN = "ghp_" + "Ab3dEf6hIj" * 3 + "KLMNOP"
 
 
-def put(told: Talk, claude: Path, when: int) -> Path:
-    path = told.write(claude)
-    os.utime(path, (when, when))
+DAY = 86_400
+MONDAY = 1_767_603_600  # 2026-01-05T09:00Z, when a demo session begins
+
+
+def put(told: Talk, claude: Path, days: int) -> Path:
+    """Write a session of some days ago. The file times say the opposite."""
+    path = set_last_use(told.write(claude), MONDAY - days * DAY)
+    os.utime(path, (MONDAY + days * DAY, MONDAY + days * DAY))
     return path
 
 
@@ -31,9 +37,9 @@ def values(out: str) -> list[dict[str, Any]]:
 
 def three(claude: Path) -> list[str]:
     made = [
-        put(talk(seed=1).user("dig").reply("ok"), claude, 1_000),
-        put(talk(seed=2, cwd="/home/ada/kitchen").user("cook").reply("ok").title("Soup"), claude, 3_000),
-        put(talk(seed=3, branch="a-branch-with-a-very-long-name").user("sow\nand reap").reply("ok"), claude, 2_000),
+        put(talk(seed=1).user("dig").reply("ok"), claude, 3),
+        put(talk(seed=2, cwd="/home/ada/kitchen").user("cook").reply("ok").title("Soup"), claude, 1),
+        put(talk(seed=3, branch="a-branch-with-a-very-long-name").user("sow\nand reap").reply("ok"), claude, 2),
     ]
     return [path.stem for path in made]
 
@@ -54,14 +60,14 @@ def test_sessions_as_json_lines(clew: Run, claude: Path) -> None:
     code, out, _ = clew("ls", "--json", "--limit", "1")
     (row,) = values(out)
     assert code == 0
-    assert {k: row[k] for k in ("kind", "id", "title", "project", "branch", "version", "started", "resume")} == {
+    assert {k: row[k] for k in ("kind", "id", "title", "project", "branch", "version", "ended", "resume")} == {
         "kind": "session",
         "id": cook,
         "title": "Soup",
         "project": "/home/ada/kitchen",
         "branch": "main",
         "version": "2.1.232",
-        "started": "2026-01-05T09:00:00.000Z",
+        "ended": "2026-01-04T09:00:00.000Z",
         "resume": f"claude -r {cook}",
     }
     assert Path(row["path"]).stat().st_size == row["bytes"] and "when" not in row
@@ -75,15 +81,15 @@ def test_the_common_options(clew: Run, claude: Path) -> None:
 
     assert ids("--project", "garden") == [sow, dig]
     assert ids("-p", "/home/ada/kitchen") == [cook]
-    assert ids("--since", "1970-01-01T00:30:00Z") == [cook, sow]
-    assert ids("--until", "1970-01-01T00:30:00Z") == [dig]
+    assert ids("--since", "2026-01-03T00:00:00Z") == [cook, sow]
+    assert ids("--until", "2026-01-03T00:00:00Z") == [dig]
     assert ids("-n", "2") == [cook, sow] and ids("-n", "0") == []
 
 
 @pytest.mark.req("R350")
 def test_the_order_is_the_same_every_time_also_among_equals(clew: Run, demo: DemoSummary, claude: Path) -> None:
     for path in (claude / "projects").rglob("*.jsonl"):
-        os.utime(path, (1_000, 1_000))
+        set_last_use(path, 1_000)
     for kind in ("sessions", "projects", "agents", "prompts"):
         assert clew("ls", kind, "--json") == clew("ls", kind, "--json")
     listed = [row["id"] for row in values(clew("ls", "--json")[1]) if "kept" not in row]

@@ -15,6 +15,7 @@ import pytest
 
 from clew.cli import main
 from clew.demo.talk import DENSE, Talk, bash, talk, task
+from tests.content_times import set_last_use
 
 RUN = [sys.executable, "-c", "import sys; from clew.cli import main; sys.exit(main(sys.argv[1:]))", "trace"]
 
@@ -235,7 +236,7 @@ def test_without_an_id_the_newest_of_this_folder_else_of_all(
     here.mkdir()
     for seed, cwd in enumerate((str(here), str(here), "/home/ada/elsewhere")):
         path = talk(seed=seed, cwd=cwd).user(f"session {seed}").reply("ok").write(tmp_path / "claude")
-        os.utime(path, (1_000_000 + seed, 1_000_000 + seed))
+        set_last_use(path, 1_000_000 + seed)
     assert "session 2" in trace(capsys, tmp_path / "claude")
     monkeypatch.chdir(here)
     assert "session 1" in trace(capsys, tmp_path / "claude")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.conversation.session_listing import WINDOW, Outline
-from clew.conversation.titles import MAX_LENGTH, first_prompt
+from clew.conversation.session_listing import Outline
+from clew.conversation.titles import MAX_LENGTH, WINDOW, first_prompt
 from clew.demo.talk import NIL, Talk, talk
 from clew.wire.layout import session_at
 from tests.conversation.lines import opened, session, text, user

@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 from benchmarks.served import Served
 from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import Talk, bash, talk
+from tests.content_times import set_last_use
 from tests.web.chromium import accessible, browsing, visiting
 
 PHONE = {"width": 390, "height": 844}
@@ -40,7 +41,7 @@ def long_talk() -> Talk:
 @pytest.fixture(scope="module")
 def long_session(demo: DemoSummary) -> str:
     path = long_talk().write(demo.root)
-    os.utime(path, (1_700_000_000, 1_700_000_000))
+    set_last_use(path, 1_700_000_000)
     return path.stem
 
 

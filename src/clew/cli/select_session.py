@@ -15,6 +15,7 @@ from clew.conversation.session_listing import Outline
 from clew.errors import Ambiguous, NotFound
 from clew.system import shell_quoting
 from clew.system.file_errors import ErrorCollector, unreadable_reason
+from clew.wire.content_time import is_within, newest_first, sort_key
 from clew.wire.layout import SessionFile, Tree, claude_dir, session_at
 from clew.wire.lookup import find_project, find_session
 from clew.wire.tree_walk import list_transcripts
@@ -92,7 +93,7 @@ def newest_session(tree: Tree) -> SessionFile:
             "session folder",
             hint="Name another folder with --claude-dir, or create a demo: clew demo DIR",
         )
-    return max(candidates, key=lambda f: (f.mtime_ns, f.id))
+    return min(candidates, key=sort_key)
 
 
 def resolve_folder(options: Namespace, name: str) -> str:
@@ -112,20 +113,8 @@ def session_files(options: Namespace, tree: Tree | None = None) -> Iterator[Sess
     """Session files selected by the common options, newest first."""
     tree = tree or open_tree(options)
     projects = [find_project(tree, options.project)] if options.project else tree.projects()
-    newest_first = sorted((f for p in projects for f in p.sessions()), key=_newest_first)
-    after = options.since.timestamp() * 1e9 if options.since else None
-    before = options.until.timestamp() * 1e9 if options.until else None
-    for file in newest_first:
-        if (
-            not file.is_empty
-            and (after is None or file.mtime_ns >= after)
-            and (before is None or file.mtime_ns < before)
-        ):
-            yield file
-
-
-def _newest_first(file: SessionFile) -> tuple[int, str]:
-    return (-file.mtime_ns, file.id)
+    files = (f for p in projects for f in p.sessions() if not f.is_empty)
+    yield from newest_first(f for f in files if is_within(f, options.since, options.until))
 
 
 def all_session_files(options: Namespace) -> Iterator[SessionFile]:
@@ -143,7 +132,7 @@ def all_session_files(options: Namespace) -> Iterator[SessionFile]:
         listings.append(chain([first] if first else [], listing))
     if missing and not listings:
         raise missing
-    yield from merge(*listings, key=_newest_first)
+    yield from merge(*listings, key=sort_key)
 
 
 def read_outlines(options: Namespace, fence: ErrorCollector) -> Iterator[Outline]:

@@ -9,6 +9,7 @@ from datetime import datetime
 from clew.conversation.cli_version import NEWEST
 from clew.conversation.resume_request import Request, build_request
 from clew.conversation.session import Session
+from clew.wire.content_time import is_within, newest_first
 from clew.wire.layout import Tree, claude_dir, session_at
 from clew.wire.lookup import find_project, find_session
 from clew.wire.timestamps import parse_user_time
@@ -35,14 +36,13 @@ def sessions(
     *,
     claude: Root = None,
 ) -> Iterator[Session]:
-    """Yield sessions by the time of their files, newest first; a file is parsed when the session is used."""
+    """Yield sessions by the time of their last entry, newest first; a file is parsed when the session is used."""
     tree = Tree(claude_dir(claude))
     projects = [find_project(tree, project)] if project else tree.projects()
-    after, before = (parse_user_time(t).timestamp() * 1e9 if t else None for t in (since, until))
-    files = [f for p in projects for f in p.sessions() if not f.is_empty]
-    for file in sorted(files, key=lambda f: (-f.mtime_ns, f.id)):
-        if (after is None or file.mtime_ns >= after) and (before is None or file.mtime_ns < before):
-            yield Session(file.path, file=file)
+    after, before = (parse_user_time(t) if t else None for t in (since, until))
+    files = (f for p in projects for f in p.sessions() if not f.is_empty and is_within(f, after, before))
+    for file in newest_first(files):
+        yield Session(file.path, file=file)
 
 
 def request(session: Session, version: str = NEWEST, prompt: str | None = None) -> Request:

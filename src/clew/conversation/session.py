@@ -25,7 +25,7 @@ from clew.conversation.resume_request import link_for_resume
 from clew.conversation.rounds import Round, rounds_of
 from clew.conversation.speaker import starts_turn
 from clew.conversation.surroundings import IsShown, Surroundings, messages_around
-from clew.conversation.titles import session_title
+from clew.conversation.titles import title_of_whole
 from clew.conversation.turns import Turn, split_turns, total_duration
 from clew.wire.entry import Damaged, Entry, Item, entries, read
 from clew.wire.entry_types import Compaction
@@ -286,7 +286,7 @@ class Session:
 
     @cached_property
     def title(self) -> str:
-        return session_title(self)
+        return title_of_whole(self)
 
     @property
     def cwd(self) -> str | None:

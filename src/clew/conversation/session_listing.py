@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 
 from clew.conversation.session import Session
-from clew.conversation.titles import first_prompt, session_title
+from clew.conversation.titles import WINDOW, first_prompt, session_title
 from clew.errors import READ_ERRORS
+from clew.wire.content_time import last_time, last_used, newest_first
 from clew.wire.layout import AgentFile, SessionFile
 
-WINDOW = 64 << 10
 LONG = 32 << 20  # bytes read beyond the first window to complete its last line
 
 
@@ -39,7 +39,8 @@ class Outline:
                 session = Session(file.read(), file=self.file)
                 return session, session
             head = file.read(WINDOW)
-            head += file.readline(LONG)  # a prompt with a picture in it is longer than a window
+            if not head.endswith(b"\n"):
+                head += file.readline(LONG)  # a prompt with a picture in it is longer than a window
             if not head.endswith(b"\n") and file.tell() < size:
                 head = head[: head.rfind(b"\n") + 1]
             file.seek(size - WINDOW)
@@ -58,7 +59,9 @@ class Outline:
     @cached_property
     def title(self) -> str:
         head, tail = self._ends
-        return head.title if head is tail else session_title(tail, head)
+        if head is tail:
+            return head.title
+        return session_title(tail, head) or Session(self.file.path).title  # the prompts are in between
 
     @property
     def first_prompt(self) -> str:
@@ -87,16 +90,12 @@ class Outline:
 
     @property
     def ended(self) -> datetime | None:
-        return self._ends[1].ended or self._ends[0].ended
-
-    @property
-    def modified(self) -> datetime:
-        return datetime.fromtimestamp(self.file.mtime_ns / 1e9, UTC)
+        return last_time(self.file)
 
     @property
     def when(self) -> datetime:
-        """The time of the newest entry, else the time of the file."""
-        return self.ended or self.modified
+        """The time of the last entry, else the time of the file."""
+        return last_used(self.file)
 
     @property
     def is_sidechain(self) -> bool:
@@ -109,9 +108,8 @@ class Outline:
 
 
 def newest_conversations(files: Iterable[SessionFile]) -> Iterator[Outline]:
-    """Yield the conversations among files, newest file first. Files with only state, or of an agent, are skipped."""
-    candidates = [file for file in files if not file.is_empty]
-    for file in sorted(candidates, key=lambda file: (-file.mtime_ns, file.id)):
+    """Yield the conversations among files, newest first. Files with only state, or of an agent, are skipped."""
+    for file in newest_first(file for file in files if not file.is_empty):
         outline = Outline(file)
         try:
             listed = outline.is_conversation and not outline.is_sidechain

@@ -12,15 +12,27 @@ if TYPE_CHECKING:
     from clew.conversation.session import Session
 
 MAX_LENGTH = 200
+WINDOW = 64 << 10  # bytes at each end of a file in which titles are looked for, as the official SDK does
 
 
 def session_title(*parts: Session) -> str:
     """Return the first of: the user's title, the model's title, the last prompt, an old summary, the first prompt.
 
-    For a file that was read in parts, pass the newest part first; the first prompt comes from the last argument.
+    For a file that was read in parts, pass the newest part first; the first prompt comes from the oldest part with one.
     """
     titles = (title for kind in _TITLE_SOURCES for part in parts if (title := kind(part)))
-    return next(titles, "") or first_prompt(parts[-1])
+    return next(titles, "") or next(filter(None, map(first_prompt, reversed(parts))), "")
+
+
+def title_of_whole(session: Session) -> str:
+    """Return the title of a session that was read completely: the same as lists show, which read the two ends."""
+    size = session.items[-1].line.end if session.items else 0
+    if size <= 2 * WINDOW:
+        return session_title(session)
+    items = session.items
+    head = type(session)(tuple(item for item in items if item.line.offset < WINDOW))
+    tail = type(session)(tuple(item for item in items if item.line.offset > size - WINDOW))
+    return session_title(tail, head) or session_title(session)
 
 
 def _custom_title(session: Session) -> str:

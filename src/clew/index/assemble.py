@@ -27,7 +27,7 @@ SPARE_SESSIONS = 5  # candidates beyond the limit, because some consist of repet
 _MAX_WORD = 100  # characters; a snippet with longer words may show base64, which is not searchable
 _FACT_COLUMNS = (
     "session, agent, path, folder, cwd, branches, models, started, ended, messages,"
-    " custom, made, last, summary, first, command"
+    " shown, custom, made, last, summary, first, command"
 )
 
 
@@ -298,7 +298,7 @@ def find_session(shards: Sequence[apsw.Connection], session: str) -> SearchResul
 
 def result_from_row(row: Sequence[Any]) -> SearchResult:
     """Return a result without passages from a row of `file`."""
-    session, agent, path, folder, cwd, branches, models, started, ended, messages, *titles = row
+    session, agent, path, folder, cwd, branches, models, started, ended, messages, shown, *titles = row
     result = SearchResult(session)
     result.path, result.folder, result.cwd = path, folder, cwd or ""
     result.branch, result.model = branches.split("\n")[-1], models.split("\n")[-1]
@@ -307,7 +307,7 @@ def result_from_row(row: Sequence[Any]) -> SearchResult:
     result.agents = {agent} if agent else set()
     kinds = ("custom title", "title", "last prompt", "summary", "first prompt", "first command")
     result.titles = [(kind, text) for kind, text in zip(kinds, titles, strict=True) if text]
-    result.title = result.titles[0][1] if result.titles else ""
+    result.title = shown if shown is not None else result.titles[0][1] if result.titles else ""
     return result
 
 

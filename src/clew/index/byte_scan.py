@@ -195,6 +195,7 @@ def _unindexed_result(session: str, file: TranscriptFile) -> SearchResult:
     with ErrorCollector().catch(file.path):
         outline = Outline(session_at(file.path))
         result.title, result.cwd, result.branch = outline.title, outline.cwd or "", outline.branch_name or ""
+        result.ended = int(outline.when.timestamp())
     return result
 
 

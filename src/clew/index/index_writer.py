@@ -30,6 +30,7 @@ from clew.index.session_facts import (
     input_number,
     match_results,
     node_id,
+    set_shown_title,
     update_facts,
     update_round,
 )
@@ -318,6 +319,8 @@ class IndexWriter:
             node = row.facts.root and row.facts.root ^ crc32(text.encode())  # a fork has the same one
             block.append((row.id, -1, 0, TITLE, 0, 0, None, node, text, 0, 0, 0))
             row.has_title = True  # the id is set when the piece is inserted
+        if not transcript.agent:
+            set_shown_title(row.facts, transcript.path, state[1])
         file_columns = (transcript.path, transcript.folder, *state, offset, fingerprint(file, offset))
         self.shard.execute(_UPDATE, (*file_columns, *row.facts.row(), row.id))
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from zlib import crc32
 
 from msgspec import field as renamed
 
 from clew.conversation.rounds import Divider, Features, features_of, marks_of
+from clew.conversation.session_listing import Outline
 from clew.conversation.speaker import input_kind, prompt_text, speaker, starts_turn
+from clew.conversation.titles import WINDOW
+from clew.errors import READ_ERRORS
 from clew.index.base64_filter import strip_base64
 from clew.index.query_syntax import COMPLEXITIES, INPUTS, ROUND_KINDS
 from clew.wire.entry import BaseEntry
+from clew.wire.layout import session_at
 from clew.wire.timestamps import parse_timestamp
 
 MAX_PROMPT = 200  # characters of the first prompt
@@ -59,6 +64,7 @@ class SessionFacts:
     round_class: int = 0
     spoken: str = ""  # the time of the last message
     labels: list[str] = field(default_factory=list)  # tags and pull requests
+    shown: str | None = None  # the title in lists, if it needs another look at the file
 
     @property
     def titles(self) -> str:
@@ -79,13 +85,26 @@ class SessionFacts:
             ),
             *("\n".join(self.branches), "\n".join(self.models), self.started, self.ended, self.messages),
             "\n".join(f"{call}\t{tool}\t{at}" for call, (tool, at) in self.open.items()),
-            *(self.root, self.round, self.round_class, self.spoken, "\n".join(self.labels)),
+            *(self.root, self.round, self.round_class, self.spoken, "\n".join(self.labels), self.shown),
         )
 
 
 COLUMNS = (
     *("session", "custom", "made", "last", "summary", "first", "command", "cwd"),
-    *("branches", "models", "started", "ended", "messages", "open", "root", "round", "class", "spoken", "labels"),
+    *(
+        "branches",
+        "models",
+        "started",
+        "ended",
+        "messages",
+        "open",
+        "root",
+        "round",
+        "class",
+        "spoken",
+        "labels",
+        "shown",
+    ),
 )
 
 
@@ -126,7 +145,7 @@ def update_facts(entry: IndexedEntry, facts: SessionFacts, when: int | None, is_
         label = _single_line(entry.tag or pull_request)
         if label not in facts.labels:
             facts.labels.append(label)
-    if when is not None:
+    if when is not None and entry.uuid:
         facts.started = when if facts.started is None else min(facts.started, when)
         facts.ended = when if facts.ended is None else max(facts.ended, when)
     if entry.branch and entry.branch not in facts.branches:
@@ -135,6 +154,14 @@ def update_facts(entry: IndexedEntry, facts: SessionFacts, when: int | None, is_
         facts.cwd = entry.cwd.encode("utf-8", "replace").decode().replace("\0", "")  # not shortened: printed after `cd`
     if not facts.session and entry.session_id:
         facts.session = _row_text(entry.session_id)
+
+
+def set_shown_title(facts: SessionFacts, path: str, size: int) -> None:
+    """Set the title that lists show for a large file, of which they only read the two ends."""
+    facts.shown = None
+    if size > 2 * WINDOW:
+        with suppress(*READ_ERRORS):
+            facts.shown = _row_text(Outline(session_at(path)).title)
 
 
 def update_round(entry: IndexedEntry, facts: SessionFacts, is_agent: bool) -> None:

@@ -32,6 +32,7 @@ from clew.view.round_labels import describe_round, round_json
 from clew.view.rows import ViewOptions, rows
 from clew.view.sanitize import clean, one_line
 from clew.view.surrounding_rows import around_rows, visibility
+from clew.wire.content_time import is_within, newest_first
 from clew.wire.layout import Tree
 from clew.wire.lookup import find_session
 from clew.wire.timestamps import parse_user_time
@@ -142,15 +143,11 @@ def _block(result: SavedResult) -> list[str]:
 
 def list_sessions(tree: Tree, asked: tool_arguments.ListSessions) -> str:
     after = parse_user_time(asked.since) if asked.since else None
-    files = sorted(
-        (f for p in projects_of(tree, asked.project) for f in p.sessions()), key=lambda f: (-f.mtime_ns, f.id)
-    )
+    found = (f for p in projects_of(tree, asked.project) for f in p.sessions() if not f.is_empty)
     blocks: list[list[str]] = []
     skipped = 0
     more = False
-    for file in files:
-        if file.is_empty or (after and file.mtime_ns < after.timestamp() * 1e9):
-            continue
+    for file in newest_first(f for f in found if is_within(f, after, None)):
         if (block := _listing(Outline(file))) is None:
             continue
         if skipped < asked.cursor:

@@ -18,6 +18,7 @@ from clew.conversation.session import Session
 from clew.conversation.turns import Turn
 from clew.errors import NotFound
 from clew.web.paging import Page, split_pages
+from clew.wire.content_time import sort_key
 from clew.wire.entry import Item
 from clew.wire.layout import AgentFile, SessionFile, Tree, claude_dir
 from clew.wire.tail_reader import Tail
@@ -180,7 +181,7 @@ class SessionCache:
         ]
         if not files:
             raise NotFound(session)
-        newest = max(files, key=lambda file: file.mtime_ns)
+        newest = min(files, key=sort_key)
         return CachedFile(newest.path, newest.project_folder, newest.size, newest.mtime_ns, self.root)
 
     async def open(self, session: str) -> SessionSnapshot:

@@ -20,6 +20,7 @@ from clew.system import shell_quoting
 from clew.system.environment import current_session
 from clew.system.plural import plural
 from clew.system.subprocesses import find_program, replace_process
+from clew.wire.content_time import sort_key
 from clew.wire.layout import Project, SessionFile, Tree, slugs
 from clew.wire.lookup import find_session
 
@@ -152,7 +153,7 @@ def _existing_file(place: Tree, session: str) -> SessionFile | None:
     except NotFound:
         return None
     except Ambiguous as several:  # the same session in two projects: the newest is the one that was gone on with
-        return max((find_session(place, match) for match in several.matches), key=lambda f: f.mtime_ns)
+        return min((find_session(place, match) for match in several.matches), key=sort_key)
     return None if file.is_empty else file
 
 

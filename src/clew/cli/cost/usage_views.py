@@ -30,6 +30,7 @@ from clew.system.environment import claude_home
 from clew.system.file_errors import ErrorCollector
 from clew.system.plural import noun, plural
 from clew.view.sanitize import columns
+from clew.wire.content_time import last_used
 from clew.wire.layout import Project, SessionFile, Tree, claude_dir, session_at
 from clew.wire.lookup import find_session
 from clew.wire.side_files import read_meta, read_stats
@@ -165,7 +166,7 @@ def _chosen(plan: UsageOptions) -> Iterator[Session]:
         if wanted.project and project.name != wanted.project:
             continue
         for file in project.sessions():
-            late = wanted.since is None or file.mtime_ns >= wanted.since * 1e9
+            late = wanted.since is None or last_used(file).timestamp() >= wanted.since
             if late and not file.is_empty and (not wanted.session or file.id == wanted.session):
                 yield Session(file.path, file=file)
 

@@ -38,6 +38,7 @@ from clew.view.row_types import (
 )
 from clew.view.rows import ViewOptions, ViewScope, call_rows, entry_rows, rows
 from clew.wire.content_block import THINKING_TYPES, Block
+from clew.wire.content_time import sort_key
 from clew.wire.entry import Damaged, Entry, Item, entries
 from clew.wire.entry_types import ProgressDetail
 from clew.wire.layout import AgentFile, Project, SessionFile
@@ -338,7 +339,7 @@ class FollowedSession:
         self._looks_at = time.monotonic() + SHARE * (time.monotonic() - began)
         if not newer:
             return False
-        newest = max(newer, key=lambda file: file.mtime_ns)
+        newest = min(newer, key=sort_key)
         if not self.wish.switch:
             self._remark(
                 f"A newer session has begun here. Follow it with: {shell_quoting.session_command('follow', newest.id)}"

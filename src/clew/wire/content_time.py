@@ -1,0 +1,104 @@
+"""Order session files by their content: the time of the last entry of the conversation.
+
+Only entries with a uuid count: Claude Code appends titles and other notes to old sessions. A copy, a restore or a
+checkout changes only the time of the file, which decides whether a file must be read again and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.json import Decoder
+
+from clew.wire.entry import DECODE_ERRORS, Damaged, Entry, parse_line
+from clew.wire.layout import AgentFile, SessionFile
+from clew.wire.line import BOM, Line
+from clew.wire.timestamps import parse_timestamp
+
+_FIRST_READ = 1 << 13  # bytes; the last entry with a time is nearly always in there
+_MAX_READ = 32 << 20  # bytes read at most in search of a time
+
+File = TypeVar("File", SessionFile, AgentFile)
+
+
+class _Timed(Struct, gc=False):
+    uuid: str | None = None
+    timestamp: str | int | float | None = None
+
+
+_decode = Decoder(_Timed).decode
+
+
+def last_used(file: SessionFile | AgentFile) -> datetime:
+    """Return the time of the last entry that has one; if none has, or the file is unreadable, the time of the file."""
+    return last_time(file) or datetime.fromtimestamp(file.mtime_ns / 1e9, UTC)
+
+
+def last_time(file: SessionFile | AgentFile) -> datetime | None:
+    """Return the time of the last entry that has one; None if there is no such entry, or the file is unreadable."""
+    return _last_time(os.fspath(file.path), file.size, file.mtime_ns)
+
+
+def newest_first(files: Iterable[File]) -> list[File]:
+    """Sort files by their last use, then by id."""
+    return sorted(files, key=sort_key)
+
+
+def is_within(file: SessionFile | AgentFile, since: datetime | None, until: datetime | None) -> bool:
+    """Return True if the last use of a file is in a range of time; `until` is not part of the range."""
+    if since is None and until is None:
+        return True
+    when = last_used(file)
+    return (since is None or when >= since) and (until is None or when < until)
+
+
+def sort_key(file: SessionFile | AgentFile) -> tuple[float, str]:
+    """Return the key that sorts files newest first."""
+    return (-last_used(file).timestamp(), file.id)
+
+
+@lru_cache(maxsize=1 << 16)
+def _last_time(path: str, size: int, mtime_ns: int) -> datetime | None:
+    """Read a file backwards; cached for each state of the file."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            size = file.seek(0, os.SEEK_END)
+            end, rest, step = size, b"", _FIRST_READ
+            while end and size - end < _MAX_READ:
+                start = max(0, end - step)
+                file.seek(start)
+                piece = file.read(end - start) + rest
+                first = piece.find(b"\n") + 1 if start else 0
+                if first or not start:
+                    if found := _last_time_of_lines(piece[first:]):
+                        return found
+                    piece = piece[:first]
+                end, rest, step = start, piece, step * 4
+    except OSError:  # whoever reads the file reports why
+        pass
+    return None
+
+
+def _last_time_of_lines(piece: bytes) -> datetime | None:
+    stop = len(piece)
+    while stop:
+        start = piece.rfind(b"\n", 0, stop - 1) + 1
+        if found := _time_of_line(piece[start:stop]):
+            return found
+        stop = start
+    return None
+
+
+def _time_of_line(line: bytes) -> datetime | None:
+    try:
+        entry = _decode(line.removeprefix(BOM))
+        return parse_timestamp(entry.timestamp) if entry.uuid else None
+    except DECODE_ERRORS:
+        item = parse_line(Line(0, 0, line, 0, len(line)))
+    entries = [item] if isinstance(item, Entry) else item.salvaged if isinstance(item, Damaged) else []
+    return next((each.time for each in reversed(entries) if each.uuid and each.time), None)
