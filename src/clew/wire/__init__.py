@@ -4,6 +4,7 @@ Modules:
     bulk_scan         Scan many files quickly: decode only the fields of one shape and keep no bytes.
     clew_config       Read clew's own settings, `clew/config.toml` in the configuration folder.
     content_block     Decode API messages: one tolerant shape for every kind of content block.
+    content_time      Order session files by their content: the time of the last entry of the conversation.
     entry             Read session files as typed entries, without losing a byte.
     entry_edit        Change fields or blocks of an entry; every other byte stays the same.
     entry_types       Typed details of each kind of entry, beyond the fields that all entries share.
