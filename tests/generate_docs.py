@@ -76,6 +76,8 @@ def _command(name: str, command: argparse.ArgumentParser) -> Iterator[str]:
     yield "|---|---|"
     yield from (f"| {_names(a)} | {_cell(a.help or '')} |" for a in actions)
     yield from _exclusive(command)
+    if command.epilog:
+        yield from ("", "```text", *command.epilog.splitlines(), "```")
     yield ""
 
 

@@ -78,14 +78,14 @@ def test_a_dry_run_keeps_nothing(clew: Run, demo: DemoSummary, claude: Path) -> 
 
 def test_what_is_not_found_is_not_kept(clew: Run, demo: DemoSummary, claude: Path) -> None:
     code, out, err = clew("recall", "save", "in:title", "project:nowhere")
-    assert (code, out) == (1, "") and "nothing is kept" in err
+    assert (code, out) == (1, "") and "nothing was saved" in err
     assert not (claude / "recalls").exists()
 
 
 def test_a_word_that_was_mistyped_is_kept_as_it_was_found(clew: Run, demo: DemoSummary, claude: Path) -> None:
     code, out, err = clew("recall", "save", "rouding")
     assert (code, out) == (0, f"{claude / 'recalls' / 'rounding.json'}: 2 sessions.\n")
-    assert err.startswith("Nothing holds 'rouding'; these sessions hold 'rounding'.\n")
+    assert err.startswith("Nothing matches 'rouding'; saving results for 'rounding'.\n")
 
 
 @pytest.mark.req("R225")

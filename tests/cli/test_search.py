@@ -44,8 +44,8 @@ def test_json_has_the_same_and_where_each_passage_stands(clew: Run, demo: DemoSu
 
 
 def test_nothing_found_is_exit_code_1_and_a_bad_query_2_with_a_caret(clew: Run, demo: DemoSummary) -> None:
-    next_step = "Try --substring for a part of a word, or in:all for what Claude Code added.\n"
-    assert clew("search", "zzzzqqqqxxxx") == (1, "", f"Nothing matches 'zzzzqqqqxxxx'.\n{next_step}")
+    expected = "Nothing matches 'zzzzqqqqxxxx'.\nList the sessions with: clew ls\n"
+    assert clew("search", "zzzzqqqqxxxx") == (1, "", expected)
     code, out, err = clew("search", 'feed "not closed')
     assert (code, out) == (2, "")
     assert err.splitlines()[1:] == ['  feed "not closed', "       ^"]

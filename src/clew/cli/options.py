@@ -14,13 +14,17 @@ def add_common_options(command: ArgumentParser, *, lists: bool = False) -> None:
     """Add the options that mean the same in every command; with `lists` also those that select sessions."""
     if lists:
         command.add_argument(
-            "--project", "-p", metavar="PATH", help="only this project: its path, its name or a part of it"
+            "--project",
+            "-p",
+            metavar="PATH",
+            type=parse_text,
+            help="only this project: its path, its name or a part of it",
         )
         command.add_argument(
             "--since", metavar="WHEN", type=parse_time, help="only from this time on: 7d, yesterday, 2026-01-31"
         )
         command.add_argument("--until", metavar="WHEN", type=parse_time, help="only before this time")
-        command.add_argument("--limit", "-n", metavar="N", type=parse_count, help="show at most N")
+        command.add_argument("--limit", "-n", metavar="N", type=parse_positive, help="show at most N")
     command.add_argument("--json", action="store_true", help="print versioned JSON lines")
     command.add_argument("--quiet", "-q", action="store_true", help="print no messages on stderr")
     add_claude_dir(command)
@@ -29,6 +33,13 @@ def add_common_options(command: ArgumentParser, *, lists: bool = False) -> None:
 def add_claude_dir(command: ArgumentParser) -> None:
     """Add `--claude-dir`."""
     command.add_argument("--claude-dir", metavar="DIR", help="the folder of Claude Code (default ~/.claude)")
+
+
+def parse_text(text: str) -> str:
+    """Parse a text that is not empty."""
+    if not text.strip():
+        raise ArgumentTypeError("the value is empty: write one, or leave the option out")
+    return text
 
 
 def parse_time(text: str) -> datetime:
@@ -54,6 +65,13 @@ def parse_count(text: str) -> int:
     """Parse a whole number that is not negative."""
     if not text.isdigit():
         raise ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def parse_positive(text: str) -> int:
+    """Parse a whole number from 1 on."""
+    if not parse_count(text):
+        raise ArgumentTypeError("0 would show nothing: write 1 or more, or leave the option out")
     return int(text)
 
 

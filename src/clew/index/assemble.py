@@ -29,6 +29,7 @@ _FACT_COLUMNS = (
     "session, agent, path, folder, cwd, branches, models, started, ended, messages,"
     " shown, custom, made, last, summary, first, command"
 )
+_LISTED = "f.agent='' AND f.messages>0 AND f.session<>?"
 
 
 class SessionMatches:
@@ -120,12 +121,22 @@ def rank_sessions(candidates: Iterable[SessionMatches], now: float) -> list[Sess
 
 
 def fold_repeats(
-    shards: Sequence[apsw.Connection], ranked: list[SessionMatches], limit: int, now: float
+    shards: Sequence[apsw.Connection],
+    ranked: list[SessionMatches],
+    limit: int,
+    now: float,
+    page_size: int | None = None,
 ) -> list[SessionMatches]:
-    """Drop matches that a better session shows already, since resumed and forked files repeat their entries."""
+    """Drop matches that a better session shows already, since resumed and forked files repeat their entries.
+
+    The order within a page does not depend on how many pages there are: dropping lowers scores, so each page is sorted
+    by itself.
+    """
+    page_size = page_size or limit
     shown_nodes: set[tuple[int, int, int]] = set()
+    pages: list[SessionMatches] = []
     remaining: list[SessionMatches] = []
-    step = limit + SPARE_SESSIONS
+    step = page_size + SPARE_SESSIONS
     for start in range(0, len(ranked), step):
         batch = ranked[start : start + step]
         nodes = _load_nodes(shards, batch, FOLD_DEPTH)
@@ -136,9 +147,12 @@ def fold_repeats(
             if any(match.hits for match in candidate.matches):
                 candidate.matches = [match for match in candidate.matches if match.hits]
                 remaining.append(candidate)
-        if len(remaining) >= limit:
+        if len(remaining) >= page_size:
+            pages += rank_sessions(remaining, now)
+            remaining = []
+        if len(pages) >= limit:
             break
-    return rank_sessions(remaining, now)[:limit]
+    return [*pages, *rank_sessions(remaining, now)][:limit]
 
 
 def _load_nodes(
@@ -311,14 +325,20 @@ def result_from_row(row: Sequence[Any]) -> SearchResult:
     return result
 
 
+def count_sessions(shards: Sequence[apsw.Connection], query: Query, without: str | None) -> int:
+    """Return how many sessions pass the filters and contain at least one message."""
+    filters = build_conditions(query, lambda: sessions_with_agents(shards))
+    statement = f"SELECT count(*) FROM file f WHERE {_LISTED} AND {filters.on_files}"
+    return sum(shard.execute(statement, (without or "", *filters.file_values)).get for shard in shards)
+
+
 def recent_sessions(
     shards: Sequence[apsw.Connection], query: Query, limit: int, without: str | None, now: float
 ) -> list[SearchResult]:
     """Return the newest sessions that pass the filters and contain at least one message."""
     filters = build_conditions(query, lambda: sessions_with_agents(shards))
     statement = (
-        f"SELECT {_FACT_COLUMNS} FROM file f WHERE f.agent='' AND f.messages>0 AND f.session<>? AND {filters.on_files}"
-        " ORDER BY f.ended DESC LIMIT ?"
+        f"SELECT {_FACT_COLUMNS} FROM file f WHERE {_LISTED} AND {filters.on_files} ORDER BY f.ended DESC LIMIT ?"
     )
     rows = [row for shard in shards for row in shard.execute(statement, (without or "", *filters.file_values, limit))]
     rows.sort(key=lambda row: -(row[8] or 0))

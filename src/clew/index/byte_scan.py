@@ -8,6 +8,7 @@ chunks, newest session first.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -118,9 +119,13 @@ def _required_literal(expression: str) -> str:
 
 
 def grep(
-    index: IndexFiles, pattern_text: str, regex: bool, query: Query, without: str | None
+    index: IndexFiles, pattern_text: str, regex: bool, query: Query, without: str | None, budget: float | None = None
 ) -> Iterator[SearchResult]:
-    """Yield sessions with matches, newest first; matches of agents count for their session."""
+    """Yield sessions with matches, newest first; matches of agents count for their session.
+
+    No further session is scanned after `budget` seconds.
+    """
+    deadline = None if budget is None else time.monotonic() + budget
     pattern = compile_pattern(pattern_text, regex)
     allowed = _filtered_files(index, query)
     groups: dict[str, list[tuple[TranscriptFile, str]]] = {}
@@ -130,6 +135,8 @@ def grep(
         if (file.path in allowed or not query.filters) and session != without:
             groups.setdefault(session, []).append((file, session))
     for session, files in sorted(groups.items(), key=lambda group: -max(file.mtime_ns for file, _ in group[1])):
+        if deadline is not None and time.monotonic() > deadline:
+            return
         files.sort(key=lambda each: (not each[0].path.endswith(".jsonl"), each[0].agent != "", -each[0].mtime_ns))
         try:
             result = _scan_session(index, session, [file for file, _ in files], pattern, query)

@@ -17,16 +17,16 @@ MATCHES_PER_WORD = 2000  # matches of each word to load, for each kind of text i
 
 def find_scattered(
     shards: Sequence[apsw.Connection], query: Query, without: str | None, now: float
-) -> list[SessionMatches]:
-    """Return the sessions in which each clause matches somewhere."""
+) -> tuple[list[SessionMatches], bool]:
+    """Return the sessions in which each clause matches somewhere, and whether all matches were read."""
+    is_complete = True
     excluded = [clause for clause in query.clauses if clause.negated]
     common: dict[str, SessionMatches] | None = None
     for clause in query.positive_clauses:
-        by_session = group_by_session(
-            shards,
-            find_matches(shards, _query_with_clause(query, clause, excluded), MATCHES_PER_WORD, now, weighed=False),
-            without,
-        )
+        clause_query = _query_with_clause(query, clause, excluded)
+        matches = find_matches(shards, clause_query, MATCHES_PER_WORD, now, weighed=False)
+        is_complete &= matches.is_complete
+        by_session = group_by_session(shards, matches, without)
         if common is None:
             common = by_session
         else:
@@ -36,8 +36,8 @@ def find_scattered(
                 if session in by_session
             }
         if not common:
-            return []
-    return list((common or {}).values())
+            break
+    return list((common or {}).values()), is_complete
 
 
 def _query_with_clause(query: Query, clause: Clause, excluded: list[Clause]) -> Query:

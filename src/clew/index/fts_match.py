@@ -48,6 +48,12 @@ class FileMatches:
             self.hits = [(score * factor, number) for score, number in self.hits]
 
 
+class MatchList(list[FileMatches]):
+    """The matches of a query by file; unless `is_complete`, some were left out."""
+
+    is_complete = True
+
+
 def sessions_with_agents(shards: Sequence[apsw.Connection]) -> Iterator[str]:
     """Yield the ids of the sessions that have agents."""
     for shard in shards:
@@ -57,7 +63,7 @@ def sessions_with_agents(shards: Sequence[apsw.Connection]) -> Iterator[str]:
 
 def find_matches(
     shards: Sequence[apsw.Connection], query: Query, minimum: int = 0, now: float | None = None, *, weighed: bool = True
-) -> list[FileMatches]:
+) -> MatchList:
     """Return the matches of a query that may rank high at the time `now`, at least `minimum` of each kind; without
     `now` all matches.
 
@@ -65,13 +71,14 @@ def find_matches(
     """
     where, values = build_conditions(query, lambda: sessions_with_agents(shards)).on_pieces
     tables = _tables(query)
-    results: list[FileMatches] = []
+    results = MatchList()
     for number, shard in enumerate(shards):
         by_file: dict[int, FileMatches] = {}
         spoken = 0
         for table, match, limit in tables:
             has_enough = table == "done" and spoken >= ENOUGH_SPOKEN and now is not None
             if has_enough and query.has_prefix:
+                results.is_complete = False
                 break
             is_weighed = weighed and (table == "said" or (match and not spoken))
             relevance = f"bm25({table})" if is_weighed else "0.0"
@@ -80,14 +87,18 @@ def find_matches(
                 if match
                 else "piece p WHERE 1"
             )
+            row_limit = -1 if now is None else max(minimum, FEW_TOOL_TEXTS if has_enough else limit)
             rows = shard.execute(
                 f"SELECT p.id, p.file, p.field, p.time, {relevance} FROM {join} AND {where}"
                 f" ORDER BY {table if match else 'p'}.rowid DESC LIMIT ?",
-                (*match, *values, -1 if now is None else max(minimum, FEW_TOOL_TEXTS if has_enough else limit)),
+                (*match, *values, row_limit),
             ).fetchall()
+            results.is_complete &= len(rows) != row_limit
             _add_matches(rows, number, by_file)
             spoken += len(rows) if table == "said" else 0
-        results += by_file.values() if now is None else _best_files(by_file, max(MAX_FILES, minimum), now)
+        best_files = list(by_file.values()) if now is None else _best_files(by_file, max(MAX_FILES, minimum), now)
+        results.is_complete &= len(best_files) == len(by_file)
+        results += best_files
     return results
 
 

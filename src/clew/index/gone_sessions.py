@@ -86,6 +86,8 @@ def add_gone(
     new = _select_new(index, candidates, known, archive, without)
     if not new:
         return results
+    results.total = len(new) + (0 if results.instead else results.total)
+    results.is_total_exact = (results.is_total_exact or bool(results.instead)) and len(new) < limit
     merged = [*([] if results.instead else results), *new]
     results.instead = ""
     if query.clauses or query.filters_passages:

@@ -21,6 +21,7 @@ from __future__ import annotations
 from clew.index.assemble import (
     SessionMatches,
     best_text,
+    count_sessions,
     describe_sessions,
     fold_repeats,
     group_by_session,
@@ -37,22 +38,35 @@ from clew.index.snippet import missing_clauses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import apsw
 
 FACTORS = {"exact": 1.0, "endings": 0.5, "parts": 0.45, "session": 0.45, "most": 0.4}
 MIN_COVERED = 0.4  # of the words of a query, by weight, that a passage must have
+MAX_COUNTED = 100  # sessions; more are not counted
 READ_AGAIN = 40  # sessions with most of the words whose best passage is read to see which are missing
 
 
 class GradedSearch:
-    """One search in all grades; `best` has each session that matches in one passage, with its best grade."""
+    """One search in all grades; `best` has each session that matches in one passage, with its best grade.
+
+    With a `page_size` the results are the first pages of that size, up to `limit` sessions, and are counted. How deep to
+    search depends on the size of a page alone, so that a further page continues the same list.
+    """
 
     def __init__(
-        self, shards: Sequence[apsw.Connection], query: Query, limit: int, without: str | None, now: float
+        self,
+        shards: Sequence[apsw.Connection],
+        query: Query,
+        limit: int,
+        without: str | None,
+        now: float,
+        page_size: int | None = None,
     ) -> None:
         self.shards, self.query, self.limit, self.without, self.now = shards, query, limit, without, now
+        self.page_size, self.is_counting = page_size or limit, page_size is not None
+        self.is_complete = True
         self.best: dict[str, SessionMatches] = {}
         self._scattered: dict[str, SessionMatches] | None = None
         self._folded: Query | None = None
@@ -73,14 +87,18 @@ class GradedSearch:
             self._add_most_words()
             ranked = self._rank()
         results = SearchResults()
-        for candidate in ranked:
+        results.total = len(ranked)
+        results.is_total_exact = self.is_complete and len(ranked) < self._depth
+        for candidate in ranked[: self.limit]:
             results.extend(describe_sessions(self.shards, [candidate], candidate.query or self.query))
         return results
 
     def _find_by_id(self) -> SearchResults:
         asked = self.query.clauses[0].terms[0].text.lower()
         query = Query(self.query.text, [], {**self.query.filters, "id": [asked]})
-        return SearchResults(recent_sessions(self.shards, query, self.limit, self.without, self.now))
+        results = SearchResults(recent_sessions(self.shards, query, self.limit, self.without, self.now))
+        results.total, results.is_total_exact = count_sessions(self.shards, query, self.without), True
+        return results
 
     def _grades(self) -> Iterator[tuple[str, Query]]:
         """Yield the grades in which all words have to match, each with the query that finds it."""
@@ -98,11 +116,12 @@ class GradedSearch:
         """Return whether enough sessions have exactly these words in what the user and the model wrote."""
         candidates = self.best.values()
         spoken = sum(any(match.spoken_hits for match in candidate.matches) for candidate in candidates)
-        return spoken >= self.limit or not self.query.positive_clauses
+        return spoken >= self.page_size or not self.query.positive_clauses
 
     def _add_grade(self, grade: str, query: Query) -> None:
         """Add the sessions of a grade. A known session keeps its grade, and the better score."""
-        matches = find_matches(self.shards, query, 10 * self.limit, self.now)
+        matches = find_matches(self.shards, query, 10 * self.page_size, self.now)
+        self.is_complete &= matches.is_complete
         for match in matches:
             match.scale(FACTORS[grade])
         by_session = group_by_session(self.shards, matches, self.without)
@@ -127,6 +146,7 @@ class GradedSearch:
                 else:
                     del self.best[candidate.session]
             if len(candidates) >= READ_AGAIN // 2:
+                self.is_complete = False  # other sessions may lack more words
                 break
         for candidate in candidates:
             candidate = self.best[candidate.session]  # a looser reading may have found a better passage
@@ -145,7 +165,9 @@ class GradedSearch:
         corrected = correct_query(self.shards, self.query)
         if corrected is None:
             return None
-        results = GradedSearch(self.shards, corrected, self.limit, self.without, self.now).run()
+        results = GradedSearch(
+            self.shards, corrected, self.limit, self.without, self.now, self.page_size if self.is_counting else None
+        ).run()
         if all(result.grade == "most" for result in results):
             return None
         results.instead = corrected.text
@@ -153,14 +175,22 @@ class GradedSearch:
 
     def _rank(self) -> list[SessionMatches]:
         """Return the best sessions. Too few are filled up with those that lack words, or have them in several passages."""
-        if len(self.best) < self.limit and len(self.query.positive_clauses) > 2 and not self._is_enough():
+        if len(self.best) < self.page_size and len(self.query.positive_clauses) > 2 and not self._is_enough():
             self._add_most_words()
-        ranked = fold_repeats(self.shards, rank_sessions(self.best.values(), self.now), self.limit, self.now)
-        if len(ranked) >= self.limit or len(self.query.positive_clauses) < 2:
+        ranked = self._fold(self.best.values())
+        if len(ranked) >= self.page_size or len(self.query.positive_clauses) < 2:
             return ranked
         scattered = [candidate for session, candidate in self.scattered.items() if session not in self.best]
-        together = rank_sessions([*self.best.values(), *scattered], self.now)
-        return fold_repeats(self.shards, together, self.limit, self.now)
+        return self._fold([*self.best.values(), *scattered])
+
+    def _fold(self, candidates: Iterable[SessionMatches]) -> list[SessionMatches]:
+        ranked = rank_sessions(candidates, self.now)
+        return fold_repeats(self.shards, ranked, self._depth, self.now, self.page_size)
+
+    @property
+    def _depth(self) -> int:
+        """How many sessions to rank."""
+        return max(self.limit, MAX_COUNTED) + 1 if self.is_counting else self.limit
 
     @property
     def folded(self) -> Query:
@@ -180,7 +210,8 @@ class GradedSearch:
     def scattered(self) -> dict[str, SessionMatches]:
         """The sessions that have all words, in one passage or in several."""
         if self._scattered is None:
-            candidates = find_scattered(self.shards, self.folded, self.without, self.now)
+            candidates, is_complete = find_scattered(self.shards, self.folded, self.without, self.now)
+            self.is_complete &= is_complete
             self._scattered = {candidate.session: candidate for candidate in candidates}
             for candidate in candidates:
                 candidate.query = self.folded

@@ -16,7 +16,7 @@ fast to import.
 
 from __future__ import annotations
 
-from clew.errors import BadQuery
+from clew.errors import BadQuery, quote_input
 from clew.index.query_pieces import Piece, split_query
 from clew.index.tokenizer import tokenize
 
@@ -43,6 +43,22 @@ _ALLOWED_VALUES = {
     "is": ("error", "agent"),
     "has": ("agent",),
     "input": INPUTS,
+}
+_EXAMPLES = {
+    "project": "bakery",
+    "branch": "main",
+    "model": "opus",
+    "tool": "Bash",
+    "file": "README.md",
+    "role": "user",
+    "since": "7d",
+    "until": "2026-01-31",
+    "in": "prompt",
+    "is": "error",
+    "has": "agent",
+    "id": "3f2a9c1e",
+    "input": "text",
+    "round": "1-3",
 }
 
 
@@ -312,7 +328,7 @@ def _check_words(text: str, clauses: list[Clause], filters: dict[str, list[str]]
 
 def _add_filter(filters: dict[str, list[str]], text: str, position: int, name: str, value: str, negated: bool) -> None:
     if not value:
-        raise BadQuery(text, position, f"{name}: needs a value")
+        raise BadQuery(text, position, f"{name}: needs a value, such as {name}:{_EXAMPLES[name]}; or leave it out")
     if value.count("*") > MAX_STARS:
         raise BadQuery(text, position, f"{name}: takes at most {MAX_STARS} stars")
     if name in ("since", "until"):
@@ -339,7 +355,10 @@ def _check_time(text: str, position: int, name: str, value: str, negated: bool) 
         parse_user_time(value).timestamp()
     except (ValueError, OverflowError, OSError):
         raise BadQuery(
-            text, position, f'{name}: takes 7d, 2w, yesterday, "last week", october, 2026-01-31 or 2026-01-31T12:00'
+            text,
+            position,
+            f'{name}: takes 7d, 2w, yesterday, "last week", october, 2026-01-31 or 2026-01-31T12:00,'
+            f" not {quote_input(value, 40)}",
         ) from None
 
 

@@ -113,11 +113,14 @@ LOOSENESS = {
 class SearchResults(list[SearchResult]):
     """Sessions, best first; `instead` is the corrected query if the original one has no matches.
 
-    `unlisted` counts the sessions that only the prompt history knows and that a list without words omits.
+    `unlisted` counts the sessions that only the prompt history knows and that a list without words omits. `total` counts
+    all sessions that match if the search has a page size; unless `is_total_exact`, there are at least that many.
     """
 
     instead: str = ""
     unlisted: int = 0
+    total: int = 0
+    is_total_exact: bool = False
 
 
 def next_command(session: str, gone: str) -> str:

@@ -181,11 +181,13 @@ class Index(IndexFiles):
         without: str | None = None,
         now: float | None = None,
         semantic: bool = False,
+        page_size: int | None = None,
     ) -> SearchResults:
         """Return the best sessions for a query; `without` is a session to leave out, such as the one that searches.
 
         A query of filters alone returns the newest sessions. `semantic` also finds passages with the same meaning in
-        other words, if they are embedded. Raises BadQuery, and ClewError if `semantic` is not installed.
+        other words, if they are embedded. With a `page_size` the results are the first pages of one list, up to `limit`
+        sessions, and are counted. Raises BadQuery, and ClewError if `semantic` is not installed.
         """
         query = parse_query(text) if isinstance(text, str) else text
         query = query.with_default(self.default) if query.clauses else query
@@ -195,25 +197,32 @@ class Index(IndexFiles):
                 return self._load_semantic().search(query, limit, without, moment)
             except UNUSABLE as error:
                 raise _store_error(error) from None
-        return self._search_repairing(query, limit, without, moment)
+        return self._search_repairing(query, limit, without, moment, page_size)
 
-    def _search_repairing(self, query: Query, limit: int, without: str | None, now: float) -> SearchResults:
+    def _search_repairing(
+        self, query: Query, limit: int, without: str | None, now: float, page_size: int | None = None
+    ) -> SearchResults:
         """Search by words; a damaged index is rebuilt first."""
         try:
-            return self._search(query, limit, without, now)
+            return self._search(query, limit, without, now, page_size)
         except DAMAGE:
             self._rebuild()
             self.refresh()
-            return self._search(query, limit, without, now)
+            return self._search(query, limit, without, now, page_size)
 
-    def _search(self, query: Query, limit: int, without: str | None, now: float) -> SearchResults:
+    def _search(
+        self, query: Query, limit: int, without: str | None, now: float, page_size: int | None
+    ) -> SearchResults:
         from clew.index import assemble
 
         if not query.clauses and not query.filters_passages:
-            return SearchResults(assemble.recent_sessions(self.shards, query, limit, without, now))
+            results = SearchResults(assemble.recent_sessions(self.shards, query, limit, without, now))
+            if page_size:
+                results.total, results.is_total_exact = assemble.count_sessions(self.shards, query, without), True
+            return results
         from clew.index.graded_search import GradedSearch
 
-        return GradedSearch(self.shards, query, limit, without, now).run()
+        return GradedSearch(self.shards, query, limit, without, now, page_size).run()
 
     def iter_passages(self, text: str | Query) -> Iterator[Passage]:
         """Yield every match of a query with words, unranked, including repetitions, without text. Raises BadQuery."""
@@ -232,13 +241,22 @@ class Index(IndexFiles):
         return find_session(self.shards, session)
 
     def grep(
-        self, pattern: str, *, regex: bool = False, filters: str | Query = "", without: str | None = None
+        self,
+        pattern: str,
+        *,
+        regex: bool = False,
+        filters: str | Query = "",
+        without: str | None = None,
+        budget: float | None = None,
     ) -> Iterator[SearchResult]:
-        """Yield sessions, newest first, that match a substring or a regular expression. Raises BadQuery."""
+        """Yield sessions, newest first, that match a substring or a regular expression, for at most `budget` seconds.
+
+        Raises BadQuery.
+        """
         from clew.index.byte_scan import grep
 
         query = (parse_query(filters) if isinstance(filters, str) else filters).with_default(self.default)
-        return grep(self, pattern, regex, query, without)
+        return grep(self, pattern, regex, query, without, budget)
 
     def context(self, passage: Passage, turns: int = 1) -> list[Turn]:
         """Return the turn of a passage, with some turns before and after."""

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from clew.cli.options import add_common_options, parse_count
+from clew.cli.options import add_common_options, parse_positive
 from clew.cli.output import clean, clean_name, format_age, one_line, print_json, print_message
 from clew.cli.select_session import open_tree
 from clew.collect.archive.archived_sessions import ArchivedSessions
-from clew.errors import Refused
+from clew.errors import Refused, quote_input
 from clew.index import saved_searches as kept
 from clew.index.saved_searches import Quote, Recall, SavedResult, SavedSearch
 from clew.system import shell_quoting
@@ -30,7 +30,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("words", nargs="*", help="save: the query; load and export: a name, or a number of the list")
     command.add_argument("--name", metavar="NAME", help="save: under this name (default: made from the query)")
     command.add_argument(
-        "--limit", "-n", metavar="N", type=parse_count, default=10, help="save: keep at most N sessions"
+        "--limit", "-n", metavar="N", type=parse_positive, default=10, help="save: keep at most N sessions"
     )
     command.add_argument(
         "--include-current", action="store_true", help="save: include the session that runs this command"
@@ -78,10 +78,10 @@ def _save(options: Namespace, query: str) -> int:
         add_gone(index, parsed, results, options.limit, archive=archive, without=without)
     if not results:
         if not options.quiet:
-            print_message(f"Nothing matches {query!r}, and nothing is kept.")
+            print_message(f"Nothing matches {quote_input(query)}, so nothing was saved.")
         return 1
     if results.instead and not options.quiet:
-        print_message(f"Nothing holds {query!r}; these sessions hold {results.instead!r}.")
+        print_message(f"Nothing matches {quote_input(query)}; saving results for {results.instead!r}.")
     recall = kept.make_recall(results.instead or query, results, datetime.now(UTC), clean)
     path = None if options.dry_run else kept.save_recall(open_tree(options), recall, options.name or "")
     if options.json:

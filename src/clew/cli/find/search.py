@@ -5,12 +5,11 @@ A search should take little longer than Python takes to start, so this module im
 
 from __future__ import annotations
 
-import os
 import re
 import sys
-import time
 
-from clew.cli.options import add_common_options, parse_count
+from clew.cli.find.search_output import ResultPage, plain, print_page, print_position
+from clew.cli.options import add_common_options, parse_count, parse_positive
 from clew.errors import ClewError, quote_input
 from clew.system.plural import plural
 
@@ -18,23 +17,46 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
-    from typing import Any
 
     from clew.index.gone_sessions import Archive
-    from clew.index.results import SearchResult
+    from clew.index.query_syntax import Query
     from clew.index.session_index import Index
-    from clew.index.snippet import Passage
 
 REFRESH_SECONDS = 3.0  # time for indexing new lines before the search
+SCAN_SECONDS = 2.0  # time for looking whether a scan would find something
 EMBED_SECONDS = 60  # time for embedding new texts before a search by meaning
 LIMIT = 10
+QUERY_HELP = """\
+query:
+  retry backoff            both words, in one passage if possible
+  "retry after"            exactly these words in sequence
+  back*                    words that begin with back
+  retry AND backoff        the same as retry backoff
+  retry OR backoff         either; OR binds more tightly than AND or a space
+  -timeout, NOT timeout    without this word
+  (a b) OR c               brackets group words; NOT (a OR b) excludes both
+  3f2a9c1e                 a session by its id, or the first 8 digits of it
+
+filters (quote spaces: project:"my app"; exclude: -tool:Bash; several: in:prompt,reply):
+  project:NAME  branch:NAME  model:NAME  id:ID  tool:NAME  file:NAME
+  since:WHEN  until:WHEN     times: 7d, 2w, yesterday, "last week", monday, october, 2026-01, 2026-01-31T12:00
+  in:FIELD                   title, prompt, reply, input, result, todo, plan, summary; talk (the first three);
+                             thinking and meta (what Claude Code added) are searched only if named;
+                             all is everything but thinking
+  role:user,assistant,tool   is:error,agent   has:agent   input:KIND   round:N
+
+Exact matches come first, then other endings, parts of names, most of the words; each result says how it
+matches. Words ignore case. --substring and --regex ignore case unless the pattern has a capital letter."""
 # `-word` excludes a word. These are options: -n, -p, -q, -h, and -n5.
 _EXCLUDED = re.compile(r"-(?!n\d*$|[pqh]$)[^-].*", re.DOTALL)
 _ESCAPE = "\0"  # no argument can contain it
 
 
 def add_arguments(command: ArgumentParser) -> None:
-    command.add_argument("query", nargs="+", help='words, "phrases", -not, OR, and fields such as tool:Bash since:30d')
+    command.epilog = QUERY_HELP
+    command.add_argument(
+        "query", nargs="+", help='words, "phrases", AND, OR, NOT, -word, brackets and filters: see below'
+    )
     command.add_argument("--regex", action="store_true", help="search for a regular expression in the text")
     command.add_argument("--substring", action="store_true", help="search for an exact piece of text")
     command.add_argument(
@@ -50,6 +72,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "--context", metavar="N", type=parse_count, help="show the turn of the best passage with N turns on either side"
     )
+    command.add_argument("--page", metavar="N", type=parse_positive, default=1, help="show page N of the results")
     command.add_argument("--archived", action="store_true", help="only sessions that are only in the archive")
     command.add_argument("--include-current", action="store_true", help="include the session that runs this command")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
@@ -71,23 +94,27 @@ def parse_arguments(command: ArgumentParser, arguments: Sequence[str]) -> Namesp
 
 
 def run(options: Namespace) -> int:
-    query = " ".join(options.query)
     with _open_index(options) as index:
-        results = _search(index, query, options)
-        _print_results(index, results, options)
-    if not results and not options.quiet:
-        print(f"Nothing matches {quote_input(query)}.", file=sys.stderr)
-        if not (options.regex or options.substring):
-            print("Try --substring for a part of a word, or in:all for what Claude Code added.", file=sys.stderr)
-        if index.default.filters:
-            print(
-                f"Your settings narrow searches to {index.default.text}; in:all searches everything.", file=sys.stderr
-            )
-    return 0 if results else 1
+        page = _search_page(index, options)
+        if page.results:
+            print_page(index, page, options)
+    if not page.results:
+        from clew.cli.find.no_results import explain_no_results
+
+        explain_no_results(options, page, _search_variation)
+        return 1
+    if not options.quiet:
+        print_position(page, options.limit or LIMIT)
+    return 0
+
+
+def _search_variation(options: Namespace) -> ResultPage:
+    with _open_index(options) as index:
+        return _search_page(index, options, SCAN_SECONDS)
 
 
 def _open_index(options: Namespace) -> Index:
-    """The index of the folder of Claude Code, or with `--archived` of the sessions that were deleted from it."""
+    """Open the index of the folder of Claude Code, or with `--archived` of the sessions that were deleted from it."""
     from clew.index.session_index import Index
 
     if not options.archived:
@@ -99,15 +126,20 @@ def _open_index(options: Namespace) -> Index:
     return Index.open(str(deleted_tree_path(options.claude_dir)))
 
 
-def _search(index: Index, query: str, options: Namespace) -> list[SearchResult]:
-    """Refresh the index and search it, and add sessions without a transcript."""
+def _search_page(index: Index, options: Namespace, scan_seconds: float | None = None) -> ResultPage:
+    """Refresh the index and search it, and add sessions without a transcript.
+
+    `scan_seconds` limits the time of a search for a substring or an expression.
+    """
     from clew.collect.archive.archived_sessions import ArchivedSessions
     from clew.index.gone_sessions import add_gone, add_gone_matches
-    from clew.index.query_pieces import FILTER_NAMES
     from clew.index.query_syntax import parse_query
     from clew.system.environment import current_session
 
-    limit = LIMIT if options.limit is None else options.limit
+    query = " ".join(options.query)
+    page_size = options.limit or LIMIT
+    offset = (options.page - 1) * page_size
+    stop = offset + page_size
     without = None if options.include_current else current_session()
     archive = None if options.archived else ArchivedSessions(options.claude_dir)
     filters = _filters(options)
@@ -115,22 +147,34 @@ def _search(index: Index, query: str, options: Namespace) -> list[SearchResult]:
     if not options.no_refresh and not (is_scan and index.unusable and not filters):
         refresh(index, options.quiet)
     if is_scan and not options.semantic:
-        matches = index.grep(query, regex=options.regex, filters=filters, without=without)
-        results = [result for result, _ in zip(matches, range(limit), strict=False)]
-        return add_gone_matches(
-            index, query, parse_query(filters), results, limit, regex=options.regex, archive=archive, without=without
+        matches = index.grep(query, regex=options.regex, filters=filters, without=without, budget=scan_seconds)
+        found = [result for result, _ in zip(matches, range(stop + 1), strict=False)]
+        found = add_gone_matches(
+            index, query, parse_query(filters), found, stop + 1, regex=options.regex, archive=archive, without=without
         )
+        return ResultPage(found[offset:stop], offset, len(found), len(found) <= stop)
     if options.semantic:
         _embed(index, options, archive)
     parsed = parse_query(query + filters)
-    for name in () if options.quiet else parsed.unknown:
-        known = " ".join(f"{filter_name}:" for filter_name in FILTER_NAMES)
-        print(f"{name}: is not a filter, so it was searched as a word. Filters: {known}", file=sys.stderr)
-    ranked = index.search(parsed, limit, without=without, semantic=options.semantic)
+    if not options.quiet:
+        _report_unknown(parsed)
+    limit = stop + 1 if options.semantic else stop
+    ranked = index.search(parsed, limit, without=without, semantic=options.semantic, page_size=page_size)
     add_gone(index, parsed, ranked, limit, archive=archive, without=without, semantic=options.semantic)
     if ranked.instead and not options.quiet:
         print(f"Nothing matches {quote_input(query)}; showing results for {ranked.instead!r}.", file=sys.stderr)
-    return ranked
+    if options.semantic:
+        ranked.total, ranked.is_total_exact = len(ranked), len(ranked) <= stop
+    return ResultPage(ranked[offset:stop], offset, ranked.total, ranked.is_total_exact, ranked.instead)
+
+
+def _report_unknown(query: Query) -> None:
+    """Name the words that look like filters and are not."""
+    from clew.index.query_pieces import FILTER_NAMES
+
+    for name in query.unknown:
+        known = " ".join(f"{filter_name}:" for filter_name in FILTER_NAMES)
+        print(f"{name}: is not a filter, so it was searched as a word. Filters: {known}", file=sys.stderr)
 
 
 def _filters(options: Namespace) -> str:
@@ -160,55 +204,10 @@ def _embed(index: Index, options: Namespace, archive: Archive | None) -> None:
             embed(archived, options.budget, options.quiet)
 
 
-def _print_results(index: Index, results: list[SearchResult], options: Namespace) -> None:
-    if not options.reveal:
-        _mask(results)
-    if options.json:
-        from clew.cli.output import print_json
-
-        print_json(_result_json(result) for result in results)
-    elif options.context is not None:
-        _print_context(index, results, options.context, options.reveal)
-    else:
-        _print_text(results)
-
-
-def _print_context(index: Index, results: list[SearchResult], turns: int, reveal: bool) -> None:
-    """Print each result with the turns around its best passage, as `clew show` prints them."""
-    from clew.conversation.load import read
-    from clew.index.gone_sessions import describe_gone
-    from clew.view.mask_rows import mask_rows
-    from clew.view.row_terminal import print_rows
-    from clew.view.rows import ViewOptions, rows
-
-    for result in results:
-        print(_heading(result, False))
-        passage = result.passages[0]
-        around = index.context(passage, turns) if passage.offset >= 0 else []
-        turn_rows = rows(read(passage.path), around, ViewOptions()) if passage.path else iter(())
-        print_rows(turn_rows if reveal else mask_rows(turn_rows), sys.stdout, sys.stdout.isatty())
-        print(f"    {_plain(describe_gone(result))}\n" if result.gone else "")
-
-
-def _mask(results: list[SearchResult]) -> None:
-    """Mask secrets in the results. A passage that changes loses its marks, which would be wrong."""
-    from clew.facts.secrets.mask_secrets import mask, may_contain_secrets
-
-    texts = [text for result in results for text in (result.title, *(passage.text for passage in result.passages))]
-    if not any(may_contain_secrets(texts)):
-        return
-    for result in results:
-        result.title = mask(result.title)[0]
-        for passage in result.passages:
-            text, secrets = mask(passage.text)
-            if secrets:
-                passage.text, passage.marks = text, ()
-
-
 def refresh(index: Index, quiet: bool) -> None:
     """Update the index: completely the first time, with a progress bar; later for a few seconds, reporting what is left."""
     if index.unusable and not quiet:
-        print(_plain(f"{index.unusable}; this search creates a temporary index."), file=sys.stderr)
+        print(plain(f"{index.unusable}; this search creates a temporary index."), file=sys.stderr)
     if index.is_new:
         from clew.cli.progress import ProgressBar
 
@@ -219,7 +218,7 @@ def refresh(index: Index, quiet: bool) -> None:
         return
     done = index.refresh(REFRESH_SECONDS)
     _report_skipped(done.skipped, quiet)
-    if not done.is_complete and not quiet:
+    if done.left and not quiet:
         print(f"{plural(done.left, 'changed file')} not searched yet; the next search continues.", file=sys.stderr)
 
 
@@ -231,110 +230,3 @@ def _report_skipped(paths: list[str], quiet: bool) -> None:
 
         for path in paths:
             ErrorCollector(print_message).add(path, "it cannot be indexed")
-
-
-def _result_json(result: SearchResult) -> dict[str, Any]:
-    return {
-        "kind": "result",
-        "session": result.session,
-        "title": result.title,
-        "cwd": result.cwd,
-        "branch": result.branch,
-        "ended": result.ended,
-        "messages": result.messages,
-        "matches": result.matches,
-        "grade": result.grade,
-        "missing": result.missing,
-        "score": round(result.score, 4),
-        "similarity": _rounded(result.similarity),
-        "agents": sorted(result.agents),
-        "path": result.path,
-        "gone": result.gone or None,
-        "gone_since": result.gone_since,
-        "resume": result.command or None,
-        "passages": [
-            {
-                "field": p.field,
-                "match": p.kind or p.field,
-                "tool": p.tool,
-                "failed": p.failed,
-                "time": p.time,
-                "agent": p.agent,
-                "round": p.round or None,
-                "input": p.input or None,
-                "text": p.text,
-                "similarity": _rounded(p.similarity),
-                "marks": [list(mark) for mark in p.marks],
-                "path": p.path,
-                "offset": p.offset,
-            }
-            for p in result.passages
-        ],
-    }
-
-
-def _rounded(similarity: float | None) -> float | None:
-    return None if similarity is None else round(similarity, 4)
-
-
-def _print_text(results: list[SearchResult]) -> None:
-    from clew.index.gone_sessions import describe_gone
-    from clew.system import shell_quoting
-    from clew.system.environment import wants_colour
-
-    colour = sys.stdout.isatty() and wants_colour()
-    for result in results:
-        print(_heading(result, colour))
-        for passage in result.passages:
-            print(f"    {_passage(passage, colour)}")
-        last = (
-            _plain(describe_gone(result)) if result.gone else shell_quoting.resume_command(result.session, result.cwd)
-        )
-        print(_styled(f"    {last}", "2", colour) + "\n")
-    sys.stdout.flush()
-
-
-def _heading(result: SearchResult, colour: bool) -> str:
-    name = os.path.basename(result.cwd.replace("\\", "/").rstrip("/")) or result.folder
-    facts = [
-        _ago(result.ended),
-        _plain(name),
-        _plain(result.branch),
-        plural(result.messages, "message") if result.messages else "",
-        _plain(result.looseness),
-    ]
-    about = " · ".join(fact for fact in facts if fact)
-    styled = ((_plain(result.session[:8]), "33"), (_plain(result.title), "1"), (about, "2"))
-    return "  ".join(_styled(text, style, colour) for text, style in styled)
-
-
-def _passage(passage: Passage, colour: bool) -> str:
-    kind = passage.field if not passage.tool else f"{passage.tool} {passage.field}"
-    kind = f"agent {kind}" if passage.agent else kind
-    kind = kind if passage.similarity is None else f"{kind} {passage.similarity:.2f}"
-    parts, at = [], 0
-    for start, stop in passage.marks:
-        parts += [_plain(passage.text[at:start]), _styled(_plain(passage.text[start:stop]), "1;31", colour)]
-        at = stop
-    return f"{_styled(_plain(kind) + ':', '36', colour)} {''.join(parts)}{_plain(passage.text[at:])}"
-
-
-def _styled(text: str, style: str, colour: bool) -> str:
-    return f"\x1b[{style}m{text}\x1b[0m" if colour and text else text
-
-
-def _plain(text: str) -> str:
-    """Text of a transcript on one line, without control characters."""
-    if text.isprintable():
-        return text
-    from clew.system.control_characters import clean_name
-
-    return clean_name(text)
-
-
-def _ago(then: int | None) -> str:
-    seconds = time.time() - then if then else 0
-    for length, unit in ((31_536_000, "y"), (2_592_000, "mo"), (604_800, "w"), (86_400, "d"), (3600, "h"), (60, "m")):
-        if seconds >= length:
-            return f"{int(seconds // length)}{unit} ago"
-    return "now" if then else ""
