@@ -79,6 +79,7 @@ CASES: dict[str, list[str]] = {
     "merge": ["{id} {other}", "{id} {bad}"],
     "retitle": ["{id} {bad}", "{bad} x"],
     "tag": ["{id} {bad}", "{bad} x"],
+    "move": ["{bad} {tmp}", "/home/{bad} {tmp}", "/home/ada {tmp}/{bad} --dry-run"],
     "undo": ["--list", "--list --json", "{bad}"],
     "lineage": ["{id}", "{id} --json", "{bad}"],
     "export": ["{id} --format markdown", "{id} --format html", "{id} --format json", *EXPORTS],

@@ -113,7 +113,9 @@ def test_what_is_executed(
 def test_a_folder_that_is_gone(clew: Run, demo: DemoSummary, program: Path) -> None:
     code, out, err = clew("resume", demo.sessions["rounding"])
     assert code == 2
-    assert err == "clew: the folder of this session does not exist: /home/ada/work/bakery-orders\n"
+    lines = err.splitlines()
+    assert lines[0] == "clew: the folder of this session does not exist: /home/ada/work/bakery-orders"
+    assert lines[1:] == ["If it was moved or renamed: clew move /home/ada/work/bakery-orders NEW"]
     assert out.startswith("cd /home/ada/work/bakery-orders && ")
 
 

@@ -104,6 +104,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "merge": ("merge {id} {path} --dry-run", f"merge {{id}} {HEALTHY} --diff"),
     "retitle": ("retitle {id} pears --dry-run", "retitle {id} pears"),
     "tag": ("tag {id} pears --dry-run", "tag {id} --clear"),
+    "move": ("move /home/ada {out} --dry-run", "move orchard {out} --dry-run --json"),
     "undo": ("undo --list", "undo --dry-run"),
     "lineage": ("lineage {id}", "lineage {id} --json"),
     "export": (

@@ -209,6 +209,7 @@ CASES: dict[str, list[tuple[list[str], str]]] = {
     "merge": [(["merge", "ID", "ID", "--dry-run"], "")],
     "retitle": [(["retitle", "ID", "Tulips"], "")],
     "tag": [(["tag", "ID", "garden"], "")],
+    "move": [(["move", ".", "OUT", "--dry-run"], "")],
     "undo": [(["undo", "--list"], "")],
     "lineage": [(["lineage", "ID"], "")],
     "export": [(["export", "ID", "-o", "OUT.html"], ""), (["export", "ID", "-o", "OUT.md"], "")],

@@ -64,6 +64,7 @@ GROUPS = (
             "rewind": "return files, conversation or both to before a prompt",
             "retitle": "set the title of a session",
             "tag": "set the tag of a session",
+            "move": "let all sessions of a project follow its folder",
             "undo": "undo what clew wrote",
         },
     ),

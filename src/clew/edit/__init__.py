@@ -3,13 +3,20 @@
 Modules:
     drop_turns          Remove turns from a session, or everything after a position.
     fix/                Repair a session: links, calls without results, the leaf.
+    kept_files          Take files out of the folder of Claude Code and put them back, byte for byte and with their
+                        modification times.
     media_placeholders  Replace images and documents inside messages by short placeholder texts.
     merge_sessions      Merge a session that was continued in two places into one tree with both branches.
+    move_files          Write files to new places and remove the old ones, as one edit that can be completed or
+                        undone at any point.
+    move_project        Plan the move of all sessions of a project, and of the projects below it, when its folder
+                        moved.
     plan                Plan edits of a session as an immutable value.
     plan_diff           Describe what a plan removes, adds and changes, one line for each entry.
     plan_files          List the side files of the session that a plan would write: agents, long outputs, file
                         history.
     plan_report         Compare the size of a session before and after a plan.
+    project_settings    Read and move the settings that Claude Code keeps for a project folder in `.claude.json`.
     redact_session      Remove secrets from a session, in every file of it.
     redactor            Redact secrets and patterns in texts, entries and side files.
     relink              Remove entries from a session so that no remaining reference names a removed entry.

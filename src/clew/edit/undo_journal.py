@@ -2,7 +2,8 @@
 
 The journal is a JSON Lines file in the user's data folder. A record starts before the first file is created and ends
 after the last one; a record without an end names what an interrupted write left. A line that was appended to a
-session is recorded with the size of the file before, and with the line that reverts it if other lines follow.
+session is recorded with the size of the file before, and with the line that reverts it if other lines follow. A move
+also names the files that it removed and where they are kept, and the shared files whose content it replaced.
 """
 
 from __future__ import annotations
@@ -13,23 +14,35 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from clew.conversation.load import read
 from clew.conversation.session import Session
+from clew.edit.kept_files import (
+    Swap,
+    digest,
+    give_back,
+    kept_folder,
+    remove_empty_folders,
+    swap_rows,
+    swaps_of,
+    undo_swap,
+)
 from clew.errors import Busy, NotFound, Refused
 from clew.system.environment import data_home
 from clew.wire.json_codec import decode, encode
 from clew.wire.line import lines
-from clew.wire.session_writer import append, create, find_leftover_drafts, undo_append
+from clew.wire.session_writer import append, create, find_leftover_drafts, truncate, undo_append
 from clew.wire.timestamps import format_timestamp, parse_timestamp
 
 NAME = "journal.jsonl"
-_CHUNK = 1 << 20
 _MAX_DURATION = timedelta(hours=1)  # longer than any write takes
+
+
+def new_number() -> str:
+    return uuid4().hex[:8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +60,18 @@ class UndoRecord:
     added: Mapping[str, Any] = field(
         default_factory=dict
     )  # path, size before, line, former: the line that takes it back
+    removed: Mapping[str, str] = field(default_factory=dict)  # the files that were removed, and where each is kept
+    swaps: Mapping[str, Swap] = field(default_factory=dict)  # shared files whose content was replaced
+    tails: Mapping[str, tuple[int, int, str]] = field(default_factory=dict)  # size before, size after, digest after
 
     @property
     def is_unfinished(self) -> bool:
-        return self.state == "begun"
+        return self.state in ("begun", "written")
+
+    @property
+    def is_of_folder(self) -> bool:
+        """Whether this edit was of many sessions: then `made` is the path of a folder, not the id of a session."""
+        return "/" in self.made or "\\" in self.made
 
     @property
     def is_undone(self) -> bool:
@@ -65,15 +86,25 @@ class UndoJournal:
 
     def begin(self, what: str, source: str, made: str, files: Sequence[Path]) -> str:
         """Record what is about to be written; return the number of the record."""
-        number = uuid4().hex[:8]
+        number = new_number()
         paths = dict.fromkeys(map(str, files), "")
         row = {"number": number, "what": what, "source": source, "made": made, "files": paths, "state": "begun"}
         self._add(row | {"process": os.getpid()})
         return number
 
+    def begin_move(self, record: UndoRecord) -> None:
+        """Record what a move is about to write, with digests, and what it is about to remove."""
+        names = ("number", "what", "source", "made", "files", "removed", "tails")
+        row = {name: getattr(record, name) for name in names}
+        self._add(row | {"swaps": swap_rows(record.swaps), "state": "begun", "process": os.getpid()})
+
+    def advance(self, number: str, state: str) -> None:
+        """Record that a move reached a state: "written", when it starts to remove files, or "done"."""
+        self._add({"number": number, "state": state})
+
     def note(self, what: str, source: str, path: Path, line: Mapping[str, Any], former: Mapping[str, Any]) -> str:
         """Record that a line is about to be appended to a session, and the line that reverts it."""
-        number = uuid4().hex[:8]
+        number = new_number()
         added = {"path": str(path), "size": path.stat().st_size, "line": line, "former": former}
         self._add({"number": number, "what": what, "source": source, "added": added, "state": "done"})
         return number
@@ -130,6 +161,8 @@ def undo(record: UndoRecord, journal: UndoJournal, *, dry_run: bool = False) -> 
         return _undo_line(record, journal, dry_run)
     if record.is_unfinished and _is_running(record):
         raise Busy(record.made, record.time, hint="It is being written. Try again when that has finished.")
+    if record.is_of_folder:
+        return _undo_move(record, journal, dry_run)
     present = [Path(path) for path in record.files if os.path.lexists(path)]
     changed = [path.name for path in present if record.files[str(path)] not in ("", digest(path))]
     if changed:
@@ -146,6 +179,48 @@ def undo(record: UndoRecord, journal: UndoJournal, *, dry_run: bool = False) -> 
         _remove_files([*present, *drafts], record)
         journal.undone(record.number)
     return (*present, *drafts)
+
+
+def _undo_move(record: UndoRecord, journal: UndoJournal, dry_run: bool) -> tuple[Path, ...]:
+    """Put back what a move removed, then remove what it wrote. Refuse if anything was changed since."""
+    back = {Path(path): Path(kept) for path, kept in record.removed.items() if os.path.lexists(kept)}
+    written = [Path(path) for path in record.files if os.path.lexists(path)]
+    changed = [path for path in written if digest(path) != record.files[str(path)]]
+    changed += [path for path in back if os.path.lexists(path) and digest(path) != digest(back[path])]
+    changed += [Path(path) for path, (before, *after) in record.tails.items() if not _ends_with(path, before, after)]
+    if changed:
+        raise Refused(
+            [f"{path} was changed since" for path in changed[:5]],
+            hint="It may contain new turns. Move it yourself, or use clew move in the other direction.",
+        )
+    if not dry_run:
+        for path, kept in back.items():
+            give_back(kept, path)
+        for path in written:
+            path.unlink(missing_ok=True)
+        for name, (before, after, _) in record.tails.items():
+            truncate(name, before, after)
+        for name, swap in record.swaps.items():
+            undo_swap(Path(name), swap)
+        for draft in (draft for path in map(Path, record.files) for draft in find_leftover_drafts(path)):
+            draft.unlink(missing_ok=True)
+        remove_empty_folders([path.parent for path in written], _common_folder(record))
+        remove_empty_folders([kept.parent for kept in map(Path, record.removed.values())], kept_folder("").parent)
+        journal.undone(record.number)
+    return (*back, *written, *map(Path, record.tails), *map(Path, record.swaps))
+
+
+def _ends_with(path: str, before: int, after: Sequence[Any]) -> bool:
+    """Return True if a file has the size and content that an edit gave it, or is as it was before."""
+    size, expected = after
+    current = os.path.getsize(path) if os.path.isfile(path) else -1
+    return current == before or (current == size and digest(Path(path)) == expected)
+
+
+def _common_folder(record: UndoRecord) -> Path:
+    """Return the folder below which a move wrote, which itself stays."""
+    parents = [str(Path(path).parent) for path in record.files]
+    return Path(os.path.commonpath(parents)).parent if parents else Path(os.sep)
 
 
 def _remove_files(paths: Sequence[Path], record: UndoRecord) -> None:
@@ -200,14 +275,6 @@ def _is_running(record: UndoRecord) -> bool:
     return True
 
 
-def digest(path: Path) -> str:
-    total = sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            total.update(chunk)
-    return total.hexdigest()
-
-
 def _parse_record(row: Mapping[str, Any]) -> UndoRecord:
     files = row.get("files")
     return UndoRecord(
@@ -220,4 +287,9 @@ def _parse_record(row: Mapping[str, Any]) -> UndoRecord:
         state=str(row.get("state", "")),
         process=process if isinstance(process := row.get("process"), int) else 0,
         added=added if isinstance(added := row.get("added"), dict) else {},
+        removed=removed if isinstance(removed := row.get("removed"), dict) else {},
+        swaps=swaps_of(row.get("swaps")),
+        tails={path: tuple(tail) for path, tail in tails.items()}
+        if isinstance(tails := row.get("tails"), dict)
+        else {},
     )

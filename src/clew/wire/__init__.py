@@ -1,6 +1,7 @@
 """The file format: the only code that knows the JSON fields and the folder layout of ~/.claude.
 
 Modules:
+    arrival_time      Choose the modification time of a file that arrives in a folder of Claude Code.
     bulk_scan         Scan many files quickly: decode only the fields of one shape and keep no bytes.
     clew_config       Read clew's own settings, `clew/config.toml` in the configuration folder.
     content_block     Decode API messages: one tolerant shape for every kind of content block.
@@ -19,9 +20,14 @@ Modules:
     numeric_limits    Bounds of the numbers in transcripts: finite, not negative, small enough for sums, databases
                       and clocks.
     overflow_files    Read long tool outputs, which Claude Code saves as files in `<session>/tool-results/`.
+    path_mapping      Map paths at or below one folder to another folder, also between Windows and POSIX paths.
     project_slug      Convert project paths to the folder names that Claude Code uses, and back.
     prompt_history    Read and extend `history.jsonl`, which contains every typed prompt of every project.
+    relocate_lines    Change the paths that bind a transcript to its project folder: in `cwd`, file history,
+                      worktrees, saved outputs.
     rename_ids        Rename the ids by which entries refer to each other and to their session.
+    running_sessions  Find the sessions that a running Claude Code process has open, from the files it keeps in
+                      `sessions/`.
     salvage           Find complete objects in a line that is not one JSON object.
     session_writer    Append lines to session files, or create new files atomically; never overwrite a session.
     side_files        Read the JSON files next to the sessions: index, statistics, agents, todos, tasks, settings.

@@ -146,7 +146,7 @@ class Project(Struct, frozen=True):
     def _cwds(self) -> Iterator[str]:
         for list_files in (self.sessions, self.agents):
             for file in list_files():
-                yield from islice((entry.cwd for entry in _first_entries(file.path) if entry.cwd), 1)
+                yield from islice(read_cwds(file.path), 1)
 
 
 class SessionFile(Struct, frozen=True):
@@ -298,6 +298,11 @@ def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
         return entry.stat()
     except OSError:
         return None
+
+
+def read_cwds(path: Path) -> Iterator[str]:
+    """Yield the working directory of each of the first entries of a file."""
+    return (entry.cwd for entry in _first_entries(path) if entry.cwd)
 
 
 def _first_entries(path: Path) -> Iterator[Entry]:

@@ -15,10 +15,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from clew.errors import Refused
 from clew.wire.json_codec import encode
+from clew.wire.tree_walk import is_uuid
 
 if sys.platform != "win32":
     import fcntl
@@ -68,6 +69,20 @@ def undo_append(path: str | os.PathLike[str], size: int, value: Writable) -> boo
     return True
 
 
+def truncate(path: str | os.PathLike[str], size: int, current: int) -> bool:
+    """Cut a file back to a size that it had before lines were appended; False if it is not of the `current` size."""
+    file = os.open(path, os.O_RDWR | _BINARY)
+    try:
+        with _exclusive_lock(file):
+            if os.fstat(file).st_size != current:
+                return False
+            os.ftruncate(file, size)
+            os.fsync(file)
+    finally:
+        os.close(file)
+    return True
+
+
 def create(path: str | os.PathLike[str], lines: Iterable[Writable], *, sync: bool = True) -> Path:
     """Create a new file of these lines. It appears complete or not at all; an existing file is never replaced."""
     return create_exactly(path, map(_line, lines), sync=sync)
@@ -97,6 +112,34 @@ def replace(path: str | os.PathLike[str], data: bytes) -> None:
     with _draft(target, (data,), True) as draft:
         draft.replace(target)
         _sync_folder(target.parent)
+
+
+def append_exactly(path: str | os.PathLike[str], data: bytes) -> None:
+    """Append bytes to an existing file with one write."""
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | _BINARY)
+    try:
+        with _exclusive_lock(file):
+            _write(file, data)
+            os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def replace_shared(path: str | os.PathLike[str], parts: Iterable[bytes], old: BinaryIO) -> None:
+    """Replace a file that other programs append to, such as `history.jsonl`; never a session.
+
+    `old` is the open old file, read to the point that `parts` cover. What is added to it until the new file is in
+    place is appended to the new one.
+    """
+    target = Path(path)
+    if is_uuid(target.stem):
+        raise Refused([f"{target.name} is a session, and sessions are never overwritten"])
+    with _draft(target, parts, True) as draft:
+        draft.chmod(target.stat().st_mode & 0o777)
+        draft.replace(target)
+        _sync_folder(target.parent)
+    if added := old.read():
+        append_exactly(target, added)
 
 
 def back_up(path: str | os.PathLike[str]) -> Path | None:

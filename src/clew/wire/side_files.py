@@ -8,6 +8,7 @@ default.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from pathlib import Path
@@ -25,6 +26,7 @@ from clew.wire.timestamps import format_timestamp, parse_timestamp
 
 if TYPE_CHECKING:
     from clew.wire.layout import SessionFile
+    from clew.wire.path_mapping import PathMapping
 
 T = TypeVar("T", bound=Struct)
 AnyPath = str | os.PathLike[str]
@@ -118,6 +120,29 @@ def write_index(folder: AnyPath, index: SessionsIndex) -> Path | None:
     backup = back_up(path)
     replace(path, data)
     return backup
+
+
+def relocate_index(path: AnyPath, paths: PathMapping, folder: Path) -> bytes:
+    """Return the content of an index with the paths of a moved project, its unknown fields included.
+
+    An index of an unknown form is returned unchanged.
+    """
+    raw = Path(path).read_bytes()
+    data = _object(path)
+    if data is None or not isinstance(data.get("entries"), list):
+        return raw
+    rows = []
+    for row in data["entries"]:
+        if isinstance(row, dict):
+            known = {name: paths.apply(row[name]) for name in ("projectPath",) if isinstance(row.get(name), str)}
+            if isinstance(row.get("fullPath"), str):
+                known["fullPath"] = str(folder / re.split(r"[\\/]", row["fullPath"])[-1])
+            row = {**row, **known}
+        rows.append(row)
+    value = {**data, "entries": rows}
+    if isinstance(data.get("originalPath"), str):
+        value["originalPath"] = paths.apply(data["originalPath"])
+    return msgspec.json.format(encode(value), indent=2)
 
 
 def _index_entry(row: dict[str, Any]) -> IndexEntry:

@@ -227,6 +227,8 @@ def execute_resume(plan: ResumePlan, quiet: bool, execute: Execute) -> int:
     """Replace this process with Claude Code in the folder of the session. If that fails, print the command to type."""
     if not os.path.isdir(plan.cwd):
         print_message(f"clew: the folder of this session does not exist: {clean_name(plan.cwd) or '(unknown)'}")
+        if plan.cwd and not quiet:
+            print_message(f"If it was moved or renamed: {shell_quoting.clew_command('move', plan.cwd)} NEW")
     elif (program := find_program(plan.words[0])) is None:
         print_message("clew: claude is not on the PATH. Install Claude Code, or run the command below where it is.")
     else:

@@ -7,6 +7,7 @@ Modules:
     drop             `clew drop`: copy a session without some of its turns, or with only some of them.
     edit_output      Options of the commands that edit, and the output of their plans.
     merge            `clew merge`: join the same session, continued on two machines.
+    move             `clew move`: let all sessions of a project follow its folder.
     redact           `clew redact`: copy a session with its secrets masked.
     repair           `clew repair`: repair a damaged session, or rebuild sessions-index.json.
     retitle          `clew retitle`: set the title of a session.

@@ -11,6 +11,8 @@ from clew.cli.output import clean_name, format_age, one_line, print_json, print_
 from clew.wire.timestamps import parse_timestamp
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from clew.edit.undo_journal import UndoRecord
 
 
@@ -39,15 +41,23 @@ def run(options: Namespace) -> int:
         return 0
     verb = "Would take back" if options.dry_run else "Took back"
     print(clean_name(f"{verb} {record.number}: {_what(record)}."))
-    done = "change" if record.added else "remove"
     for path in paths:
-        print(clean_name(f"  {done}: {path}"))
+        print(clean_name(f"  {_verb(record, path)}: {path}"))
     return 0
+
+
+def _verb(record: UndoRecord, path: Path) -> str:
+    if str(path) in record.removed:
+        return "restore"
+    is_changed = bool(record.added) or str(path) in record.swaps or str(path) in record.tails
+    return "change" if is_changed else "remove"
 
 
 def _what(record: UndoRecord) -> str:
     if record.added:
         return f"{record.what}, of {record.source[:8]}"
+    if record.is_of_folder:
+        return record.what
     return f"{record.made[:8]}, made of {record.source[:8]} ({record.what})"
 
 
@@ -70,7 +80,8 @@ def _list(options: Namespace, records: Sequence[UndoRecord]) -> int:
 def _row(record: UndoRecord) -> tuple[str, ...]:
     when = parse_timestamp(record.time)
     what = f"{record.what} (interrupted: clew undo {record.number} cleans up)" if record.is_unfinished else record.what
-    return record.number, format_age(when) if when else "?", record.source[:8], record.made[:8], what
+    source, made = ("", "") if record.is_of_folder else (record.source[:8], record.made[:8])
+    return record.number, format_age(when) if when else "?", source, made, what
 
 
 def _json(record: UndoRecord) -> dict[str, Any]:
