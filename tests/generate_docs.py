@@ -29,8 +29,8 @@ HEAD = """\
 The reference of every command and option. It is generated: `make docs` writes it from the parsers, and a test holds it
 against them. What to use them for is in the [guide](guide.md).
 
-Without a command `clew` lists the sessions. `clew --version` prints the version, `clew --help` the commands, and
-`clew COMMAND --help` what is said here of one.
+Without a command `clew` opens the browser or lists the sessions, and `clew WORDS` searches. `clew --version`
+prints the version, `clew --help` the commands, and `clew COMMAND --help` what is said here of one.
 """
 
 TAIL = """\

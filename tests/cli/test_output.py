@@ -33,6 +33,7 @@ EXPORTS = ["{id} --output {tmp}/{bad}", "{bad}", "{id} --format jsonl --reveal"]
 CASES: dict[str, list[str]] = {
     "ls": ["", "projects", "agents", "prompts", "--project {bad}", "--limit {bad}", "--json", "prompts --json"],
     "search": ["RED", "BREAKTEXT", "{bad}", "--regex BREAK", "--substring RED --json", '"{bad}', "RED --context 1"],
+    "browse": ["--claude-dir {tmp}/{bad}", "{bad} --json"],
     "show": ["{id}", "{id} --depth full --thinking", "{bad}", "{hostile}", "{id} --turns {bad}"],
     "trace": ["{id}", "{id} --entries", "{id} --full --ascii", "{id} --json", "{bad}"],
     "compare": ["{id} {other}", "{id}", "{id} {other} --json", "{id} {bad}"],

@@ -56,7 +56,11 @@ def test_help_names_every_command_and_each_has_its_own(capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("words", "says", "step"),
     [
-        (["nope"], "invalid choice: 'nope'", "Try: clew --help"),
+        (
+            ["serach"],
+            "There is no command 'serach'. Did you mean 'search'?",
+            "To search for words, write: clew search WORDS",
+        ),
         (["--nope"], "unrecognized arguments: --nope", "Try: clew --help"),
         (["show", "--nope"], "unrecognized arguments: --nope", "Try: clew show --help"),
         (["show", "a", "b"], "unrecognized arguments: b", "Try: clew show --help"),

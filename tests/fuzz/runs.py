@@ -127,6 +127,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "trust": ("trust --list", "trust {out} --dry-run"),
 }
 ELSEWHERE = {
+    "browse": "it needs a terminal: tests/tui drives it",
     "serve": "its pages are asked by `pages`",
     "mcp": "its tools are called by `tools`",
     "chat": "it resumes by `resumed`",

@@ -175,6 +175,7 @@ AIDER = "# aider chat started at 2026-06-01 12:00:00\n\n#### hello\n\nHello.\n"
 CASES: dict[str, list[tuple[list[str], str]]] = {
     "ls": [(["ls"], ""), (["ls", "projects"], ""), (["ls", "agents", "--json"], "")],
     "search": [(["search", "tulips"], ""), (["search", "tul.ps", "--regex"], ""), (["search", "-n", "2", "x"], "")],
+    "browse": [(["browse", "tulips"], "")],
     "show": [(["show", "ID"], ""), (["show"], "")],
     "trace": [(["trace", "ID"], "")],
     "compare": [(["compare", "ID", "ID"], "")],

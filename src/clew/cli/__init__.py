@@ -8,6 +8,8 @@ Modules:
     edit/            Commands that edit: they write a copy, or append to a session.
     find/            Commands that search.
     guarded_streams  Wrap stdout and stderr so that no escape sequence but ours reaches a terminal or a log.
+    implied_command  Choose the command for arguments that do not begin with one: `clew`, `clew retry backoff`,
+                     `clew --claude-dir DIR`.
     keep/            Commands of the archive and the stores.
     key_reader       Read single key presses from a terminal while something else runs.
     options          Command-line options that several commands share, and the parsers of option values.

@@ -24,6 +24,7 @@ GROUPS = (
         "Read",
         {
             "ls": "list sessions, projects, agents or prompts",
+            "browse": "search and read sessions in the terminal",
             "show": "print a session",
             "trace": "print the structure: branches, compactions, agents, problems",
             "compare": "compare two branches or sessions and their file changes",
@@ -126,4 +127,6 @@ def format_listing() -> str:
         )
         for group in GROUPS
     )
-    return f"{groups}\n\nclew COMMAND --help describes one command. Without one, clew lists the sessions."
+    return (
+        f"{groups}\n\nclew COMMAND --help describes one command. clew alone opens the browser, and clew WORDS searches."
+    )

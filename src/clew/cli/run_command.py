@@ -101,9 +101,7 @@ def run(arguments: Sequence[str]) -> int:
         if isinstance(plain, io.TextIOWrapper):
             plain.reconfigure(errors="replace")  # not every terminal can show every character
     try:
-        if not arguments and sys.stdin.isatty() and sys.stdout.isatty() and _has_browser():
-            return int(_import("clew.cli.read.browse").browse())
-        options = _parse(arguments or ["ls"])
+        options = _parse(arguments)
         return _finish(int(options.handler(options)))
     except SystemExit as stop:
         return int(stop.code or 0)
@@ -131,18 +129,21 @@ def _next_step(error: ClewError) -> str:
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse the arguments with the parser of their command, or of all commands if they do not begin with one."""
+    """Parse the arguments with the parser of their command, or of all commands if they begin with another option."""
+    if not arguments or arguments[0] not in COMMANDS:
+        from clew.cli.implied_command import add_command
+
+        arguments = add_command(arguments)
     name = arguments[0]
     if name not in COMMANDS:
         options = build_parser().parse_args(arguments)
         return options if options.command else command_parser("ls").parse_args([])
     command = command_parser(name)
     words = _join_project_names(arguments[1:])
-    if name != "search":
-        return command.parse_args(words)
-    from clew.cli.find.search import parse_arguments
-
-    return parse_arguments(command, words)
+    parse_arguments = getattr(sys.modules[module_name(name)], "parse_arguments", None)
+    options = parse_arguments(command, words) if parse_arguments else command.parse_args(words)
+    assert isinstance(options, argparse.Namespace)
+    return options
 
 
 def _join_project_names(arguments: Sequence[str]) -> list[str]:
@@ -165,12 +166,6 @@ def _discard_stdout() -> int:
     """Stop writing to stdout, also at exit, because its reader closed the pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return DONE
-
-
-def _has_browser() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("textual") is not None
 
 
 def _print_message(text: str) -> None:

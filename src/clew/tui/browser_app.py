@@ -78,6 +78,7 @@ class Browser(App[ResumeCommand]):
     def __init__(
         self,
         location: SearchLocation,
+        query: str = "",
         *,
         programs: ExternalPrograms | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -86,7 +87,7 @@ class Browser(App[ResumeCommand]):
         self.programs = programs or ExternalPrograms()
         self.clock = clock
         self.reveal = False
-        self.home = HomeScreen()
+        self.home = HomeScreen(query)
         self.searcher = TuiSearch(location, self.post_message, clock)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:

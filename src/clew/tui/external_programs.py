@@ -19,19 +19,29 @@ Execute = Callable[[str, Sequence[str], Mapping[str, str]], object]
 
 
 class ResumeCommand(NamedTuple):
-    """A session to resume, and the folder to resume it in."""
+    """A session to resume, the folder to resume it in, and flags for `claude`.
+
+    `config` is the folder of Claude Code, if it is not the usual one.
+    """
 
     session: str
     cwd: str
+    flags: tuple[str, ...] = ()
+    config: str = ""
 
     @property
     def arguments(self) -> list[str]:
-        return list(shell_quoting.resume_arguments(self.session))
+        return list(shell_quoting.resume_arguments(self.session, *self.flags))
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Environment variables to set for it."""
+        return {"CLAUDE_CONFIG_DIR": self.config} if self.config else {}
 
     @property
     def command(self) -> str:
         """The shell command that does the same."""
-        return shell_quoting.resume_command(self.session, self.cwd)
+        return shell_quoting.resume_command(self.session, self.cwd, self.flags, self.variables)
 
 
 def run(arguments: Sequence[str], text: str | None) -> int:
@@ -79,5 +89,5 @@ def resume_session(
         return 2
     if resume.cwd:
         os.chdir(resume.cwd)
-    execute(program, resume.arguments, {})
+    execute(program, resume.arguments, resume.variables)
     return 0

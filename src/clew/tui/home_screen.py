@@ -89,8 +89,9 @@ class HomeScreen(Screen[None]):
     HomeScreen.-without #preview { display: none; }
     """
 
-    def __init__(self) -> None:
+    def __init__(self, query: str = "") -> None:
         super().__init__()
+        self._first_query = query
         self.number = 0
         self.answered = 0
         self._is_again = False
@@ -102,7 +103,7 @@ class HomeScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         with Horizontal(id="top"):
             yield Static("clew ❯", id="name", markup=False)
-            yield SearchBox(placeholder="search all sessions", id="query", compact=True)
+            yield SearchBox(self._first_query, placeholder="search all sessions", id="query", compact=True)
         yield Static("", id="state", markup=False)
         with Container(id="main"):
             yield HitList(self.app.clock, id="hits")

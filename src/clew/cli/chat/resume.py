@@ -64,10 +64,21 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "query", nargs="+", help="a session: its id, the beginning of it, or words to search for as in clew search"
     )
+    command.usage = "clew resume [options] query ... [-- flags for claude]"
+    command.set_defaults(flags=())
+    command.epilog = "Flags after -- are passed on to claude: clew resume rounding -- --model opus"
     command.add_argument("--fork", action="store_true", help="resume in a copy, and leave the original unchanged")
     command.add_argument("--print", action="store_true", help="print the command, and do not run it")
     command.add_argument("--include-current", action="store_true", help="include the session that runs this command")
     add_common_options(command)
+
+
+def parse_arguments(command: ArgumentParser, arguments: Sequence[str]) -> Namespace:
+    """Parse the arguments before `--`; those after it are flags for `claude`."""
+    stop = arguments.index("--") if "--" in arguments else len(arguments)
+    options = command.parse_args(arguments[:stop])
+    options.flags = tuple(arguments[stop + 1 :])
+    return options
 
 
 def run(options: Namespace, execute: Execute | None = None) -> int:
@@ -131,7 +142,7 @@ def _search(options: Namespace, place: Tree, query: str) -> tuple[list[SessionFi
     if not files:
         raise NotFound(query, hint=f"Search with: {shell_quoting.clew_command('search', query)}")
     if results.instead and not options.quiet:
-        print_message(f"Nothing holds {one_line(query)!r}; searched for {one_line(results.instead)!r} instead.")
+        print_message(f"Nothing matches {one_line(query)!r}; searched for {one_line(results.instead)!r} instead.")
     return files, len(files) == 1 and not is_vague
 
 
@@ -193,7 +204,7 @@ def _title(outline: Outline) -> str:
 def _resume_plan(file: SessionFile, options: Namespace) -> ResumePlan:
     outline = Outline(file)
     config = str(open_tree(options).root.absolute()) if options.claude_dir else ""
-    flags = ("--fork-session",) if options.fork else ()
+    flags = (*(("--fork-session",) if options.fork else ()), *options.flags)
     return ResumePlan(file, _title(outline), _folder(outline), flags, config)
 
 

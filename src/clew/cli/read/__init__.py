@@ -1,7 +1,8 @@
 """Commands that print sessions.
 
 Modules:
-    browse           Open the terminal browser, which `clew` without arguments starts.
+    browse           `clew browse`: search and read sessions in the terminal; `clew` without a command starts it
+                     too.
     check            `clew check`: report damage, lost data, and what each version would resume.
     check_drift      `clew check --drift`: list names in session files that this version of clew does not know.
     check_index      `clew check --all`: compare the sessions-index.json of each project with its files.

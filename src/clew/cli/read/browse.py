@@ -1,15 +1,39 @@
-"""Open the terminal browser, which `clew` without arguments starts."""
+"""`clew browse`: search and read sessions in the terminal; `clew` without a command starts it too."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import shlex
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
+from clew.cli.options import add_common_options
 from clew.cli.output import print_message
-from clew.system.environment import program
+from clew.errors import ClewError
+from clew.system import shell_quoting
+from clew.system.environment import claude_home, program
 
 
-def browse(claude_dir: str | None = None) -> int:
+def add_arguments(command: ArgumentParser) -> None:
+    command.add_argument("query", nargs="*", help="words to search for, as in clew search (default: all sessions)")
+    add_common_options(command)
+
+
+def run(options: Namespace) -> int:
+    query = " ".join(options.query)
+    if options.claude_dir and not os.path.isdir(folder := claude_home(options.claude_dir)):
+        raise ClewError(
+            f"The folder {folder} does not exist.", hint="Name the folder of Claude Code with --claude-dir."
+        )
+    if options.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        command = shell_quoting.clew_command("search", query) if query else "clew ls"
+        raise ClewError("The browser needs a terminal, and prints no JSON.", hint=f"List sessions with: {command}")
+    return browse(options.claude_dir, query)
+
+
+def browse(claude_dir: str | None = None, query: str = "") -> int:
     """Run the browser. If it ends with a session to resume, replace this process with `claude`."""
     if importlib.util.find_spec("textual") is None:
         print_message("The browser needs Textual: install clew[tui].")
@@ -18,14 +42,15 @@ def browse(claude_dir: str | None = None) -> int:
     from clew.tui.browser_app import Browser
     from clew.tui.external_programs import ExternalPrograms, resume_session
 
-    outside = ExternalPrograms(
+    programs = ExternalPrograms(
         _program_words("PAGER", "less -R"), _program_words("VISUAL", "") or _program_words("EDITOR", "vi")
     )
-    app = Browser(SearchLocation(claude_dir), programs=outside)
+    app = Browser(SearchLocation(claude_dir), query, programs=programs)
     resume = app.run()
     if resume is None:
         return app.return_code or 0
-    return resume_session(resume)
+    config = str(Path(claude_home(claude_dir)).absolute()) if claude_dir else ""
+    return resume_session(resume._replace(config=config))
 
 
 def _program_words(name: str, default: str) -> tuple[str, ...]:
