@@ -336,3 +336,41 @@ def context_without_a_parent_and_a_cycle(s: Script) -> None:
     note(s, "A")
     s.edit(0, parentUuid=uuid(2))
     note(s, "B", parent=None)
+
+
+# Context of hooks, which versions without stored texts render too
+
+
+def hook(s: Script, words: str, parent: str) -> str:
+    attachment = {"type": "hook_additional_context", "content": [words], "hookName": "Stop", "hookEvent": "Stop"}
+    return s.add("attachment", {"attachment": {**attachment, "toolUseID": "x"}}, parent=parent)
+
+
+@case
+def hook_below_the_last_reply(s: Script) -> None:
+    s.user("u1")
+    hook(s, "c", s.reply("a1"))
+
+
+@case
+def two_hooks_below_the_last_reply(s: Script) -> None:
+    s.user("u1")
+    reply = s.reply("a1")
+    hook(s, "c", reply)
+    hook(s, "d", reply)
+
+
+@case
+def two_hooks_below_the_last_prompt(s: Script) -> None:
+    s.turns(1)
+    prompt = s.user("u2")
+    hook(s, "c", prompt)
+    hook(s, "d", prompt)
+
+
+@case
+def prompt_beside_context_at_the_end(s: Script) -> None:
+    s.user("u1")
+    reply = s.reply("a1")
+    s.user("u2")
+    note(s, "A", parent=reply)

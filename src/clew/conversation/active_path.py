@@ -97,9 +97,9 @@ def _newest_entry(candidates: Sequence[Entry]) -> Entry:
 
 
 def path_to_message(links: Chain, leaf: Entry, era: Era) -> list[Entry]:
-    """Return the path to a leaf; since 2.1.290 only to the last message on it, because `complete_path` adds the rest."""
+    """Return the path to a leaf; since 2.1.120 only to the last message on it, because `complete_path` adds the rest."""
     path = links.path_to(leaf)
-    if not era.keeps_notes:
+    if not era.appends_notes:
         return path
     last = next((e for e in links.ancestors(leaf) if e.type in SPOKEN or e.is_boundary), None)
     return path[: path.index(last) + 1] if last is not None else path
@@ -110,7 +110,9 @@ def complete_path(path: list[Entry], links: Chain, era: Era) -> list[Entry]:
     last = path[-1]
     if era.repairs_siblings:
         path = insert_siblings(path, links) if era.orders_siblings else insert_siblings_by_time(path, links)
-    return _append_notes(insert_notes(path, links), links, last) if era.keeps_notes else path
+    if era.keeps_notes:
+        path = insert_notes(path, links)
+    return _append_notes(path, links, last) if era.appends_notes else path
 
 
 def _append_notes(path: list[Entry], links: Chain, last: Entry) -> list[Entry]:

@@ -116,6 +116,16 @@ class Era:
         return self.since("2.1.290")
 
     @property
+    def appends_notes(self) -> bool:
+        """Sends everything that is not a message below the last message, whatever branch it is on."""
+        return self.leaf_by_order
+
+    @property
+    def ends_with_replies(self) -> bool:
+        """Takes a turn that ends with a reply as complete, whatever context follows the reply."""
+        return self.since("2.1.200")
+
+    @property
     def leaf_by_order(self) -> bool:
         """Resumes the last line of the file instead of the newest timestamp; `last-prompt` can name another."""
         return self.since("2.1.120")

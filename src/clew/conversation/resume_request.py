@@ -278,6 +278,7 @@ def _close_turn(drafts: list[MessageDraft], era: Era) -> list[MessageDraft]:
         return drafts
     if era.renders_attachments and _ends_with_command(spoken):
         return drafts
+    attached = attached and not (era.ends_with_replies and last.role == "assistant")
     if era.asks_to_continue and (attached or (last.role == "user" and last.has_results) or last.kind == "notification"):
         return [*drafts, *continuing]
     if last.role == "assistant" or (not era.closes_over_context and drafts[-1] is not last):
