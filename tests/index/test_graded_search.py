@@ -7,7 +7,7 @@ import json
 import pytest
 
 from clew.index.results import SearchResult
-from tests.index.helper import NOW, Claude, ident, prompt, reply, result
+from tests.index.helper import NOW, Claude, call, ident, prompt, reply, result
 
 
 def found(claude: Claude, query: str, limit: int = 10) -> list[SearchResult]:
@@ -71,6 +71,32 @@ def test_most_of_the_words_in_one_passage_are_above_all_words_in_several(claude:
     claude.write("several", prompt("a valve"), reply("a boiler"), reply("it leaks"), reply("steam"))
     claude.write("one", prompt("the valve of the boiler leaks"))
     assert [one.session for one in found(claude, "valve boiler leaks steam")] == [ident("one"), ident("several")]
+
+
+def test_of_two_equal_passages_the_one_whose_session_has_the_missing_word_is_above(claude: Claude) -> None:
+    claude.write("lacking", prompt("the valve of the boiler leaks"), reply("I see"))
+    claude.write("complete", prompt("the valve of the boiler leaks"), reply("I see steam"))
+    several = found(claude, "valve boiler leaks steam")
+    assert [one.session for one in several] == [ident("complete"), ident("lacking")]
+    assert [one.looseness for one in several] == ["not in one passage", "without: steam"]
+
+
+def test_all_words_as_typed_in_what_was_said_are_above_other_forms_in_long_outputs(claude: Claude) -> None:
+    claude.write("said", prompt("the valve reducer"), reply("an engraved boiler"))
+    for number in range(12):
+        lines = [f"line {at} of nothing in particular" for at in range(400)]
+        lines[1], lines[130], lines[260], lines[399] = "valves", "reducers", "engraves", "boilers"
+        claude.write(f"output{number}", prompt("run it"), call("Bash", command="make"), result("\n".join(lines)))
+    first, *others = found(claude, "valve reducer engraved boiler", limit=5)
+    assert (first.session, first.grade) == (ident("said"), "scattered")
+    assert {one.grade for one in others} == {"endings"}
+
+
+@pytest.mark.parametrize("days", [0, 300])
+def test_scattered_words_are_below_every_exact_match(claude: Claude, days: int) -> None:
+    claude.write("exact", prompt("go"), call("Bash", command="x"), result("valve and boiler", days=days))
+    claude.write("scattered", prompt("the valve"), reply("the boiler"))
+    assert [one.session for one in found(claude, "valve boiler")] == [ident("exact"), ident("scattered")]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from clew.index.entry_text import read_text
 from clew.index.fts_match import find_matches, json_list, sessions_with_agents
 from clew.index.index_schema import SIDE_FIELDS, SPOKEN_FIELDS, shard_number
 from clew.index.query_syntax import INPUTS, SEARCH_FIELDS
-from clew.index.ranking import passage_score, session_score
+from clew.index.ranking import passage_score, session_score, sort_by_score
 from clew.index.results import SearchResult
 from clew.index.snippet import Passage, cut, find_marks
 from clew.index.sql_filters import build_conditions
@@ -107,16 +107,14 @@ def _fill_missing_facts(shards: Sequence[apsw.Connection], orphans: Sequence[Ses
 
 
 def rank_sessions(candidates: Iterable[SessionMatches], now: float) -> list[SessionMatches]:
-    """Score and sort sessions, best first. Sessions with all words in one passage precede those with scattered
-    words.
-    """
+    """Score and sort sessions, best first."""
     ranked = list(candidates)
     for candidate in ranked:
         age = now - candidate.ended if candidate.ended else 0.0
         best = max([match.best for match in candidate.matches])
         in_agents_only = len(candidate.agents) == len(candidate.matches)
         candidate.score = session_score(best, age, candidate.spoken_hits, candidate.messages, in_agents_only)
-    ranked.sort(key=lambda one: (one.grade == "scattered", -one.score, one.session))
+    sort_by_score(ranked)
     return ranked
 
 

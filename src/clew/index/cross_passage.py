@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from clew.index.assemble import SessionMatches, group_by_session
 from clew.index.fts_match import find_matches
-from clew.index.query_syntax import Clause, Query
+from clew.index.loose_queries import ELSEWHERE, OTHER_FORM
+from clew.index.query_syntax import Query
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,52 +13,106 @@ if TYPE_CHECKING:
 
     import apsw
 
+    from clew.index.fts_match import MatchList
+    from clew.index.loose_queries import MostWords
+    from clew.index.query_syntax import Clause
+
 MATCHES_PER_WORD = 2000  # matches of each word to load, for each kind of text in a shard
 
 
+class ScatteredMatches:
+    """The matches of each clause in one session.
+
+    `shares` says for each piece (shard, id) which clauses it has: 1 for the words as typed, less for other forms.
+    `best` has the best score of each clause.
+    """
+
+    __slots__ = ("best", "candidate", "shares")
+
+    def __init__(self, session: str) -> None:
+        self.candidate = SessionMatches(session)
+        self.candidate.grade = "scattered"
+        self.shares: dict[tuple[int, int], dict[int, float]] = {}
+        self.best: list[float] = []
+
+    def add(self, clause: int, other: SessionMatches, typed: set[tuple[int, int]] | None) -> None:
+        """Add the matches of a clause; `typed` are the pieces with the words as typed, None if all are."""
+        candidate = self.candidate
+        known = {(match.shard, match.file): match for match in candidate.matches}
+        best = 0.0
+        for match in other.matches:
+            existing = known.get((match.shard, match.file))
+            new = [hit for hit in match.hits if (match.shard, hit[1]) not in self.shares]
+            for score, number in match.hits:
+                piece = (match.shard, number)
+                share = 1.0 if typed is None or piece in typed else OTHER_FORM
+                self.shares.setdefault(piece, {})[clause] = share
+                best = max(best, score * share)
+            if existing is None:
+                candidate.matches.append(match)
+            else:
+                existing.hits += new
+                existing.spoken_hits = min(existing.spoken_hits + match.spoken_hits, len(existing.hits))
+        self.best.append(best)
+        candidate.agents |= other.agents
+        candidate.ended, candidate.messages = other.ended, other.messages
+
+    def score(self, most: MostWords, factor: float) -> SessionMatches:
+        """Return the session with the best passage of each word.
+
+        A passage is scored by the words in it and, for half as much, by those elsewhere.
+        """
+        known: dict[tuple[float, tuple[tuple[int, float], ...]], float] = {}
+        best: dict[int, tuple[float, int, int]] = {}
+        for match in self.candidate.matches:
+            for score, number in match.hits:
+                shares = self.shares[match.shard, number]
+                key = (score, tuple(shares.items()))
+                if key not in known:
+                    known[key] = score * factor * most.score(self._with_elsewhere(shares, score))
+                hit = (known[key], number, match.shard)
+                for clause in shares:
+                    best[clause] = max(best.get(clause, hit), hit)
+        scores = {(shard, number): score for score, number, shard in best.values()}
+        for match in self.candidate.matches:
+            match.hits = [
+                (scores[match.shard, number], number) for _, number in match.hits if (match.shard, number) in scores
+            ]
+            match.best = max(match.hits, default=(0.0, 0))[0]
+            match.spoken_hits = min(match.spoken_hits, len(match.hits))
+        self.candidate.matches = [match for match in self.candidate.matches if match.hits]
+        return self.candidate
+
+    def _with_elsewhere(self, shares: dict[int, float], score: float) -> dict[int, float]:
+        elsewhere = {number: ELSEWHERE * min(1.0, best / score) for number, best in enumerate(self.best)}
+        return {**elsewhere, **shares}
+
+
 def find_scattered(
-    shards: Sequence[apsw.Connection], query: Query, without: str | None, now: float
-) -> tuple[list[SessionMatches], bool]:
-    """Return the sessions in which each clause matches somewhere, and whether all matches were read."""
-    is_complete = True
+    shards: Sequence[apsw.Connection], query: Query, typed: Query, without: str | None, now: float
+) -> tuple[list[ScatteredMatches], bool]:
+    """Return the sessions in which each clause matches somewhere, and whether all matches were read.
+
+    `typed` is the query without other forms.
+    """
     excluded = [clause for clause in query.clauses if clause.negated]
-    common: dict[str, SessionMatches] | None = None
-    for clause in query.positive_clauses:
-        clause_query = _query_with_clause(query, clause, excluded)
-        matches = find_matches(shards, clause_query, MATCHES_PER_WORD, now, weighed=False)
+
+    def find(clause: Clause) -> MatchList:
+        single = Query(query.text, [clause, *excluded], query.filters)
+        return find_matches(shards, single, MATCHES_PER_WORD, now, weighed=False)
+
+    is_complete = True
+    common: dict[str, ScatteredMatches] = {}
+    for number, (clause, exact) in enumerate(zip(query.positive_clauses, typed.positive_clauses, strict=True)):
+        matches = find(clause)
         is_complete &= matches.is_complete
         by_session = group_by_session(shards, matches, without)
-        if common is None:
-            common = by_session
-        else:
-            common = {
-                session: _merge_matches(candidate, by_session[session])
-                for session, candidate in common.items()
-                if session in by_session
-            }
+        if number == 0:
+            common = {session: ScatteredMatches(session) for session in by_session}
+        common = {session: found for session, found in common.items() if session in by_session}
         if not common:
             break
-    return list((common or {}).values()), is_complete
-
-
-def _query_with_clause(query: Query, clause: Clause, excluded: list[Clause]) -> Query:
-    return Query(query.text, [clause, *excluded], query.filters)
-
-
-def _merge_matches(one: SessionMatches, other: SessionMatches) -> SessionMatches:
-    """Merge the matches of two clauses in one session. Its best passage scores as much as the weaker of the two."""
-    known = {(match.shard, match.file): match for match in one.matches}
-    weakest = min(max(m.best for m in side.matches) for side in (one, other))
-    for match in other.matches:
-        existing = known.get((match.shard, match.file))
-        if existing is None:
-            one.matches.append(match)
-        else:
-            numbers = {number for _, number in existing.hits}
-            existing.hits += [hit for hit in match.hits if hit[1] not in numbers]
-            existing.spoken_hits = min(existing.spoken_hits + match.spoken_hits, len(existing.hits))
-    for match in one.matches:
-        match.best = min(match.best, weakest)
-    one.agents |= other.agents
-    one.grade = "scattered"
-    return one
+        pieces = None if clause is exact else {(match.shard, hit[1]) for match in find(exact) for hit in match.hits}
+        for session, found in common.items():
+            found.add(number, by_session[session], pieces)
+    return list(common.values()), is_complete

@@ -10,6 +10,7 @@ import re
 import time
 from itertools import islice
 
+from clew.index.ranking import sort_by_score
 from clew.index.results import SearchResults
 from clew.wire.tree_walk import list_transcripts
 
@@ -91,7 +92,7 @@ def add_gone(
     merged = [*([] if results.instead else results), *new]
     results.instead = ""
     if query.clauses or query.filters_passages:
-        merged.sort(key=lambda result: (result.grade == "scattered", -result.score, result.session))
+        sort_by_score(merged)
     else:
         merged.sort(key=lambda result: -(result.ended or 0))
     results[:] = merged[:limit]

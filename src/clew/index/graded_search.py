@@ -10,7 +10,7 @@ field, and no factor is above one half.
     parts      parts of identifiers: gauge finds tideGauge, 1.2.3 finds v1.2.3
     session    some words in the passage, the others in the project, branch, titles or tags of its session
     most       most of the words in one passage, weighed by how rare they are; the result names the missing ones
-    scattered  all words in one session, but not in one passage; always after the others
+    scattered  all words in one session, but not in one passage; after every exact match
 
 If no session has all words in any grade above `most`, words that occur nowhere are replaced by the most similar ones
 (`SearchResults.instead`).
@@ -30,11 +30,11 @@ from clew.index.assemble import (
 )
 from clew.index.cross_passage import find_scattered
 from clew.index.fts_match import find_matches
-from clew.index.loose_queries import MostWords, with_endings, with_parts
+from clew.index.loose_queries import OTHER_FORM, MostWords, with_endings, with_parts
 from clew.index.query_syntax import Query
 from clew.index.results import SearchResults
 from clew.index.session_words import is_id, without_session_words
-from clew.index.snippet import missing_clauses
+from clew.index.snippet import find_spans, lower_in_place, smallest_window
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,10 +42,12 @@ if TYPE_CHECKING:
 
     import apsw
 
-FACTORS = {"exact": 1.0, "endings": 0.5, "parts": 0.45, "session": 0.45, "most": 0.4}
+FACTORS = {"exact": 1.0, "endings": 0.5, "parts": 0.45, "session": 0.45, "most": 0.4, "scattered": 0.4}
 MIN_COVERED = 0.4  # of the words of a query, by weight, that a passage must have
 MAX_COUNTED = 100  # sessions; more are not counted
-READ_AGAIN = 40  # sessions with most of the words whose best passage is read to see which are missing
+NEAR = 300  # characters that contain all words of a good match
+MIN_NEARNESS = 0.25  # factor for words that are far apart, also if there are too many passages to read them
+READ_AGAIN = 40  # sessions whose best passage is read, to see which words it has and where
 
 
 class GradedSearch:
@@ -68,7 +70,6 @@ class GradedSearch:
         self.page_size, self.is_counting = page_size or limit, page_size is not None
         self.is_complete = True
         self.best: dict[str, SessionMatches] = {}
-        self._scattered: dict[str, SessionMatches] | None = None
         self._folded: Query | None = None
         self._parts: Query | None = None
 
@@ -84,7 +85,7 @@ class GradedSearch:
             return corrected
         ranked = self._rank()
         if not ranked and len(self.query.positive_clauses) == 2:  # one of two words is better than nothing
-            self._add_most_words()
+            self._add_most_words(MostWords(self.shards, self.parts))
             ranked = self._rank()
         results = SearchResults()
         results.total = len(ranked)
@@ -113,10 +114,8 @@ class GradedSearch:
                 yield "session", inside
 
     def _is_enough(self) -> bool:
-        """Return whether enough sessions have exactly these words in what the user and the model wrote."""
-        candidates = self.best.values()
-        spoken = sum(any(match.spoken_hits for match in candidate.matches) for candidate in candidates)
-        return spoken >= self.page_size or not self.query.positive_clauses
+        """Return whether enough sessions have all words in one passage of what the user and the model wrote."""
+        return sum(map(has_spoken, self.best.values())) >= self.page_size or not self.query.positive_clauses
 
     def _add_grade(self, grade: str, query: Query) -> None:
         """Add the sessions of a grade. A known session keeps its grade, and the better score."""
@@ -128,13 +127,39 @@ class GradedSearch:
         rank_sessions(by_session.values(), self.now)
         for session, candidate in by_session.items():
             tighter = self.best.get(session)
+            if grade == "most" and tighter is not None and tighter.grade != grade:
+                continue  # it has all words
             candidate.grade, candidate.query = tighter.grade if tighter else grade, query
             if tighter is None or candidate.score > tighter.score:
                 self.best[session] = candidate
 
-    def _add_most_words(self) -> None:
+    def _weigh_distances(self) -> None:
+        """Lower the score of looser matches in tool texts whose words are far apart: a long output has many words."""
+        candidates = [one for one in self.best.values() if one.grade in ("endings", "parts") and not has_spoken(one)]
+        for number, candidate in enumerate(rank_sessions(candidates, self.now)):
+            nearness = MIN_NEARNESS
+            if number < READ_AGAIN:
+                query = candidate.query or self.query
+                window = smallest_window(best_text(self.shards, candidate, query), query)
+                nearness = max(MIN_NEARNESS, (NEAR / window) ** 0.5) if window > NEAR else 1.0
+            for match in candidate.matches:
+                match.scale(nearness)
+
+    def _add_scattered(self, most: MostWords) -> None:
+        """Add sessions that have all words in several passages. A known session keeps its grade, and the better score."""
+        scattered, is_complete = find_scattered(self.shards, self.folded, self.query, self.without, self.now)
+        self.is_complete &= is_complete
+        for found in scattered:
+            candidate = found.score(most, FACTORS["scattered"])
+            candidate.query = self.folded
+            rank_sessions([candidate], self.now)
+            tighter = self.best.get(candidate.session)
+            if tighter is None or candidate.score > tighter.score:
+                candidate.grade = tighter.grade if tighter else candidate.grade
+                self.best[candidate.session] = candidate
+
+    def _add_most_words(self, most: MostWords) -> None:
         """Add sessions that lack some words, until there are enough; their score falls with what they lack."""
-        most = MostWords(self.shards, self.parts)
         candidates: list[SessionMatches] = []
         for query in most.readings():
             before = set(self.best)
@@ -150,13 +175,17 @@ class GradedSearch:
                 break
         for candidate in candidates:
             candidate = self.best[candidate.session]  # a looser reading may have found a better passage
-            missing = missing_clauses(best_text(self.shards, candidate, most.query), most.query)
-            candidate.missing = [most.query.positive_clauses[number].terms[0].text for number in missing]
-            if most.covered(missing) < MIN_COVERED:
+            shares = clause_shares(best_text(self.shards, candidate, most.query), most.query)
+            candidate.missing = [
+                clause.terms[0].text
+                for number, clause in enumerate(most.query.positive_clauses)
+                if number not in shares
+            ]
+            if most.covered(shares) < MIN_COVERED:
                 del self.best[candidate.session]
                 continue
             for match in candidate.matches:
-                match.scale(most.score(missing, candidate.session in self.scattered))
+                match.scale(most.score(shares))
 
     def _search_corrected(self) -> SearchResults | None:
         """Return the results for the query with corrected spelling; None if no word is mistyped or it does not help."""
@@ -175,13 +204,15 @@ class GradedSearch:
 
     def _rank(self) -> list[SessionMatches]:
         """Return the best sessions. Too few are filled up with those that lack words, or have them in several passages."""
-        if len(self.best) < self.page_size and len(self.query.positive_clauses) > 2 and not self._is_enough():
-            self._add_most_words()
-        ranked = self._fold(self.best.values())
-        if len(ranked) >= self.page_size or len(self.query.positive_clauses) < 2:
-            return ranked
-        scattered = [candidate for session, candidate in self.scattered.items() if session not in self.best]
-        return self._fold([*self.best.values(), *scattered])
+        count = len(self.query.positive_clauses)
+        exact = sum(candidate.grade == "exact" for candidate in self.best.values())
+        if count > 1 and exact < self.page_size and not self._is_enough():
+            self._weigh_distances()
+            most = MostWords(self.shards, self.parts)
+            self._add_scattered(most)
+            if count > 2:
+                self._add_most_words(most)
+        return self._fold(self.best.values())
 
     def _fold(self, candidates: Iterable[SessionMatches]) -> list[SessionMatches]:
         ranked = rank_sessions(candidates, self.now)
@@ -206,13 +237,19 @@ class GradedSearch:
             self._parts = with_parts(self.shards, self.folded, self.query)
         return self._parts
 
-    @property
-    def scattered(self) -> dict[str, SessionMatches]:
-        """The sessions that have all words, in one passage or in several."""
-        if self._scattered is None:
-            candidates, is_complete = find_scattered(self.shards, self.folded, self.without, self.now)
-            self.is_complete &= is_complete
-            self._scattered = {candidate.session: candidate for candidate in candidates}
-            for candidate in candidates:
-                candidate.query = self.folded
-        return self._scattered
+
+def has_spoken(candidate: SessionMatches) -> bool:
+    """Return whether a session matches in what the user and the model wrote."""
+    return any(match.spoken_hits for match in candidate.matches)
+
+
+def clause_shares(text: str, query: Query) -> dict[int, float]:
+    """Return which positive clauses a text has: 1 for the words as typed, less for other forms."""
+    lowered = lower_in_place(text)
+    shares = {}
+    for number, clause in enumerate(query.positive_clauses):
+        if any(find_spans(lowered, clause.terms[0])):
+            shares[number] = 1.0
+        elif any(any(find_spans(lowered, term)) for term in clause.terms):
+            shares[number] = OTHER_FORM
+    return shares

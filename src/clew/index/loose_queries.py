@@ -9,12 +9,14 @@ from clew.index.word_forms import ACCENTS, PARTS, endings, fold, humps, identifi
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import apsw
 
 MAX_FORMS = 40  # identifiers that contain a word
 MAX_REQUIRED = 8  # clauses of a long query that are looked for, the rarest
+OTHER_FORM = 0.8  # share of a word that a passage has in another form
+ELSEWHERE = 0.5  # share of a word that a passage lacks, but its session has
 COMMON = 1000  # matches in a table that are counted
 
 
@@ -102,18 +104,14 @@ class MostWords:
             if lacking < count:
                 yield Query(self.query.text, [*self.clauses, *self.excluded], self.query.filters, may_lack=lacking)
 
-    def covered(self, missing: Sequence[int]) -> float:
-        """Return the share of the query that is left without some clauses, by weight."""
+    def covered(self, shares: Mapping[int, float]) -> float:
+        """Return how much of the query some clauses are, by weight; each counts by its share."""
         total = sum(self.weights)
-        return 1 - sum(self.weights[number] for number in missing) / total if total else 0.0
+        return sum(self.weights[number] * share for number, share in shares.items()) / total if total else 0.0
 
-    def score(self, missing: Sequence[int], is_complete: bool) -> float:
-        """Return the factor for a passage that lacks some clauses, if its session has all of them or not.
-
-        The longer the query, the more a difference in coverage says.
-        """
-        covered = self.covered(missing)
-        return float(((1 + covered) / 2 if is_complete else covered) ** (1 + len(self.weights) / 2))
+    def score(self, shares: Mapping[int, float]) -> float:
+        """Return the factor for a passage with some clauses. The longer the query, the more a difference says."""
+        return float(self.covered(shares) ** (1 + len(self.weights) / 2))
 
 
 def _count(shards: Sequence[apsw.Connection], clause: Clause) -> int:

@@ -10,12 +10,25 @@ best passage   weight of its field × (1 + r ÷ best r) ÷ 2, with r the BM25 re
     depth          1 + 0.05 × log2(1 + messages of the session)
     place          1, or 0.6 if only agents match
 
-Sessions with all words in one passage precede those with scattered words.
+A session whose words are scattered over several passages never precedes one with exactly these words in one passage.
 """
 
 from __future__ import annotations
 
-from math import exp2, log2
+from math import exp2, inf, log2
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol, TypeVar
+
+    class Ranked(Protocol):
+        """A session with a score."""
+
+        session: str
+        score: float
+        grade: str
+
+    RankedT = TypeVar("RankedT", bound=Ranked)
 
 FIELD_WEIGHTS = {"title": 4.0, "prompt": 3.0, "reply": 2.0, "thinking": 1.0, "input": 1.0, "result": 0.7}
 FIELD_WEIGHTS |= {"todo": 1.0, "plan": 1.0, "summary": 0.6, "meta": 0.5}
@@ -44,3 +57,14 @@ def session_score(best: float, age: float, matches: int, messages: int, in_agent
     """Return the score of a session by the formula above; `age` is in seconds since its last entry."""
     depth = 1 + 0.05 * log2(1 + messages)
     return best * recency(age) * density(matches) * depth * (0.6 if in_agents_only else 1.0)
+
+
+def sort_by_score(sessions: list[RankedT]) -> None:
+    """Sort sessions, best first; those with scattered words after all exact matches."""
+    lowest_exact = min([one.score for one in sessions if one.grade == "exact"], default=inf)
+
+    def key(one: RankedT) -> tuple[float, bool, str]:
+        is_scattered = one.grade == "scattered"
+        return -(min(one.score, lowest_exact) if is_scattered else one.score), is_scattered, one.session
+
+    sessions.sort(key=key)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 WIDTH = 240  # characters of a snippet
 BEFORE = WIDTH // 3  # of them before the match
 _MAX_TRIES = 8  # occurrences of a term that are tried for the best position
+_MAX_SPANS = 100  # occurrences of a term that are looked at for the smallest window
 
 
 class Passage:
@@ -97,14 +98,24 @@ def find_marks(text: str, terms: Sequence[Term]) -> tuple[tuple[int, int], ...]:
     return tuple(spans)
 
 
-def missing_clauses(text: str, query: Query) -> list[int]:
-    """Return the numbers of the positive clauses of which a text has no term."""
+def smallest_window(text: str, query: Query) -> int:
+    """Return the length of the shortest part of a text that has a term of each positive clause; 0 if there is none."""
     lowered = lower_in_place(text)
-    return [
-        number
-        for number, clause in enumerate(query.positive_clauses)
-        if not any(any(find_spans(lowered, term)) for term in clause.terms)
-    ]
+    clauses = query.positive_clauses
+    spans = sorted(
+        (*span, number)
+        for number, clause in enumerate(clauses)
+        for term in clause.terms
+        for span in islice(find_spans(lowered, term), _MAX_SPANS)
+    )
+    last_starts: dict[int, int] = {}
+    shortest = 0
+    for start, stop, number in spans:
+        last_starts[number] = start
+        if len(last_starts) == len(clauses):
+            length = stop - min(last_starts.values())
+            shortest = min(shortest or length, length)
+    return shortest
 
 
 def lower_in_place(text: str) -> str:
