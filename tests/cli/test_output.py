@@ -84,6 +84,8 @@ CASES: dict[str, list[str]] = {
     "undo": ["--list", "--list --json", "{bad}"],
     "lineage": ["{id}", "{id} --json", "{bad}"],
     "export": ["{id} --format markdown", "{id} --format html", "{id} --format json", *EXPORTS],
+    "pack": ["{id} -o {tmp}/a.zip", "{bad}", "{id} -o {tmp}/{bad}", "{id} -o {tmp}/b.zip --json"],
+    "unpack": ["{bad}", "{tmp}/foreign.jsonl"],
     "import": ["--list", "{tmp}/foreign.jsonl --dry-run", "{bad}"],
     "repair": ["{id} --dry-run", "{id} --diff", "{bad}"],
     "mock": ["--ask {text}", "--lint {tmp}/lint.json", "--script {bad}", "--ask {bad} --json"],

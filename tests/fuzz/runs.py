@@ -121,6 +121,8 @@ WORDS: dict[str, tuple[str, ...]] = {
         "repair {id} --json",
         "repair --index --project orchard --dry-run",
     ),
+    "pack": ("pack {id} -o {out}.zip", "pack {id} -o {out}.2.zip --redact --json"),
+    "unpack": ("unpack {mutated} --dry-run",),
     "import": ("import {mutated} --dry-run", "import --list", *FOREIGN),
     "mock": ("mock --lint {mutated}", "mock --script {mutated} --ask pears"),
     "skill": ("skill install --dry-run",),

@@ -214,6 +214,8 @@ CASES: dict[str, list[tuple[list[str], str]]] = {
     "undo": [(["undo", "--list"], "")],
     "lineage": [(["lineage", "ID"], "")],
     "export": [(["export", "ID", "-o", "OUT.html"], ""), (["export", "ID", "-o", "OUT.md"], "")],
+    "pack": [(["pack", "ID", "-o", "OUT.zip"], "")],
+    "unpack": [(["unpack", "OUT.zip"], "")],
     "import": [(["import", "--list"], "")],
     "repair": [(["repair", "ID", "--dry-run"], "")],
     "mock": [(["mock", "--ask", "hello"], ""), (["mock", "--", "claude"], "")],

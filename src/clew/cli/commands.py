@@ -83,6 +83,8 @@ GROUPS = (
         "Share",
         {
             "export": "write a session as Markdown, HTML, JSON or another format",
+            "pack": "write sessions with all their files into one file",
+            "unpack": "put the sessions of a pack where Claude Code finds them",
             "import": "import sessions of Codex, OpenCode, Gemini CLI, aider, gptme",
             "demo": "create a sample ~/.claude folder to try clew on",
         },

@@ -1,6 +1,8 @@
 """Edit sessions: a plan is an immutable chain of steps, verified, then written as a new session next to the original.
 
 Modules:
+    arrival             Put a session with all its files into a folder of Claude Code, where Claude Code finds it;
+                        never over anything.
     drop_turns          Remove turns from a session, or everything after a position.
     fix/                Repair a session: links, calls without results, the leaf.
     kept_files          Take files out of the folder of Claude Code and put them back, byte for byte and with their
@@ -11,13 +13,18 @@ Modules:
                         undone at any point.
     move_project        Plan the move of all sessions of a project, and of the projects below it, when its folder
                         moved.
+    pack_format         Write and read packs: ordinary ZIP files of sessions, laid out as in `~/.claude`, with a
+                        manifest and SHA-256 sums.
     plan                Plan edits of a session as an immutable value.
     plan_diff           Describe what a plan removes, adds and changes, one line for each entry.
     plan_files          List the side files of the session that a plan would write: agents, long outputs, file
                         history.
     plan_report         Compare the size of a session before and after a plan.
     project_settings    Read and move the settings that Claude Code keeps for a project folder in `.claude.json`.
+    receive_sessions    Receive sessions from a pack, a file or another tree: plan all of them, write them as one
+                        edit, check each.
     redact_session      Remove secrets from a session, in every file of it.
+    redacted_copies     Write redacted copies of sessions into a temporary tree, to be packed from there.
     redactor            Redact secrets and patterns in texts, entries and side files.
     relink              Remove entries from a session so that no remaining reference names a removed entry.
     removals            Collect what an edit removes or shortens, and apply it in one pass.

@@ -74,6 +74,11 @@ def merge(plan: Plan, other: Session) -> tuple[Plan, Merged]:
 # -- lines
 
 
+def count_missing(first: Session, other: Session) -> int:
+    """Return the number of entries that only the other session has."""
+    return _compare(first, split_damaged(other)).other
+
+
 def _compare(first: Session, other: Session) -> Merged:
     first_entries, other_entries = ({e.uuid: e for e in s.entries if e.uuid} for s in (first, other))
     both = first_entries.keys() & other_entries.keys()

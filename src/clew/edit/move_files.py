@@ -24,7 +24,7 @@ from clew.edit.kept_files import (
 )
 from clew.edit.undo_journal import UndoJournal, UndoRecord, new_number
 from clew.errors import Stale
-from clew.wire.session_writer import create_exactly, find_leftover_drafts
+from clew.wire.session_writer import append_exactly, create_exactly, find_leftover_drafts
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,22 @@ class FileMove:
 
 
 @dataclass(frozen=True, slots=True)
+class FileAppend:
+    """Lines to append to a file: its size before, and its size and digest afterwards."""
+
+    path: Path
+    before: int
+    after: int
+    digest: str
+    parts: Callable[[], Iterable[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
 class MoveJob:
-    """All of one move: files that move, files that are removed without a copy, shared files that are rewritten."""
+    """All of one edit: files to write, files to remove without a copy, shared files to rewrite, lines to append.
+
+    The sources of the files are removed too, unless the job only copies.
+    """
 
     what: str
     source: str
@@ -54,6 +68,8 @@ class MoveJob:
     files: Sequence[FileMove] = ()
     dropped: Sequence[Path] = ()
     rewrites: Mapping[Path, Rewrite] = field(default_factory=dict)
+    appends: Sequence[FileAppend] = ()
+    is_copy: bool = False
 
 
 def plan_file(source: Path, target: Path, parts: Callable[[], Iterable[bytes]], mtime_ns: int) -> FileMove:
@@ -67,16 +83,26 @@ def move_files(job: MoveJob) -> str:
     journal = UndoJournal()
     begun = _find_record(journal, job.source, job.made, "begun")
     number = begun.number if begun else new_number()
-    old = [*(move.source for move in job.files), *job.dropped]
+    old = [] if job.is_copy else [*(move.source for move in job.files), *job.dropped]
     removed = {str(path): str(_kept_path(number, path, job.root)) for path in old}
     swapped = {path: swap for path, swap in (begun.swaps if begun else {}).items() if is_swapped(Path(path), swap)}
     rewrites = {path: rewrite for path, rewrite in job.rewrites.items() if str(path) not in swapped}
     swaps = {str(path): plan_swap(path, each, _kept_path(number, path, job.root)) for path, each in rewrites.items()}
     files = {**(begun.files if begun else {}), **{str(m.target): m.digest for m in job.files if not m.is_written}}
-    record = UndoRecord(number, "", job.what, job.source, job.made, files, removed=removed, swaps={**swapped, **swaps})
+    tails = {str(each.path): (each.before, each.after, each.digest) for each in job.appends}
+    for name, tail in (begun.tails if begun else {}).items():
+        tails[name] = (tail[0], *tails.get(name, tail)[1:])
+    record = UndoRecord(
+        *(number, "", job.what, job.source, job.made, files),
+        removed=removed,
+        swaps={**swapped, **swaps},
+        tails=tails,
+    )
     journal.begin_move(record)
     for move in job.files:
         _write(move)
+    for each in job.appends:
+        _append(each)
     for path, rewrite in rewrites.items():
         swap(path, rewrite, Path(swaps[str(path)].kept))
     journal.advance(number, "written")
@@ -108,6 +134,13 @@ def _write(move: FileMove) -> None:
     if not move.is_written:
         move.target.unlink()
         raise Stale(str(move.source))
+
+
+def _append(each: FileAppend) -> None:
+    """Append to a file that has not changed since the job was planned."""
+    if each.path.stat().st_size != each.before:
+        raise Stale(str(each.path))
+    append_exactly(each.path, b"".join(each.parts()))
 
 
 def _remove_sources(record: UndoRecord, root: Path | None) -> None:

@@ -49,8 +49,8 @@ def side_files(plan: Plan, file: SessionFile, home: Path, new_id: str) -> Iterat
     for path in file.tool_results():
         if dropped.isdisjoint(_possible_call_ids(path)):
             yield FileJob(home / new_id / "tool-results" / path.name, path)
-    root = file.project_folder.parent.parent
-    history = root / "file-history" / plan.source.id
+    root = home.parent.parent  # of the new session
+    history = file.project_folder.parent.parent / "file-history" / plan.source.id
     if history.is_dir():
         for path in sorted(p for p in history.iterdir() if p.is_file()):
             yield FileJob(root / "file-history" / new_id / path.name, path)

@@ -26,7 +26,9 @@ from clew.wire.entry import Entry, Item
 from clew.wire.entry_types import ORIGIN_TYPE
 from clew.wire.json_codec import encode
 from clew.wire.layout import SessionFile
+from clew.wire.path_mapping import PathMapping
 from clew.wire.project_slug import slug
+from clew.wire.relocate_lines import Relocation, relocate_references
 from clew.wire.rename_ids import IdMapping, rename_references
 from clew.wire.session_writer import create, create_exactly
 from clew.wire.timestamps import format_timestamp
@@ -47,7 +49,13 @@ class Written:
     number: str  # of the record in the undo journal
 
 
-def write_plan(plan: Plan, *, id: str | None = None, folder: str | os.PathLike[str] | None = None) -> Written:
+def write_plan(
+    plan: Plan,
+    *,
+    id: str | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    journal: UndoJournal | None = None,
+) -> Written:
     """Write the new session of a plan. Raises Refused, with every reason, if it would be invalid."""
     if problems := plan.violations:
         raise Refused(problems)
@@ -58,7 +66,7 @@ def write_plan(plan: Plan, *, id: str | None = None, folder: str | os.PathLike[s
     side = (job for job in side_files(plan, file, home, new_id) if not _is_withheld(plan, job))
     jobs = [*side, FileJob(home / f"{new_id}.jsonl", plan.session)]
     paths = tuple(job.path for job in jobs)
-    journal = UndoJournal()
+    journal = journal or UndoJournal()
     number = journal.begin("; ".join(plan.steps) or "clone", plan.source.id, new_id, paths)
     for job in jobs:
         if isinstance(job.source, Session):
@@ -79,8 +87,13 @@ def write_plan(plan: Plan, *, id: str | None = None, folder: str | os.PathLike[s
 
 
 def _lines(items: Iterable[Item], names: IdMapping) -> Iterator[bytes]:
+    move = Relocation(PathMapping(*names.cwd)) if names.cwd else None
     for item in items:
-        yield rename_references(item, names) if isinstance(item, Entry) else item.raw.rstrip(b"\r\n")
+        if not isinstance(item, Entry):
+            yield item.raw.rstrip(b"\r\n")
+        else:
+            line = rename_references(item, names)
+            yield relocate_references(line, move) if move else line
 
 
 def _origin(plan: Plan, new_id: str) -> bytes:

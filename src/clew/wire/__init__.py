@@ -29,6 +29,8 @@ Modules:
     running_sessions  Find the sessions that a running Claude Code process has open, from the files it keeps in
                       `sessions/`.
     salvage           Find complete objects in a line that is not one JSON object.
+    session_parts     List every file of a session: its transcript, agents, long outputs, file history, todo lists,
+                      tasks and plans.
     session_writer    Append lines to session files, or create new files atomically; never overwrite a session.
     side_files        Read the JSON files next to the sessions: index, statistics, agents, todos, tasks, settings.
     tail_reader       Read the new lines of a growing file since the last read.

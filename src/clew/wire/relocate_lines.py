@@ -61,6 +61,14 @@ def relocate_line(line: Line, move: Relocation) -> bytes:
     return _embed(raw, json, _change_entry(item, json, move))
 
 
+def relocate_references(json: bytes, move: Relocation) -> bytes:
+    """Return the JSON of an entry with all paths but `cwd` changed: in file history, worktrees, saved outputs."""
+    if not any(key in json for key in _RARE_KEYS):
+        return json
+    changes = _path_changes({name: value for name, value in _decode_object(json).items() if name != "cwd"}, move)
+    return splice(json, changes) if changes else json
+
+
 def relocated_history(path: Path, paths: PathMapping) -> Iterator[bytes]:
     """Yield the lines of `history.jsonl` with the projects at or below a folder changed."""
     for line in lines(path):

@@ -13,6 +13,7 @@ from typing import Any
 from clew.wire.entry import Entry
 from clew.wire.json_codec import encode
 from clew.wire.json_splice import Changes, splice
+from clew.wire.path_mapping import PathMapping
 
 UUID_FIELDS = (
     "uuid",
@@ -51,7 +52,7 @@ class IdMapping:
 
     def path(self, old: str) -> str:
         """Return a path at or below the old working directory, moved to the new one."""
-        return _move_path(old, self.cwd)
+        return PathMapping(*self.cwd).apply(old) if self.cwd else old
 
 
 def new_uuid(session: str, old: str) -> str:

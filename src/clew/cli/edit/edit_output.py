@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean, clean_name, format_size, is_terminal, print_json, print_message
+from clew.cli.select_session import open_tree
+from clew.errors import Refused
 from clew.system import shell_quoting
 from clew.system.plural import plural
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from clew.edit.plan import Plan
     from clew.edit.write_plan import Written
 
@@ -31,12 +35,32 @@ def finish(options: Namespace, plan: Plan, details: Mapping[str, Any] | None = N
     if options.diff:
         return _diff(options, plan)
     violations = plan.violations
-    written = plan.write() if not (options.dry_run or violations) else None
+    written = plan.write(folder=_target_folder(options, plan)) if not (options.dry_run or violations) else None
     if options.json:
         print_json([_json(plan, written, violations, details or {})])
     else:
         _print(plan, written, violations)
     return 2 if violations else 0
+
+
+def _target_folder(options: Namespace, plan: Plan) -> Path | None:
+    """The folder for the new session of a file that lies elsewhere: its project in the folder of Claude Code in force.
+
+    None stands for the project of the original.
+    """
+    from clew.wire.project_slug import slug
+
+    projects = open_tree(options).root / "projects"
+    path = plan.source.path
+    if path is None or path.resolve().is_relative_to(projects.resolve()):
+        return None
+    cwd = plan.cwd or plan.source.cwd
+    if not cwd:
+        raise Refused(
+            [f"{path.name} does not name a working directory, so its project is unknown"],
+            hint="Put it into a project first: clew import FILE --to FOLDER",
+        )
+    return projects / slug(cwd)
 
 
 def finish_with_sizes(options: Namespace, plan: Plan, details: Mapping[str, Any] | None = None) -> int:

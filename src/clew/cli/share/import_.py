@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from clew.cli.options import add_common_options
 from clew.cli.output import clean_name, format_age, is_terminal, one_line, print_json, print_message
 from clew.cli.select_session import error_fence, open_tree, resolve_folder
+from clew.cli.share import import_claude
 from clew.errors import NotFound, Refused
 from clew.system import shell_quoting
 from clew.system.plural import plural
@@ -35,7 +36,8 @@ def add_arguments(command: ArgumentParser) -> None:
         "source",
         nargs="?",
         metavar="FILE|FOLDER|ID",
-        help="a file or folder of another program, or an id that --list shows (default: what lies in the usual places)",
+        help="a file or folder of another program, a transcript of Claude Code, or an id that --list shows (default: what "
+        "lies in the usual places)",
     )
     command.add_argument(
         "--from", dest="form", choices=NAMES, help="which program wrote it (default: told by what it says)"
@@ -68,6 +70,8 @@ def run(options: Namespace) -> int:
     from clew.errors import Ambiguous
 
     place = open_tree(options)
+    if (file := _claude_file(options)) is not None:
+        return import_claude.run(options, file, place)
     fence = error_fence(options)
     found = _conversations(options, fence)
     if options.list or not (options.source or options.only or options.all):
@@ -96,6 +100,21 @@ def run(options: Namespace) -> int:
 
 
 # -- what there is
+
+
+def _claude_file(options: Namespace) -> Path | None:
+    """The file that was named, if it is a transcript of Claude Code itself and of no other known program."""
+    from clew.foreign.formats import detect
+    from clew.wire.session_parts import is_transcript
+
+    path = Path(options.source).expanduser() if options.source and not options.form else None
+    if path is None or not path.is_file() or not is_transcript(path):
+        return None
+    try:
+        detect(path)
+    except Refused:
+        return path
+    return None
 
 
 def _conversations(options: Namespace, fence: ErrorCollector) -> Iterator[Conversation]:
