@@ -18,12 +18,13 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from struct import error as struct_error
-from typing import IO, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from clew.errors import Refused
 from clew.version import __version__
 from clew.wire.json_codec import decode, encode
 from clew.wire.session_parts import LOOSE, SessionParts
+from clew.wire.session_writer import create_exactly
 from clew.wire.timestamps import format_timestamp
 from clew.wire.tree_walk import is_uuid
 
@@ -220,19 +221,16 @@ def _is_safe_part(part: str) -> bool:
 
 def _extract(archive: zipfile.ZipFile, file: PackedFile, folder: Path) -> None:
     target = folder.joinpath(*file.name.split("/"))
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    create_exactly(target, _checked_content(archive, file), sync=False, mtime_ns=file.mtime_ns)
+
+
+def _checked_content(archive: zipfile.ZipFile, file: PackedFile) -> Iterator[bytes]:
+    """Yield the content of a file. Raises Refused at its end if the checksum is wrong."""
     total, size = sha256(), 0
-    with archive.open(file.name) as source, _create(target) as out:
-        while chunk := source.read(_CHUNK):
+    with archive.open(file.name) as source:
+        while size <= file.size and (chunk := source.read(_CHUNK)):
             total.update(chunk)
             size += len(chunk)
-            if size > file.size:
-                break
-            out.write(chunk)
+            yield chunk
     if (size, total.hexdigest()) != (file.size, file.sha256):
         raise _refuse(f"has a file whose checksum is wrong: {file.name[:80]!r}")
-    os.utime(target, ns=(file.mtime_ns, file.mtime_ns))
-
-
-def _create(path: Path) -> IO[bytes]:
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600), "wb")
