@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ MONDAY = 1_767_603_600  # 2026-01-05T09:00Z, when a demo session begins
 def put(told: Talk, claude: Path, days: int) -> Path:
     """Write a session of some days ago. The file times say the opposite."""
     path = set_last_use(told.write(claude), MONDAY - days * DAY)
-    os.utime(path, (MONDAY + days * DAY, MONDAY + days * DAY))
+    os.utime(path, (time.time() + days, time.time() + days))
     return path
 
 
@@ -216,8 +217,64 @@ def test_nothing_there_is_nothing_matched_and_says_where_it_looked(clew: Run, cl
     for kind in ("sessions", "projects", "agents", "prompts"):
         code, out, err = clew("ls", kind)
         assert (code, out) == (1, "")
-        assert err == f"No {kind} here. The folder is {claude}; name another with --claude-dir.\n"
+        assert err == (
+            f"There is no folder {claude}. "
+            "Name the folder of Claude Code with --claude-dir, or create a demo: clew demo DIR\n"
+        )
         assert clew("ls", kind, "--quiet") == clew("ls", kind, "--json") == (1, "", "")
+    claude.mkdir()
+    assert f"No sessions in {claude}. Name another folder" in clew("ls")[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--since 3m", "(3 sessions without this filter). In a time, m is minutes and mo is months."),
+        ("--until 2020-01-01 -p garden", "No sessions of the project garden before 2020-01-01 00:00 in "),
+        ("-n 0", "--limit 0 lists nothing."),
+        ("--archived", "No sessions in the archive alone in "),
+    ],
+)
+def test_an_empty_list_names_the_filter_that_leaves_nothing(clew: Run, claude: Path, words: str, message: str) -> None:
+    three(claude)
+    code, out, err = clew("ls", *words.split())
+    assert (code, out) == (1, "") and message in err
+
+
+def test_a_folder_that_is_a_file_is_named(clew: Run, claude: Path) -> None:
+    claude.write_text("")
+    assert f"{claude} is not a folder." in clew("ls")[2]
+
+
+@pytest.mark.parametrize(
+    ("days", "setting", "is_warned"),
+    [(27, None, True), (40, None, True), (20, None, False), (40, 365, False), (8, 10, True)],
+)
+def test_sessions_that_claude_code_deletes_soon_are_warned_of_until_they_are_archived(
+    clew: Run,
+    claude: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    days: int,
+    setting: int | None,
+    is_warned: bool,
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = talk(seed=1).user("hi").reply("hello").write(claude)
+    os.utime(path, (time.time() - days * DAY, time.time() - days * DAY))
+    if setting:
+        (claude / "settings.json").write_text(json.dumps({"cleanupPeriodDays": setting}))
+    warning = "1 session is not archived, and Claude Code "
+    assert (warning in clew("ls")[2]) is is_warned
+    assert warning not in clew("ls", "--quiet")[2]
+    clew("collect", "--quiet")
+    assert warning not in clew("ls")[2]
+    if is_warned:
+        with path.open("a") as file:
+            file.write("{}\n")
+        os.utime(path, (time.time() - days * DAY, time.time() - days * DAY))
+        assert warning in clew("ls")[2]
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="this user may read every file")

@@ -67,6 +67,9 @@ CASES: dict[str, list[str]] = {
         "--to {bad}",
     ],
     "restore": ["{id} --to {tmp}/r", "{bad}", "{id} --dry-run --json"],
+    "delete": ["{id} --dry-run", "{bad}", "{id} --dry-run --json"],
+    "prune": ["--older-than 1d --dry-run", "--larger-than 1k --dry-run --json", "--project {bad} --empty"],
+    "ps": ["", "--json", "--interval {bad}"],
     "sql": ["{query}", "{query} --format csv", "{query} --json", "{broken}", "--views", "{query} --store {bad}"],
     "skill": ["show", "install --dry-run", "install --project {tmp} --dry-run"],
     "serve": ["--port 99999", "--port {bad}"],
@@ -91,7 +94,10 @@ CASES: dict[str, list[str]] = {
     "mock": ["--ask {text}", "--lint {tmp}/lint.json", "--script {bad}", "--ask {bad} --json"],
     "demo": ["{tmp}/{bad}", "{tmp}"],
 }
-TABLES = ("ls", "usage", "trace", "check", "undo", "lineage", "sql", "collect", "restore", "trust", "resume")
+TABLES = (
+    *("ls", "usage", "trace", "check", "undo", "lineage", "sql", "collect", "restore", "trust", "resume"),
+    *("delete", "prune", "ps"),
+)
 RAW_IN_PIPES = ("--csv", "csv", "jsonl")  # lossless where no terminal reads them
 
 
@@ -175,7 +181,7 @@ def _shown(words: Sequence[str], place: Path) -> str:
 def test_no_escape_sequence_and_no_forged_row_reaches_a_terminal_or_a_pipe(
     command: str, place: Path, tmp_path: Path
 ) -> None:
-    if command in ("sql", "restore"):
+    if command in ("sql", "restore", "delete", "prune"):
         _piped(["collect", "--quiet"], place)
     (tmp_path / "lint.json").write_text(json.dumps({"model": NAME, "messages": [{"role": TEXT, "content": TEXT}]}))
     (tmp_path / "foreign.jsonl").write_text(json.dumps({"type": "session_meta", "payload": {"id": NAME, "cwd": NAME}}))

@@ -82,6 +82,9 @@ WORDS: dict[str, tuple[str, ...]] = {
     "recall": ("recall save pears --dry-run", "recall list"),
     "collect": ("collect --quiet", "collect --redact --to {out}.jsonl", "collect --dry-run", "collect status"),
     "restore": ("restore {id} --dry-run",),
+    "delete": ("delete {id} --dry-run",),
+    "prune": ("prune --older-than 1d --dry-run --json", "prune --empty --dry-run"),
+    "ps": ("ps", "ps --json"),
     "sql": (
         "sql --views",
         "sql SELECT*FROM/**/sessions --json",

@@ -29,6 +29,7 @@ GROUPS = (
             "trace": "print the structure: branches, compactions, agents, problems",
             "compare": "compare two branches or sessions and their file changes",
             "follow": "print a session while it is written",
+            "ps": "list the sessions that run or wait for an answer now",
             "check": "report damage, lost data, and what a resume would send",
             "lineage": "list the copies and edits of a session, and its originals",
             "replay": "play a session back, record it, or run it again and compare",
@@ -75,6 +76,8 @@ GROUPS = (
         {
             "collect": "archive every session, and send them to a store",
             "restore": "restore a session from the archive",
+            "delete": "delete sessions that the archive has",
+            "prune": "delete archived sessions that are old, large or empty",
             "sql": "query the archive or a store with SQL",
         },
     ),

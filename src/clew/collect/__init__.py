@@ -1,29 +1,31 @@
 """Collect sessions: read every new line once, archive it, and deliver it to sinks.
 
 Modules:
-    archive/        The local archive: a SQLite file with every line of every session.
-    collector       Poll a Claude Code folder: ingest changed files, follow moved ones, record deleted ones.
-    collector_lock  A lock file that allows one collector at a time per archive.
-    direct_collect  Collect without an archive: send new lines directly to a sink and keep the offsets in a state
-                    file.
-    discovery       List the files to collect, their kind, owner and file-system state, in reading order.
-    dry_run         List the files that a poll would read, without writing anything.
-    fingerprint     Prove that the part of a file that was already read is unchanged, so that reading can resume
-                    after it.
-    ingest          Read what is new in one file and pass it to the archive writer together with the new position.
-    install_check   Find the hooks and timers that `clew collect install` wrote, and detect those of earlier
-                    versions.
-    install_plan    Plan and install a timer or a hook that runs `clew collect` regularly.
-    job             Open and lock an archive, and create its collector.
-    line_reader     Read complete lines of any length from an open file, starting at an offset.
-    masking         Decide what part of a line may be stored or sent; with a key, secrets are replaced by marks.
-    poll_report     The result of a poll: counts, resets, moves and failures.
-    read_limits     Limits for reading, buffering and verifying files, as one value.
-    retention       Read after how many days Claude Code deletes its transcripts.
-    safe_open       Open exactly the file that the scan listed, never a link that replaced it.
-    sinks/          Where collected lines are delivered: files, HTTP, OpenTelemetry, PostgreSQL, Delta Lake.
-    split_secrets   Mask secrets that are split across the border of two text blocks.
-    sql/            Tables and views for `clew sql`, the same on every engine.
-    watch_loop      Poll repeatedly: after file-system notifications, and at intervals because notifications can get
-                    lost.
+    archive/           The local archive: a SQLite file with every line of every session.
+    collector          Poll a Claude Code folder: ingest changed files, follow moved ones, record deleted ones.
+    collector_lock     A lock file that allows one collector at a time per archive.
+    direct_collect     Collect without an archive: send new lines directly to a sink and keep the offsets in a state
+                       file.
+    discovery          List the files to collect, their kind, owner and file-system state, in reading order.
+    dry_run            List the files that a poll would read, without writing anything.
+    expiring_sessions  Count the sessions that Claude Code will delete soon and that the archive does not have.
+    fingerprint        Prove that the part of a file that was already read is unchanged, so that reading can resume
+                       after it.
+    ingest             Read what is new in one file and pass it to the archive writer together with the new
+                       position.
+    install_check      Find the hooks and timers that `clew collect install` wrote, and detect those of earlier
+                       versions.
+    install_plan       Plan and install a timer or a hook that runs `clew collect` regularly.
+    job                Open and lock an archive, and create its collector.
+    line_reader        Read complete lines of any length from an open file, starting at an offset.
+    masking            Decide what part of a line may be stored or sent; with a key, secrets are replaced by marks.
+    poll_report        The result of a poll: counts, resets, moves and failures.
+    read_limits        Limits for reading, buffering and verifying files, as one value.
+    retention          Read after how many days Claude Code deletes its transcripts.
+    safe_open          Open exactly the file that the scan listed, never a link that replaced it.
+    sinks/             Where collected lines are delivered: files, HTTP, OpenTelemetry, PostgreSQL, Delta Lake.
+    split_secrets      Mask secrets that are split across the border of two text blocks.
+    sql/               Tables and views for `clew sql`, the same on every engine.
+    watch_loop         Poll repeatedly: after file-system notifications, and at intervals because notifications can
+                       get lost.
 """

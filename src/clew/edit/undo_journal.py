@@ -63,6 +63,12 @@ class UndoRecord:
     removed: Mapping[str, str] = field(default_factory=dict)  # the files that were removed, and where each is kept
     swaps: Mapping[str, Swap] = field(default_factory=dict)  # shared files whose content was replaced
     tails: Mapping[str, tuple[int, int, str]] = field(default_factory=dict)  # size before, size after, digest after
+    deleted: Mapping[str, Any] = field(default_factory=dict)  # archive, sessions, files with how to bring them back
+
+    @property
+    def sessions(self) -> tuple[str, ...]:
+        """The sessions that were written or deleted."""
+        return tuple(map(str, self.deleted.get("sessions", ()))) or (self.made or self.source,)
 
     @property
     def is_unfinished(self) -> bool:
@@ -109,6 +115,17 @@ class UndoJournal:
         self._add({"number": number, "what": what, "source": source, "added": added, "state": "done"})
         return number
 
+    def begin_deletion(self, sessions: Sequence[str], archive: str, files: Mapping[str, Any]) -> str:
+        """Record that sessions are about to be deleted, and how to bring their files back."""
+        number = uuid4().hex[:8]
+        deleted = {"archive": archive, "sessions": list(sessions), "files": files}
+        row = {"number": number, "what": "delete", "source": sessions[0], "deleted": deleted, "state": "begun"}
+        self._add(row | {"process": os.getpid()})
+        return number
+
+    def end_deletion(self, number: str) -> None:
+        self._add({"number": number, "state": "done"})
+
     def end(self, number: str, files: Sequence[Path]) -> None:
         self._add({"number": number, "files": {str(path): digest(path) for path in files}, "state": "done"})
 
@@ -136,7 +153,7 @@ class UndoJournal:
         if query is not None:
             word = query.lower()
             numbered = [r for r in standing if r.number == word]
-            standing = numbered or [r for r in standing if (r.made or r.source).startswith(word)]
+            standing = numbered or [r for r in standing if any(id.startswith(word) for id in r.sessions)]
         if not standing:
             raise NotFound(
                 query or "the last edit", kind="edit by clew", hint="List what clew wrote with: clew undo --list"
@@ -159,7 +176,9 @@ def undo(record: UndoRecord, journal: UndoJournal, *, dry_run: bool = False) -> 
     """
     if record.added:
         return _undo_line(record, journal, dry_run)
-    if record.is_unfinished and _is_running(record):
+    if record.deleted:
+        raise Refused(["a deletion is undone from the archive"], hint=f"Use: clew undo {record.number}")
+    if record.is_unfinished and is_running(record):
         raise Busy(record.made, record.time, hint="It is being written. Try again when that has finished.")
     if record.is_of_folder:
         return _undo_move(record, journal, dry_run)
@@ -261,7 +280,7 @@ def newest_line(session: Session, kind: str) -> dict[str, Any] | None:
     return next((e.data for e in reversed(session.entries) if e.type == kind), None)
 
 
-def _is_running(record: UndoRecord) -> bool:
+def is_running(record: UndoRecord) -> bool:
     """Return whether the process that started a record may still be writing."""
     if not record.process or record.process == os.getpid() or sys.platform == "win32":
         return False
@@ -292,4 +311,5 @@ def _parse_record(row: Mapping[str, Any]) -> UndoRecord:
         tails={path: tuple(tail) for path, tail in tails.items()}
         if isinstance(tails := row.get("tails"), dict)
         else {},
+        deleted=deleted if isinstance(deleted := row.get("deleted"), dict) else {},
     )

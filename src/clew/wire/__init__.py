@@ -26,8 +26,8 @@ Modules:
     relocate_lines    Change the paths that bind a transcript to its project folder: in `cwd`, file history,
                       worktrees, saved outputs.
     rename_ids        Rename the ids by which entries refer to each other and to their session.
-    running_sessions  Find the sessions that a running Claude Code process has open, from the files it keeps in
-                      `sessions/`.
+    running_sessions  Read which sessions run now, from the files that Claude Code and clew keep while a process
+                      runs.
     salvage           Find complete objects in a line that is not one JSON object.
     session_parts     List every file of a session: its transcript, agents, long outputs, file history, todo lists,
                       tasks and plans.

@@ -89,15 +89,22 @@ def create(path: str | os.PathLike[str], lines: Iterable[Writable], *, sync: boo
 
 
 def create_exactly(
-    path: str | os.PathLike[str], parts: Iterable[bytes], *, sync: bool = True, mtime_ns: int | None = None
+    path: str | os.PathLike[str],
+    parts: Iterable[bytes],
+    *,
+    sync: bool = True,
+    mtime_ns: int | None = None,
+    mode: int | None = None,
 ) -> Path:
-    """Create a new file of exactly these bytes, like `create`; `mtime_ns` sets its modification time."""
+    """Create a new file of exactly these bytes, like `create`, with a modification time and a mode."""
     target = Path(path)
     _create_parents(target.parent, sync)
     _refuse_existing(target)
     with _draft(target, parts, sync) as draft:
         if mtime_ns is not None:
             os.utime(draft, ns=(mtime_ns, mtime_ns))
+        if mode is not None:
+            draft.chmod(mode)
         _publish(draft, target)
         if sync:
             _sync_folder(target.parent)

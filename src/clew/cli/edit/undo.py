@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean_name, format_age, one_line, print_json, print_message
+from clew.system.plural import plural
 from clew.wire.timestamps import parse_timestamp
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.edit.undo_journal import UndoRecord
+    from clew.edit.undo_journal import UndoJournal, UndoRecord
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -35,7 +38,8 @@ def run(options: Namespace) -> int:
     if options.list:
         return _list(options, journal.records())
     record = journal.find(options.edit)
-    paths = undo(record, journal, dry_run=options.dry_run)
+    run_undo = _undo_deletion if record.deleted else undo
+    paths = run_undo(record, journal, dry_run=options.dry_run)
     if options.json:
         print_json([_json(record) | {"undone": not options.dry_run, "paths": list(map(str, paths))}])
         return 0
@@ -47,13 +51,35 @@ def run(options: Namespace) -> int:
 
 
 def _verb(record: UndoRecord, path: Path) -> str:
-    if str(path) in record.removed:
+    if record.deleted or str(path) in record.removed:
         return "restore"
     is_changed = bool(record.added) or str(path) in record.swaps or str(path) in record.tails
     return "change" if is_changed else "remove"
 
 
+def _undo_deletion(record: UndoRecord, journal: UndoJournal, *, dry_run: bool) -> tuple[Path, ...]:
+    """Bring deleted sessions back from the archive."""
+    from clew.collect.archive.delete_sessions import undelete
+    from clew.collect.archive.reader import Archive
+    from clew.collect.archive.sqlite_errors import translate_errors
+    from clew.edit.undo_journal import is_running
+    from clew.errors import Busy
+
+    if record.is_unfinished and is_running(record):
+        raise Busy(record.source, record.time, hint="It is being deleted. Try again when that has finished.")
+    location = str(record.deleted["archive"])
+    with ExitStack() as stack:
+        stack.enter_context(translate_errors(location))
+        archive = stack.enter_context(Archive.open(location)) if os.path.exists(location) else None
+        restored = undelete(archive, record.deleted["files"], dry_run=dry_run)
+    if not dry_run:
+        journal.undone(record.number)
+    return tuple(restored)
+
+
 def _what(record: UndoRecord) -> str:
+    if record.deleted:
+        return f"the deletion of {plural(len(record.sessions), 'session')}"
     if record.added:
         return f"{record.what}, of {record.source[:8]}"
     if record.is_of_folder:
@@ -80,6 +106,8 @@ def _list(options: Namespace, records: Sequence[UndoRecord]) -> int:
 def _row(record: UndoRecord) -> tuple[str, ...]:
     when = parse_timestamp(record.time)
     what = f"{record.what} (interrupted: clew undo {record.number} cleans up)" if record.is_unfinished else record.what
+    if record.deleted:
+        what = f"{what}: {plural(len(record.sessions), 'session')}, {plural(len(record.deleted['files']), 'file')}"
     source, made = ("", "") if record.is_of_folder else (record.source[:8], record.made[:8])
     return record.number, format_age(when) if when else "?", source, made, what
 
@@ -93,5 +121,5 @@ def _json(record: UndoRecord) -> dict[str, Any]:
         "source": record.source,
         "made": record.made or None,
         "state": record.state,
-        "files": len(record.files),
+        "files": len(record.deleted["files"] if record.deleted else record.files),
     }

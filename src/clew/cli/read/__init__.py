@@ -12,8 +12,10 @@ Modules:
     follow           `clew follow`: watch a session as it is written.
     lineage          `clew lineage`: list the copies and edits of a session, and its originals.
     ls               `clew ls`: list sessions, projects, agents, prompts, todo lists or plans.
+    ls_messages      Messages of `clew ls`: why a list is empty, and which sessions Claude Code deletes soon.
     ls_work_files    `clew ls todos` and `clew ls plans`: todo lists, tasks and plans with their sessions.
     prompt_rounds    The round that a prompt of the history began, found in the transcript of its session.
+    ps               `clew ps`: list the sessions that run or wait for an answer now.
     replay           `clew replay`: play a session in the terminal, record it, or run it again and compare.
     replay_check     `clew replay --check` and `--live`: run a session again and report the differences.
     show             `clew show`: print a session.

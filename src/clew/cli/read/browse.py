@@ -11,6 +11,7 @@ from pathlib import Path
 
 from clew.cli.options import add_common_options
 from clew.cli.output import print_message
+from clew.cli.read.ls_messages import warn_of_expiring_sessions
 from clew.errors import ClewError
 from clew.system import shell_quoting
 from clew.system.environment import claude_home, program
@@ -48,6 +49,7 @@ def browse(claude_dir: str | None = None, query: str = "") -> int:
     app = Browser(SearchLocation(claude_dir), query, programs=programs)
     resume = app.run()
     if resume is None:
+        warn_of_expiring_sessions(Namespace(claude_dir=claude_dir))
         return app.return_code or 0
     config = str(Path(claude_home(claude_dir)).absolute()) if claude_dir else ""
     return resume_session(resume._replace(config=config))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean, format_age, format_size, one_line, print_json, print_message
+from clew.cli.read.ls_messages import explain_empty_list, warn_of_expiring_sessions
 from clew.cli.read.ls_work_files import list_plans, list_todos
 from clew.cli.select_session import error_fence, open_tree, read_outlines, report_unlisted_folders
 from clew.cli.text_columns import Column, print_table
@@ -62,9 +63,9 @@ def run(options: Namespace) -> int:
         if rows:
             print_table(rows, columns)
         elif not options.quiet:
-            print_message(
-                f"No {options.kind} here. The folder is {open_tree(options).root}; name another with --claude-dir."
-            )
+            print_message(explain_empty_list(options))
+    if options.kind == "sessions" and not options.quiet:
+        warn_of_expiring_sessions(options)
     report_unlisted_folders(options, fence)
     return 1 if fence.problems or not shown else 0
 

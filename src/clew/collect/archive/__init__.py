@@ -7,6 +7,7 @@ Modules:
                        together.
     archived_sessions  Look up archived and reconstructed sessions of one folder, for searches that include deleted
                        ones.
+    delete_sessions    Delete sessions that the archive has byte for byte, and bring them back.
     deleted_tree       A cache folder with deleted and reconstructed sessions, laid out like a Claude Code folder.
     reader             Read an archive: list its files, and return each generation byte for byte.
     reconstruct        Reconstruct sessions whose transcripts were deleted before they were archived.

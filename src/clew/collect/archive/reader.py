@@ -141,6 +141,11 @@ class Archive:
         query = f"{_FILES} WHERE f.id = ? ORDER BY g.number"
         return [ArchivedFile(*row) for row in self.connection.execute(query, (file.file,))]
 
+    def generation(self, number: int) -> ArchivedFile | None:
+        """Return a generation by its number in the archive; None if there is none."""
+        row = self.connection.execute(f"{_FILES} WHERE g.id = ?", (number,)).fetchone()
+        return ArchivedFile(*row) if row else None
+
     def parts(self, file: ArchivedFile) -> Iterator[bytes]:
         """Yield the bytes of a generation line by line. Raises StoreError for a line that was too long to be stored."""
         end = b"" if is_replaced_kind(file.kind) else b"\n"
