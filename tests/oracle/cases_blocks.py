@@ -454,3 +454,16 @@ def plan_with_its_file(s: Script) -> None:
     s.reply(use("t2", "ExitPlanMode", planFilePath="/p", zzz=1))
     s.result("t2")
     s.reply("a")
+
+
+@case
+def references_to_tools_of_several_releases(s: Script) -> None:
+    s.user("u1")
+    for number, names in enumerate(
+        (["SendMessage"], ["Read"], ["Zzz", "Read"], ["Agent"], ["Task"], ["TodoWrite"], [""])
+    ):
+        s.reply(use(f"t{number}", "ToolSearch", query="q"))
+        s.user([answer(f"t{number}", [{"type": "tool_reference", "tool_name": name} for name in names])])
+    s.reply(use("t9", "ToolSearch", query="q"))
+    s.user([answer("t9", [text("found"), {"type": "tool_reference", "tool_name": "Zzz"}])])
+    s.reply("a")

@@ -191,6 +191,11 @@ class Era:
         return self.since("2.0.76") and not self.since("2.1.310")
 
     @property
+    def reports_lost_tools(self) -> bool:
+        """Notes that the tools of removed references are no longer available, not that tool search is off."""
+        return self.since("2.1.9") and not self.since("2.1.80")
+
+    @property
     def cleans_texts(self) -> bool:
         """Does not send blank texts next to others, nor lone surrogates."""
         return self.since("2.1.200")

@@ -91,6 +91,8 @@ def _message_drafts(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft
     else:
         if content == "":
             blocks = [_text_block("")]
+        if era.reports_lost_tools:
+            blocks = [drop_lost_references(b, era, model) for b in blocks]
         if era.removes_tool_references:
             blocks = [_remove_references(b) for b in blocks]
         if era.drops_prompt_images:
@@ -98,7 +100,7 @@ def _message_drafts(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft
         if era.puts_results_first:
             blocks = sorted(blocks, key=lambda b: b.get("type") != "tool_result")
         if era.renders_attachments and any(refers_to_tools(b) for b in blocks):
-            blocks = [drop_lost_references(b, model) for b in blocks]
+            blocks = [drop_lost_references(b, era, model) for b in blocks]
             blocks = [*blocks, _text_block(TOOL_LOADED)] if any(refers_to_tools(b) for b in blocks) else blocks
         yield MessageDraft("user", blocks, entry)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from clew.conversation.cli_version import Era
 from clew.models import model_of
 from clew.wire.json_codec import Json
 
 REMOVED = "[Tool references removed - tools no longer available]"
-# The tools that Claude Code 2.1.325 offers without MCP servers (run with -p), and Task, the old name of Agent
+# The tools that Claude Code offers without MCP servers (run with -p), old names that it still takes included
 _OFFERED = frozenset(
     [
         "Agent",
@@ -34,6 +35,27 @@ _OFFERED = frozenset(
         "Write",
     ]
 )
+_OFFERED_EARLIER = frozenset(  # by 2.1.29 and 2.1.45
+    [
+        "AskUserQuestion",
+        "Bash",
+        "Edit",
+        "EnterPlanMode",
+        "ExitPlanMode",
+        "Glob",
+        "Grep",
+        "NotebookEdit",
+        "Read",
+        "Skill",
+        "Task",
+        "TaskOutput",
+        "TaskStop",
+        "TodoWrite",
+        "WebFetch",
+        "WebSearch",
+        "Write",
+    ]
+)
 _TASKS = frozenset(["TaskCreate", "TaskGet", "TaskList", "TaskUpdate"])
 
 
@@ -43,11 +65,14 @@ def refers_to_tools(block: Json) -> bool:
     return isinstance(content, list) and any(map(_is_reference, content))
 
 
-def drop_lost_references(block: Json, model: str) -> Json:
+def drop_lost_references(block: Json, era: Era, model: str) -> Json:
     """Remove references to unavailable tools from a result; a note replaces content that becomes empty."""
     if not refers_to_tools(block):
         return block
-    parts = [part for part in block["content"] if not _is_reference(part) or _is_offered(part.get("tool_name"), model)]
+    offered = _offered_tools(era, model)
+    parts = [
+        part for part in block["content"] if not _is_reference(part) or _is_offered(part.get("tool_name"), offered)
+    ]
     return {**block, "content": parts or [{"type": "text", "text": REMOVED}]}
 
 
@@ -55,8 +80,12 @@ def _is_reference(part: Any) -> bool:
     return isinstance(part, dict) and part.get("type") == "tool_reference"
 
 
-def _is_offered(name: Any, model: str) -> bool:
+def _offered_tools(era: Era, model: str) -> frozenset[str]:
+    if not era.renders_attachments:
+        return _OFFERED_EARLIER
+    return _OFFERED if model_of(model).system_turns else _OFFERED | _TASKS
+
+
+def _is_offered(name: Any, offered: frozenset[str]) -> bool:
     """Return whether a tool is available; a reference without a name is sent unchanged."""
-    if not isinstance(name, str) or not name:
-        return True
-    return name in _OFFERED or (name in _TASKS and not model_of(model).system_turns)
+    return not isinstance(name, str) or not name or name in offered
