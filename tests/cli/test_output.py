@@ -70,6 +70,7 @@ CASES: dict[str, list[str]] = {
     "delete": ["{id} --dry-run", "{bad}", "{id} --dry-run --json"],
     "prune": ["--older-than 1d --dry-run", "--larger-than 1k --dry-run --json", "--project {bad} --empty"],
     "ps": ["", "--json", "--interval {bad}"],
+    "sync": ["{tmp}", "{bad}", "ssh:{bad}", "--inventory"],
     "sql": ["{query}", "{query} --format csv", "{query} --json", "{broken}", "--views", "{query} --store {bad}"],
     "skill": ["show", "install --dry-run", "install --project {tmp} --dry-run"],
     "serve": ["--port 99999", "--port {bad}"],

@@ -85,6 +85,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "delete": ("delete {id} --dry-run",),
     "prune": ("prune --older-than 1d --dry-run --json", "prune --empty --dry-run"),
     "ps": ("ps", "ps --json"),
+    "sync": ("sync {out}", "sync --inventory"),
     "sql": (
         "sql --views",
         "sql SELECT*FROM/**/sessions --json",

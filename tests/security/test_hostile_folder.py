@@ -200,6 +200,7 @@ CASES: dict[str, list[tuple[list[str], str]]] = {
     "delete": [(["delete", "ID", "--dry-run"], "")],
     "prune": [(["prune", "--older-than", "1d", "--dry-run"], "")],
     "ps": [(["ps"], ""), (["ps", "--json"], "")],
+    "sync": [(["sync", "OUT"], ""), (["sync", "--inventory"], "")],
     "sql": [(["sql", "select 1"], "")],
     "skill": [(["skill", "show"], "")],
     "serve": [(["serve", "--help"], "")],

@@ -78,6 +78,7 @@ GROUPS = (
             "restore": "restore a session from the archive",
             "delete": "delete sessions that the archive has",
             "prune": "delete archived sessions that are old, large or empty",
+            "sync": "make two Claude folders equal, also on another machine",
             "sql": "query the archive or a store with SQL",
         },
     ),

@@ -35,6 +35,8 @@ Modules:
                         entries.
     strip               Strip thinking, images, copies of results, bookkeeping lines and compacted entries.
     summary/            Shorten a session by summaries: compact and compress.
+    sync_trees          Make two folders of Claude Code equal by union: each gets the sessions and lines that it
+                        lacks; nothing is deleted.
     trim_presets        Define what a trim removes, as one value, and the presets for common cases.
     trim_tools          Remove tool calls together with their results, or truncate both.
     undo_journal        Record what clew wrote and where, so that it can be undone.

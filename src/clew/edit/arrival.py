@@ -30,6 +30,7 @@ from clew.wire.running_sessions import running_sessions
 from clew.wire.session_parts import SessionParts, collect_parts, project_folder
 
 NEW, SAME, GROWN, AHEAD, DIVERGED, MERGED, BUSY = "new", "same", "grown", "ahead", "diverged", "merged", "busy"
+STATES = (NEW, SAME, GROWN, AHEAD, DIVERGED, MERGED, BUSY)
 _CHUNK = 1 << 20
 
 

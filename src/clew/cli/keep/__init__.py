@@ -13,4 +13,8 @@ Modules:
     prune            `clew prune`: delete archived sessions that are old, large or empty.
     restore          `clew restore`: restore a session from the archive, byte for byte.
     sql              `clew sql`: query the archive or a store with SQL.
+    sync             `clew sync`: make this folder of Claude Code and another one equal, by union in both
+                     directions.
+    sync_ssh         Synchronise with another machine: run `clew` there over ssh, and exchange packs through its
+                     stdin and stdout.
 """

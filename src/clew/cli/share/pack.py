@@ -29,6 +29,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("ids", nargs="*", metavar="ID", help="sessions: ids, the beginnings of them, or paths")
     command.add_argument("--project", "-p", metavar="PATH", help="all sessions of this project")
     command.add_argument("--all", action="store_true", help="all sessions of all projects")
+    command.add_argument("--memory", action="store_true", help="also the memory of their projects (as with --project)")
     command.add_argument("-o", "--output", metavar="FILE", help="the file to write (default: ID.zip), - for stdout")
     command.add_argument("--redact", action="store_true", help="pack copies without secrets; they get new ids")
     add_common_options(command)
@@ -72,7 +73,7 @@ def _write(options: Namespace, files: list[SessionFile], buffer: object, folder:
     from clew.edit.redacted_copies import redacted_parts
     from clew.wire.session_parts import collect_parts
 
-    memory = bool(options.project or options.all)
+    memory = bool(options.memory or options.project or options.all)
     copied = (collect_parts(file, memory=memory) for file in files)
     parts = redacted_parts(files, folder) if options.redact else copied
     return write_pack(buffer, parts)  # type: ignore[arg-type]

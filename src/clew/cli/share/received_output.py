@@ -28,6 +28,15 @@ _SENTENCES = {
 }
 
 
+def describe(state: str, merged: str = "", problem: str = "", *, is_done: bool) -> str:
+    """Say what happened to a session, or what would happen."""
+    if problem and state == "diverged":
+        return f"differs from the one that is there, and was left out: {problem}"
+    sentence = _SENTENCES[state][not is_done]
+    warning = f"; Claude Code would not resume it: {problem}" if problem else ""
+    return f"{sentence}{f' {merged}' if merged else ''}{warning}"
+
+
 def finish(options: Namespace, arrivals: Sequence[Arrival], tree: Tree, what: str, source: str) -> int:
     """Write the arrivals unless this is a dry run, and print the result. Return the exit code."""
     from clew.edit.receive_sessions import Received, receive
@@ -66,13 +75,12 @@ def _json(options: Namespace, result: Received, number: str | None) -> dict[str,
 def _print(options: Namespace, result: Received) -> None:
     arrival = result.arrival
     if result.problem and arrival.state == "diverged":
-        print_message(clean_name(f"clew: {arrival.id[:8]} differs from the one that is there: {result.problem}."))
+        print_message(clean_name(f"clew: {arrival.id[:8]} {describe('diverged', '', result.problem, is_done=True)}."))
         return
-    sentence = _SENTENCES[arrival.state][options.dry_run]
-    merged = f" {arrival.merged_id}" if arrival.merged_id else ""
     count = len(arrival.files) + len(arrival.appends)
     files = f" ({plural(count, 'file')})" if count else ""
-    print(clean_name(f"{arrival.id}  {sentence}{merged}{files}"))
+    sentence = describe(arrival.state, arrival.merged_id, is_done=not options.dry_run)
+    print(clean_name(f"{arrival.id}  {sentence}{files}"))
     if arrival.kept:
         print(clean_name(f"  kept as they are, though other ones arrived: {', '.join(arrival.kept)}"))
     if arrival.parts.is_loose and arrival.state == "new" and not options.quiet:

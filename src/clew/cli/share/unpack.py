@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -12,7 +13,7 @@ from clew.cli.share import received_output
 
 
 def add_arguments(command: ArgumentParser) -> None:
-    command.add_argument("file", metavar="FILE", help="a file that clew pack wrote")
+    command.add_argument("file", metavar="FILE", help="a file that clew pack wrote, or - for stdin")
     command.add_argument("--to", metavar="FOLDER", help="into the project of this folder (default: as packed)")
     command.add_argument("--dry-run", action="store_true", help="show what would arrive and write nothing")
     add_common_options(command)
@@ -23,13 +24,19 @@ def run(options: Namespace) -> int:
     from clew.edit.receive_sessions import plan_all
     from clew.wire.layout import Tree
     from clew.wire.session_parts import collect_parts
+    from clew.wire.session_writer import create_exactly
 
     tree = open_tree(options)
     to = resolve_folder(options, options.to) if options.to else ""
     path = Path(options.file).expanduser()
     with tempfile.TemporaryDirectory(prefix="clew-unpack-") as folder:
-        manifest = extract_pack(path, Path(folder))
-        files = [file for project in Tree(Path(folder)).projects() for file in project.sessions()]
+        if options.file == "-":
+            path = create_exactly(
+                Path(folder) / "stdin.zip", iter(lambda: sys.stdin.buffer.read(1 << 20), b""), sync=False
+            )
+        extracted = Path(folder) / "tree"
+        manifest = extract_pack(path, extracted)
+        files = [file for project in Tree(extracted).projects() for file in project.sessions()]
         sessions = [collect_parts(file, memory=True) for file in files if file.id in manifest.sessions]
         arrivals = plan_all(sessions, tree, to)
         return received_output.finish(options, arrivals, tree, f"unpack {path.name}", str(path.absolute()))
