@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from textual.widgets import Input
 from clew.conversation.session import Session
 from clew.demo.demo_tree import DemoSummary
 from clew.tui.browser_app import Browser
-from clew.tui.dialogs import Branches, FileName
+from clew.tui.choice_dialog import Choice
+from clew.tui.dialogs import Branches, TextDialog
 from clew.tui.external_programs import ExternalPrograms, ResumeCommand, resume_session
 from clew.tui.load_rows import session_rows
 from clew.tui.reader_screen import ReaderScreen
@@ -251,19 +253,84 @@ def test_resume_becomes_claude_in_the_folder(
     assert "gone is gone." in told.err
 
 
-def test_export_writes_a_new_file(demo: DemoSummary, cache: Path, tmp_path: Path) -> None:
-    made = tmp_path / "made.json"
+@pytest.mark.parametrize(
+    ("typed", "suffix", "expected"),
+    [("json lines", ".json", '"kind":"turn"'), ("markdown", ".md", "# Fix one-cent"), ("html", ".html", "<title>Fix")],
+)
+def test_export_writes_a_new_file(
+    demo: DemoSummary, cache: Path, tmp_path: Path, typed: str, suffix: str, expected: str
+) -> None:
+    made = tmp_path / f"made{suffix}"
 
     async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
-        for _ in range(2):
+        for _ in range(2):  # the second time the file exists, and is not overwritten
             await pilot.press("tab", "e")
-            await until(pilot, lambda: isinstance(app.screen, FileName))
+            await until(pilot, lambda: isinstance(app.screen, Choice))
+            await pilot.press(*("space" if key == " " else key for key in typed), "enter")
+            await until(pilot, lambda: isinstance(app.screen, TextDialog))
+            assert app.screen.query_one(Input).value.endswith(suffix)
             app.screen.query_one(Input).value = str(made)
             await pilot.press("enter", "tab")
             await until(pilot, lambda: made.exists() and app.screen is app.home)
 
     drive(demo.root, cache, steps)
-    assert made.read_text(encoding="utf-8").count('"kind":"turn"') == 3
+    assert expected in made.read_text(encoding="utf-8")
+
+
+def test_the_file_as_it_is_is_exported_only_with_its_secrets(demo: DemoSummary, cache: Path, tmp_path: Path) -> None:
+    made = tmp_path / "made.jsonl"
+
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
+        await pilot.press("tab", "e", *"jsonl", "enter")
+        await until(pilot, lambda: app.screen is app.home)
+        await pilot.press("S", "e", *"jsonl", "enter")
+        await until(pilot, lambda: isinstance(app.screen, TextDialog))
+        app.screen.query_one(Input).value = str(made)
+        await pilot.press("enter")
+        await until(pilot, lambda: made.exists())
+        assert made.read_bytes() == Path(app.home.hits.hits[0].path).read_bytes()
+
+    drive(demo.root, cache, steps)
+
+
+def copied(app: Browser, text: str) -> bool:
+    return app.clipboard == text
+
+
+def test_id_path_command_and_text_are_copied(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
+        hit = app.home.hits.hits[0]
+        await pilot.press("tab")
+        for place in range(2):
+            for typed, expected in (("id", hit.session), ("path", hit.path), ("resumes", hit.command)):
+                await pilot.press("c", *typed, "enter")
+                await until(pilot, partial(copied, app, expected))
+            await pilot.press("c", *"text", "enter")
+            await until(pilot, lambda: app.clipboard.startswith("# Fix one-cent"))
+            if not place:
+                await pilot.press("enter")
+                await opened(app, pilot)
+
+    drive(demo.root, cache, steps)
+
+
+def test_resume_with_flags(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
+        await pilot.press("tab", "R")
+        await until(pilot, lambda: isinstance(app.screen, TextDialog))
+        app.screen.query_one(Input).value = "--model 'opus"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.home)
+        await pilot.press("R")
+        await until(pilot, lambda: isinstance(app.screen, TextDialog))
+        app.screen.query_one(Input).value = "--model opus 'go on'"
+        await pilot.press("enter")
+
+    resume = drive(demo.root, cache, steps).return_value
+    assert resume and resume.arguments[3:] == ["--model", "opus", "go on"]
+    assert resume._replace(config="/c").command.endswith(
+        f"CLAUDE_CONFIG_DIR=/c claude -r {resume.session} --model opus 'go on'"
+    )
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 12), (200, 60)])

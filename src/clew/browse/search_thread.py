@@ -38,7 +38,7 @@ class SearchRequest(NamedTuple):
     """A query, which may still be growing, and how many sessions to return.
 
     `list_limit` applies to a query that only filters sessions, `outline_limit` while there is no index yet. A
-    request that `replaces` others drops those that wait, and is itself dropped for a newer one.
+    request that `replaces` others drops such requests that wait, and is itself dropped for a newer one.
     """
 
     text: str
@@ -124,7 +124,7 @@ class SearchThread:
     def search(self, request: SearchRequest, deliver: Deliver) -> None:
         with self._has_request:
             if request.replaces:
-                self._requests.clear()
+                self._requests = deque(waiting for waiting in self._requests if not waiting[0].replaces)
             self._requests.append((request, deliver))
             self._has_request.notify_all()
 

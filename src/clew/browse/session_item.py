@@ -17,8 +17,17 @@ from clew.system import shell_quoting
 from clew.system.plural import plural
 from clew.view.sanitize import clean, one_line
 
-_FILTER = r'(?<!\S){}:(?:"[^"]*"|\S*)\s*'
-_SINCE = ("7d", "30d", "")
+_FILTER = r'(?i)(?<!\S){}:(?:"[^"]*"|\S*)\s*'
+_PLAN = re.compile(r"\s*(?:please\s+)?implement\s+(?:the\s+following|this|the)\s+plan\s*[:.]\s*", re.IGNORECASE)
+_PLAN_HEADING = re.compile(r"#+\s+(?:(?:implementation\s+)?plan\s*(?:[:–—-]|for)\s*)?", re.IGNORECASE)
+_NEXT_HEADING = re.compile(r"\s#+\s")
+ORDERS = {
+    "best": "best first",
+    "newest": "newest first",
+    "oldest": "oldest first",
+    "longest": "most messages first",
+    "shortest": "fewest messages first",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +104,20 @@ def screen_text(text: str, reveal: bool) -> str:
     return one_line(text if reveal else mask(clean(text))[0])
 
 
+def display_title(item: SessionItem, reveal: bool) -> str:
+    """Return the title of a session for the screen.
+
+    The words with which Claude Code starts the work on a plan are left out: "Implement the following plan: # X" is "X".
+    """
+    title = screen_text(item.title, reveal)
+    if plan := _PLAN.match(title):
+        rest = title[plan.end() :]
+        heading = _PLAN_HEADING.match(rest)
+        rest = _NEXT_HEADING.split(rest[heading.end() if heading else 0 :])[0].strip()
+        title = rest or title
+    return title or "(no prompt)"
+
+
 def as_sentence(text: str, reveal: bool) -> str:
     """Return a note for the screen that starts with a capital."""
     note = screen_text(text, reveal)
@@ -153,8 +176,39 @@ def has_filter(query: str, name: str) -> bool:
     return re.search(_FILTER.format(name), query) is not None
 
 
-def next_since(query: str) -> str:
-    """Return the query with the next period: 7 days, 30 days, no limit."""
-    match = re.search(r"(?<!\S)since:(\S*)", query)
-    position = _SINCE.index(match[1]) + 1 if match and match[1] in _SINCE else 0
-    return set_filter(query, "since", _SINCE[position % len(_SINCE)])
+def filter_value(query: str, name: str) -> str:
+    """Return the value of a filter in a query; "" if it has none."""
+    match = re.search(_FILTER.format(name), query)
+    return match[0].strip().partition(":")[2].strip('"') if match else ""
+
+
+def sort_items(items: Sequence[SessionItem], order: str) -> tuple[SessionItem, ...]:
+    """Return sessions in one of ORDERS; "best" keeps the order of the search. Those without a time come last."""
+    if order in ("newest", "oldest"):
+        dated = sorted((item for item in items if item.when), key=_end, reverse=order == "newest")
+        return (*dated, *(item for item in items if not item.when))
+    if order in ("longest", "shortest"):
+        return tuple(sorted(items, key=lambda item: item.messages, reverse=order == "longest"))
+    return tuple(items)
+
+
+def _end(item: SessionItem) -> datetime:
+    return item.when or datetime.min.replace(tzinfo=UTC)
+
+
+def count_projects(items: Sequence[SessionItem]) -> list[tuple[str, str, int]]:
+    """Return the projects of sessions as (name, value of the filter, number of sessions), in the order of the sessions.
+
+    The value is the name, or the folder if several projects have that name.
+    """
+    counts: dict[str, int] = {}
+    for item in items:
+        folder = item.cwd or item.folder
+        counts[folder] = counts.get(folder, 0) + 1
+    names = {folder: os.path.basename(folder.replace("\\", "/").rstrip("/")) or folder for folder in counts}
+    taken = list(names.values())
+    return [
+        (names[folder], folder if taken.count(names[folder]) > 1 else names[folder], count)
+        for folder, count in counts.items()
+        if folder
+    ]

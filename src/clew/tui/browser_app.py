@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,18 +15,35 @@ from textual.theme import Theme
 from clew.browse.search_thread import SearchLocation
 from clew.browse.session_item import SessionItem, as_sentence
 from clew.conversation.session import Session
-from clew.tui.dialogs import FileName, Help
+from clew.system.plural import plural
+from clew.tui.choice_dialog import Choice
+from clew.tui.dialogs import Help, TextDialog
 from clew.tui.external_programs import ExternalPrograms, ResumeCommand
 from clew.tui.home_screen import HomeScreen
 from clew.tui.load_rows import session_rows
 from clew.tui.reader_screen import ReaderScreen
-from clew.tui.search_messages import IndexProgress, SearchAnswered, TuiSearch
-from clew.version import JSON_SCHEMA
+from clew.tui.search_messages import IndexProgress, SearchAnswered, SessionsListed, TuiSearch
+from clew.tui.session_figures import FigureCounter, FiguresCounted
+from clew.view.export_session import export, export_parts, view_options
+from clew.view.header import describe_session
+from clew.view.mask_rows import MaskCount
 from clew.view.row_terminal import plain_lines
 from clew.view.rows import ViewOptions
-from clew.view.turn_json import session_document
 from clew.wire.layout import session_at
-from clew.wire.session_writer import create
+from clew.wire.session_writer import create_exactly
+
+FORMATS = (
+    ("Markdown", "markdown", ".md"),
+    ("HTML page", "html", ".html"),
+    ("JSON lines, one for each turn", "json", ".json"),
+    ("JSONL, the file as it is (with its secrets)", "jsonl", ".jsonl"),
+)
+COPIES = (
+    ("session id", "id"),
+    ("path of the file", "path"),
+    ("command that resumes it", "command"),
+    ("text of the conversation, as Markdown", "text"),
+)
 
 DARK = Theme(
     name="clew-dark",
@@ -89,6 +107,7 @@ class Browser(App[ResumeCommand]):
         self.reveal = False
         self.home = HomeScreen(query)
         self.searcher = TuiSearch(location, self.post_message, clock)
+        self.figures = FigureCounter(self.post_message)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Return our own colours. They are opaque, because lines that we draw ourselves are not blended."""
@@ -103,11 +122,19 @@ class Browser(App[ResumeCommand]):
 
     def on_unmount(self) -> None:
         self.searcher.stop()
+        self.figures.stop()
 
     # -- messages from the search threads
 
     def on_search_answered(self, message: SearchAnswered) -> None:
         self.home.show_answer(message.number, message.answer)
+
+    def on_sessions_listed(self, message: SessionsListed) -> None:
+        if not message.answer.is_partial:
+            self.home.choose_project(message.answer.hits)
+
+    def on_figures_counted(self, message: FiguresCounted) -> None:
+        self.home.show_figures(message.path, message.figures)
 
     def on_index_progress(self, message: IndexProgress) -> None:
         self.home.show_progress(message.progress)
@@ -133,6 +160,48 @@ class Browser(App[ResumeCommand]):
             self.notify_gone(hit)
         elif hit:
             self.exit(ResumeCommand(hit.session, hit.cwd))
+
+    def action_resume_with_flags(self) -> None:
+        """Resume the session with flags for `claude` that the user types."""
+        hit = self.chosen
+        if hit is None:
+            return
+        if hit.gone:
+            self.notify_gone(hit)
+            return
+
+        def resume(text: str | None) -> None:
+            if text is None:
+                return
+            try:
+                self.exit(ResumeCommand(hit.session, hit.cwd, tuple(shlex.split(text))))
+            except ValueError as error:
+                self.notify(f"The flags cannot be read: {error}.", severity="error", markup=False)
+
+        hint = "For example --model opus, or --fork-session. Enter resumes, Esc cancels."
+        self.push_screen(TextDialog("Flags for claude:", "", hint, may_be_empty=True), resume)
+
+    def action_copy(self) -> None:
+        """Copy the id, the path, the command or the text of the session."""
+        if self.chosen is not None:
+            self.push_screen(Choice("Copy", COPIES), self._copy)
+
+    def _copy(self, kind: str | None) -> None:
+        hit = self.chosen
+        if kind is None or hit is None:
+            return
+        try:
+            text = {"id": hit.session, "path": hit.path, "command": hit.command}.get(kind)
+            if text is None and hit.path:
+                text = export(_load_session(hit), "markdown", reveal=self.reveal)
+        except OSError as error:
+            self.notify(f"{hit.path}: {error.strerror}", severity="error", markup=False)
+            return
+        if not text:
+            self.notify_gone(hit)
+            return
+        self.copy_to_clipboard(text)
+        self.notify(f"Copied the {kind}, {plural(len(text), 'character')}.")
 
     def action_page(self) -> None:
         """Show the session as plain text in the pager."""
@@ -173,7 +242,7 @@ class Browser(App[ResumeCommand]):
             self.notify(f"{arguments[0]} is not on the path.", severity="error", markup=False)
 
     def action_export(self) -> None:
-        """Write the session as JSON lines to a new file that the user names."""
+        """Write the session to a new file, in a format and with a name that the user chooses."""
         hit = self.chosen
         if hit is None:
             return
@@ -181,19 +250,35 @@ class Browser(App[ResumeCommand]):
             self.notify_gone(hit)
             return
 
-        def write(name: str | None) -> None:
-            if name is None:
+        def choose_name(format: str | None) -> None:
+            if format is None:
                 return
-            try:
-                values = (
-                    {"clew": JSON_SCHEMA, **value} for value in session_document(_load_session(hit), not self.reveal)
-                )
-                path = create(Path(name).expanduser(), values)
-                self.notify(f"Wrote {path}", markup=False)
-            except OSError as error:
-                self.notify(f"{name}: {error.strerror}", severity="error", markup=False)
+            if format == "jsonl" and not self.reveal:
+                self.notify("The file as it is contains its secrets. Show them first with S.", severity="warning")
+                return
+            suffix = next(suffix for _, name, suffix in FORMATS if name == format)
+            heading = (
+                "Export to a new file (secrets are shown):" if self.reveal else "Export to a new file (secrets masked):"
+            )
+            self.push_screen(
+                TextDialog(heading, f"{hit.session[:8]}{suffix}"), lambda name: self._write_export(hit, format, name)
+            )
 
-        self.push_screen(FileName(f"{hit.session[:8]}.json"), write)
+        self.push_screen(Choice("Export as", [(label, format) for label, format, _ in FORMATS]), choose_name)
+
+    def _write_export(self, hit: SessionItem, format: str, name: str | None) -> None:
+        if name is None:
+            return
+        try:
+            session = _load_session(hit)
+            counter = None if self.reveal else MaskCount()
+            options = view_options("calls", thinking=False, agents=True)
+            header = describe_session(session, counter)
+            path = create_exactly(Path(name).expanduser(), export_parts(session, format, header, options, counter))
+        except OSError as error:
+            self.notify(f"{name}: {error.strerror}", severity="error", markup=False)
+            return
+        self.notify(f"Wrote {path}", markup=False)
 
     def action_help(self) -> None:
         self.push_screen(Help())

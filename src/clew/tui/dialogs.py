@@ -1,4 +1,4 @@
-"""Dialogs of the browser: the keys, the branches of a session, and a file name."""
+"""Dialogs of the browser: the keys, the branches of a session, and a line of text."""
 
 from __future__ import annotations
 
@@ -19,13 +19,20 @@ from clew.conversation.speaker import prompt_text
 from clew.system.plural import plural
 from clew.tui.line_wrap import fit
 
-_BOX = """
+_BOX_CSS = """
 {name} { align: center middle; }
 {name} > #box {
     width: 74; max-width: 96%; height: auto; max-height: 92%;
     background: $surface; border: round $primary; padding: 0 1;
 }
 """
+
+
+def box_css(name: str) -> str:
+    """Return the style of a dialog in a box."""
+    return _BOX_CSS.replace("{name}", name)
+
+
 KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "Sessions",
@@ -34,9 +41,8 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("", "project: branch: tool: file: since: in: is: id: …"),
             ("up down", "choose; also page up and page down"),
             ("enter", "read the session"),
-            ("tab", "to the list and back; r o O e y S work there too"),
-            ("f2", "this project only, or all again"),
-            ("f3", "last 7 days, last 30 days, or all"),
+            ("tab", "to the list and back; r R o O e c y S work there too"),
+            ("f2 f3 f4", "choose a project, a time span, an order"),
             ("f5 f6", "refresh the list; show or hide the preview"),
             ("ctrl+r", "resume the chosen session"),
             ("esc", "empty the search; quit if it is empty"),
@@ -54,9 +60,10 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("g G", "first and last row"),
             ("b", "another branch"),
             ("y Y", "copy the row, or the whole turn"),
+            ("c", "copy the id, the path, the command or the text"),
             ("o O", "the session in the pager, the file in the editor"),
-            ("r", "resume: leave the browser and start claude"),
-            ("e", "export as JSON to a new file"),
+            ("r R", "resume: start claude; R asks for flags first"),
+            ("e", "export as Markdown, HTML, JSON or JSONL"),
             ("S", "show secrets, or mask them again"),
             ("q esc", "back"),
         ),
@@ -69,7 +76,7 @@ class Help(ModalScreen[None]):
     """Lists the keys."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1,enter", "dismiss", "Close", show=False)]
-    DEFAULT_CSS = _BOX.replace("{name}", "Help")
+    DEFAULT_CSS = box_css("Help")
 
     def compose(self) -> ComposeResult:
         text = Text()
@@ -88,7 +95,7 @@ class Branches(ModalScreen[Branch | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,b", "dismiss(None)", "Close", show=False)]
     DEFAULT_CSS = (
-        _BOX.replace("{name}", "Branches")
+        box_css("Branches")
         + "Branches OptionList, Branches OptionList:focus { height: auto; max-height: 20; border: none; padding: 0; }"
     )
 
@@ -120,21 +127,23 @@ class Branches(ModalScreen[Branch | None]):
         self.dismiss(self._branches[event.option_index])
 
 
-class FileName(ModalScreen[str | None]):
-    """Asks for the name of the file to export to."""
+class TextDialog(ModalScreen[str | None]):
+    """Asks for a line of text, such as the name of a file. Returns None if the user cancels."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Close", show=False)]
-    DEFAULT_CSS = _BOX.replace("{name}", "FileName")
+    DEFAULT_CSS = box_css("TextDialog") + "TextDialog Input { background: $panel; } TextDialog #hint { color: $muted; }"
 
-    def __init__(self, proposal: str) -> None:
+    def __init__(self, heading: str, proposal: str = "", hint: str = "", *, may_be_empty: bool = False) -> None:
         super().__init__()
-        self._proposal = proposal
+        self._heading, self._proposal, self._hint, self._may_be_empty = heading, proposal, hint, may_be_empty
 
     def compose(self) -> ComposeResult:
         with Vertical(id="box"):
-            yield Static("Export as JSON lines to a new file (secrets masked unless shown):", markup=False)
+            yield Static(self._heading, markup=False)
             yield Input(self._proposal, compact=True)
-            yield Static("Enter writes, Esc does not.", markup=False)
+            yield Static(self._hint or "Enter confirms, Esc cancels.", id="hint", markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value.strip() or None)
+        event.stop()
+        text = event.value.strip()
+        self.dismiss(text if text or self._may_be_empty else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -13,10 +14,23 @@ from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
 
 from clew.browse.search_thread import RefreshProgress, SearchAnswer, parse_typed_query
-from clew.browse.session_item import SessionItem, count_sessions, describe_unlisted, has_filter, next_since, set_filter
+from clew.browse.session_item import (
+    ORDERS,
+    SessionItem,
+    count_projects,
+    count_sessions,
+    describe_unlisted,
+    filter_value,
+    screen_text,
+    set_filter,
+    sort_items,
+)
+from clew.system.plural import plural
+from clew.tui.choice_dialog import Choice
 from clew.tui.preview_pane import Preview
 from clew.tui.reader_screen import ReaderScreen
 from clew.tui.search_messages import MAX_RESULTS
+from clew.tui.session_figures import SessionFigures
 from clew.tui.session_list import HitList
 from clew.tui.virtual_list import Virtual
 
@@ -26,6 +40,17 @@ if TYPE_CHECKING:
 SEARCH_DELAY = 0.08  # seconds between the last key and the search
 PREVIEW_DELAY = 0.12  # seconds that the cursor rests before the preview is loaded
 REFRESH_INTERVAL = 20.0  # seconds between two refreshes of the index
+FIGURES_DELAY = 0.25  # seconds that the list rests before turns and costs are counted
+TIME_SPANS = (
+    ("any time", ""),
+    ("today", "today"),
+    ("since yesterday", "yesterday"),
+    ("the last 7 days", "7d"),
+    ("the last 30 days", "30d"),
+    ("the last 90 days", "90d"),
+    ("this year", "this year"),
+    ("last year", "last year..this year"),
+)
 _PURPOSE = {"archive": "restores", "reconstructed": "shows"}  # what the copied command does if the transcript is gone
 WIDE, TALL = 110, 34  # preview on the right from this width on, below from this height on
 
@@ -57,15 +82,18 @@ class HomeScreen(Screen[None]):
         Binding("ctrl+end", "list('last', 0)", "Last", show=False),
         Binding("tab", "switch", "List", key_display="⇥", priority=True),
         Binding("f2", "project", "Project"),
-        Binding("f3", "since", "Since"),
+        Binding("f3", "time", "Time"),
+        Binding("f4", "order", "Order"),
         Binding("f5", "refresh", "Refresh", show=False),
         Binding("f6", "preview", "Preview"),
         Binding("slash", "switch", "Search", show=False),
         Binding("ctrl+r", "app.resume", "Resume", key_display="^r"),
         Binding("r", "app.resume", "Resume", show=False),
+        Binding("R", "app.resume_with_flags", "Resume with flags", show=False),
         Binding("o", "app.page", "Pager", show=False),
         Binding("O", "app.edit", "Editor", show=False),
         Binding("e", "app.export", "Export", show=False),
+        Binding("c", "app.copy", "Copy", show=False),
         Binding("y", "copy", "Copy the command", show=False),
         Binding("S", "reveal", "Secrets", show=False),
         Binding("f1", "app.help", "Help"),
@@ -83,8 +111,8 @@ class HomeScreen(Screen[None]):
     HomeScreen #hits { height: 1fr; }
     HomeScreen #preview { display: none; }
     HomeScreen.-wide #main { layout: horizontal; }
-    HomeScreen.-wide #hits { width: 5fr; }
-    HomeScreen.-wide #preview { display: block; width: 6fr; border-left: solid $panel; }
+    HomeScreen.-wide #hits { width: 1fr; }
+    HomeScreen.-wide #preview { display: block; width: 1fr; border-left: solid $panel; }
     HomeScreen.-tall #preview { display: block; height: 45%; border-top: solid $panel; }
     HomeScreen.-without #preview { display: none; }
     """
@@ -97,8 +125,11 @@ class HomeScreen(Screen[None]):
         self._is_again = False
         self._typed: Timer | None = None
         self._rested: Timer | None = None
+        self._counted: Timer | None = None
         self._progress = ""
         self._result_text = ""
+        self._answer = SearchAnswer()
+        self.order = "best"
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="top"):
@@ -152,10 +183,17 @@ class HomeScreen(Screen[None]):
             return
         keep = self._is_again or number == self.answered
         self.answered = number
-        self.hits.show(answer.hits, keep=keep)
+        self._answer = answer
+        self._show_sessions(keep)
+
+    def _show_sessions(self, keep: bool) -> None:
+        """Show the sessions of the last answer in the chosen order."""
+        answer = self._answer
+        self.hits.show(sort_items(answer.hits, self.order), keep=keep)
         count = len(answer.hits)
         query = parse_typed_query(self.query_text)
-        order = "best first" if query and query.clauses else "newest first"
+        by_words = bool(query and query.clauses)
+        order = ORDERS["newest" if self.order == "best" and not by_words else self.order]
         count_text = count_sessions(answer.hits, bool(query and query.clauses and count >= MAX_RESULTS))
         self._result_text = (
             f"{count_text}, {order}" if count else "Nothing matches." if self.query_text.strip() else "No sessions."
@@ -166,6 +204,7 @@ class HomeScreen(Screen[None]):
             self._result_text = f"{count_text} for {answer.instead.strip()} instead"
         self._update_state()
         self._schedule_preview(now=not keep)
+        self._schedule_figures()
 
     def _show_failure(self, reason: str) -> None:
         self._result_text = reason
@@ -195,6 +234,25 @@ class HomeScreen(Screen[None]):
 
     def on_virtual_moved(self, event: Virtual.Moved) -> None:
         self._schedule_preview()
+        self._schedule_figures()
+
+    def _schedule_figures(self) -> None:
+        """Count the turns and costs of the sessions on the screen once the list rests."""
+        if self._counted:
+            self._counted.stop()
+        self._counted = self.set_timer(FIGURES_DELAY, self._count_figures)
+
+    def _count_figures(self) -> None:
+        current = self.hits.current
+        paths = [item.path for item in (*([current] if current else []), *self.hits.on_screen()) if item.path]
+        self.app.figures.request(list(dict.fromkeys(paths)))
+
+    def show_figures(self, path: str, figures: SessionFigures) -> None:
+        """Show the turns and the cost of a session in its row and above its preview."""
+        self.hits.set_figures(path, figures)
+        current = self.hits.current
+        if current and current.path == path:
+            self.query_one(Preview).show_facts(current, self.app.reveal, figures)
 
     def _schedule_preview(self, now: bool = False) -> None:
         """Show the selected session in the preview once the cursor rests."""
@@ -205,7 +263,8 @@ class HomeScreen(Screen[None]):
     def _show_preview(self) -> None:
         preview = self.query_one(Preview)
         if preview.display:
-            preview.show(self.hits.current, self.app.reveal)
+            hit = self.hits.current
+            preview.show(hit, self.app.reveal, self.hits.figures.get(hit.path) if hit else None)
 
     # -- keys
 
@@ -239,14 +298,51 @@ class HomeScreen(Screen[None]):
         (self.hits if box.has_focus else box).focus()
 
     def action_project(self) -> None:
-        hit = self.hits.current
-        if has_filter(self.query_text, "project"):
-            self._set_query(set_filter(self.query_text, "project", ""))
-        elif hit and hit.project:
-            self._set_query(set_filter(self.query_text, "project", hit.project.replace('"', "")))
+        """List all sessions, then let the user choose one of their projects."""
+        self.app.searcher.list_sessions()
 
-    def action_since(self) -> None:
-        self._set_query(next_since(self.query_text))
+    def choose_project(self, sessions: Sequence[SessionItem]) -> None:
+        """Let the user choose a project of these sessions; the one of the selected session is proposed."""
+        if self.app.screen is not self:
+            return
+        projects = count_projects(sessions)
+        options = [("all projects", "")]
+        options += [
+            (f"{screen_text(name, True)}  {plural(count, 'session')}", value.replace('"', ""))
+            for name, value, count in projects
+        ]
+        hit = self.hits.current
+        names = {name: value for name, value, _ in projects}
+        is_filtered = bool(filter_value(self.query_text, "project"))
+        current = names.get(hit.project, "") if hit and not is_filtered else ""
+
+        def choose(value: str | None) -> None:
+            if value is not None:
+                self._set_query(set_filter(self.query_text, "project", value))
+
+        self.app.push_screen(Choice("Project", options, current), choose)
+
+    def action_time(self) -> None:
+        """Let the user choose a time span, or type one."""
+        hint = "Or type a time, or two: 2w, october, 2026-01-31, 2026-01..2026-03"
+
+        def choose(value: str | None) -> None:
+            if value is not None:
+                since, _, until = value.partition("..")
+                self._set_query(set_filter(set_filter(self.query_text, "since", since), "until", until))
+
+        current = filter_value(self.query_text, "since")
+        self.app.push_screen(Choice("Time", TIME_SPANS, current, hint=hint, takes_text=True), choose)
+
+    def action_order(self) -> None:
+        options = [(label, order) for order, label in ORDERS.items()]
+
+        def choose(order: str | None) -> None:
+            if order is not None:
+                self.order = order
+                self._show_sessions(keep=False)
+
+        self.app.push_screen(Choice("Order", options, self.order), choose)
 
     def _set_query(self, text: str) -> None:
         box = self.query_one("#query", Input)

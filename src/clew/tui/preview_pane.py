@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from clew.browse.session_item import SessionItem, as_sentence, match_pattern, screen_text
+from clew.browse.session_item import SessionItem, as_sentence, display_title, match_pattern, screen_text
 from clew.system.plural import plural
 from clew.tui.load_rows import Load, Loaded, preview_rows
 from clew.tui.row_widget import RowView
+from clew.tui.session_figures import SessionFigures
 
 
 class PreviewRows(RowView, can_focus=False):
@@ -35,25 +37,30 @@ class Preview(Vertical):
         yield Static("", id="about", markup=False)
         yield PreviewRows(id="preview-rows")
 
-    def show(self, hit: SessionItem | None, reveal: bool) -> None:
+    def show(self, hit: SessionItem | None, reveal: bool, figures: SessionFigures | None = None) -> None:
         """Load the preview of a session in a thread; a load that still runs is cancelled."""
         if self._load:
             self._load.cancel()
         self._number += 1
         self._is_fresh = True
-        about = self.query_one("#about", Static)
         view = self.query_one(PreviewRows)
         if hit is None:
-            about.update("")
+            self.query_one("#about", Static).update("")
             view.show([])
             return
-        when = hit.when.astimezone().strftime("%Y-%m-%d %H:%M") if hit.when else ""
-        facts = [hit.cwd, hit.branch, when, plural(hit.messages, "message") if hit.messages else "", hit.session[:8]]
-        title = screen_text(hit.title, reveal) or "(no prompt)"
-        note = f"\n{as_sentence(hit.note, reveal)}" if hit.gone else ""
-        about.update(f"{title}\n{' · '.join(screen_text(fact, reveal) for fact in facts if fact)}{note}")
+        self.show_facts(hit, reveal, figures)
         view.mark(match_pattern(hit.passages, reveal))
         self._load = Load(self._number, lambda: preview_rows(hit, reveal), self.post_message)
+
+    def show_facts(self, hit: SessionItem, reveal: bool, figures: SessionFigures | None) -> None:
+        """Show what is known of a session above its conversation."""
+        when = hit.when.astimezone().strftime("%Y-%m-%d %H:%M") if hit.when else ""
+        facts = [hit.cwd, hit.branch, when, plural(hit.messages, "message") if hit.messages else ""]
+        facts += [plural(figures.turns, "turn"), figures.cost] if figures else []
+        line = " · ".join(screen_text(fact, reveal) for fact in (*facts, hit.session[:8]) if fact)
+        text = Text(display_title(hit, reveal), "bold")
+        text.append(f"\n{line}{f'{chr(10)}{as_sentence(hit.note, reveal)}' if hit.gone else ''}", "not bold")
+        self.query_one("#about", Static).update(text)
 
     def on_loaded(self, message: Loaded) -> None:
         message.stop()

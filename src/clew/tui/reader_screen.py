@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, assert_never
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import structs
 from textual.app import ComposeResult
@@ -15,7 +15,7 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Footer, Input, Static
 
-from clew.browse.session_item import SessionItem, match_pattern, screen_text
+from clew.browse.session_item import SessionItem, display_title, match_pattern, screen_text
 from clew.conversation.branches import Branch
 from clew.conversation.session import Session
 from clew.system.plural import plural
@@ -23,35 +23,10 @@ from clew.tui.dialogs import Branches
 from clew.tui.load_rows import Load, Loaded, session_rows
 from clew.tui.row_text import RowState, height
 from clew.tui.row_widget import RowView
+from clew.tui.turn_markdown import turn_markdown
 from clew.tui.virtual_list import Virtual
 from clew.view.row_terminal import plain_lines
-from clew.view.row_types import (
-    AboutRow,
-    AgentRow,
-    CallRow,
-    CompactionRow,
-    DiffRow,
-    DoneRow,
-    ErrorRow,
-    FailureRow,
-    InputRow,
-    InterruptRow,
-    MetaRow,
-    NoteRow,
-    PictureRow,
-    PlanRow,
-    PromptRow,
-    QueuedRow,
-    ReplyRow,
-    ResultRow,
-    Row,
-    SummaryRow,
-    TableRow,
-    ThinkingRow,
-    TitleRow,
-    TodoRow,
-    WarningRow,
-)
+from clew.view.row_types import AgentRow, PromptRow, Row
 from clew.view.rows import DEPTHS, ViewOptions
 from clew.view.sanitize import clean
 from clew.wire.layout import session_at
@@ -82,9 +57,11 @@ class ReaderScreen(Screen[None]):
         Binding("b", "branches", "Branch"),
         Binding("y", "copy('row')", "Copy", show=False),
         Binding("Y", "copy('turn')", "Copy turn", show=False),
+        Binding("c", "app.copy", "Copy", show=False),
         Binding("o", "app.page", "Pager", show=False),
         Binding("O", "app.edit", "Editor", show=False),
         Binding("r", "app.resume", "Resume"),
+        Binding("R", "app.resume_with_flags", "Resume with flags", show=False),
         Binding("e", "app.export", "Export", show=False),
         Binding("S", "reveal", "Secrets", show=False),
         Binding("question_mark,f1", "app.help", "Help", key_display="?"),
@@ -118,7 +95,7 @@ class ReaderScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="head"):
-            yield Static(screen_text(self.hit.title, self.app.reveal) or "(no prompt)", id="title", markup=False)
+            yield Static(display_title(self.hit, self.app.reveal), id="title", markup=False)
             facts = ("the transcript is gone" if self.hit.gone else "", self.hit.project, self.hit.branch)
             about = " · ".join(screen_text(part, True) for part in facts if part)
             yield Static(about, id="facts", markup=False)
@@ -269,7 +246,7 @@ class ReaderScreen(Screen[None]):
 
     def action_reveal(self) -> None:
         self.app.reveal = not self.app.reveal
-        self.query_one("#title", Static).update(screen_text(self.hit.title, self.app.reveal) or "(no prompt)")
+        self.query_one("#title", Static).update(display_title(self.hit, self.app.reveal))
         self.load()
 
     def action_branches(self) -> None:
@@ -297,7 +274,7 @@ class ReaderScreen(Screen[None]):
         if view.row is None:
             return
         rows = [view.row] if scope == "row" else view.turn_rows()
-        text = clean(view.row.text) if scope == "row" else _turn_markdown(rows)
+        text = clean(view.row.text) if scope == "row" else turn_markdown(rows)
         self.app.copy_to_clipboard(text)
         self.notify(f"Copied {'the row' if scope == 'row' else 'the turn'}, {plural(len(text), 'character')}.")
 
@@ -367,32 +344,3 @@ def _compile_search(text: str) -> re.Pattern[str] | None:
 
 def _turn_number(row: Row) -> int | None:
     return row.number if isinstance(row, PromptRow) else None
-
-
-def _turn_markdown(rows: list[Row]) -> str:
-    """Render a turn as Markdown."""
-    return "\n\n".join(part for row in rows if (part := _row_markdown(row))) + "\n"
-
-
-def _row_markdown(row: Row) -> str:
-    text = clean(row.text).strip()
-    fence = "````" if "```" in text else "```"
-    match row:
-        case PromptRow():
-            return "\n".join(f"> {line}" for line in text.split("\n"))
-        case ResultRow() | FailureRow():
-            return f"{fence}\n{text}\n{fence}"
-        case DiffRow():
-            return f"{fence}diff\n{text}\n{fence}"
-        case CallRow():
-            return f"- `{text.splitlines()[0] if text else ''}`"
-        case TableRow():
-            return clean("\n".join(row.lines)).strip()
-        case ReplyRow() | PlanRow() | ThinkingRow() | SummaryRow() | QueuedRow() | AgentRow() | InputRow() | TodoRow():
-            return text
-        case PictureRow() | CompactionRow() | InterruptRow() | NoteRow() | MetaRow() | DoneRow():
-            return text
-        case ErrorRow() | WarningRow() | TitleRow() | AboutRow():
-            return text
-        case _:
-            assert_never(row)

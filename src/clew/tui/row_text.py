@@ -10,6 +10,7 @@ from typing import NamedTuple, assert_never
 from msgspec.structs import replace
 
 from clew.tui.line_wrap import fit, wrap
+from clew.tui.markdown_spans import Span, style_lines
 from clew.view.row_terminal import plain_lines
 from clew.view.row_types import (
     AboutRow,
@@ -40,8 +41,6 @@ from clew.view.row_types import (
 )
 from clew.view.sanitize import one_line
 
-Span = tuple[str, str]
-_CODE = re.compile(r"`[^`\n]+`|\*\*[^*\n]+\*\*")
 _PLAIN = (ReplyRow, PlanRow, ErrorRow)
 PROSE = 110  # columns of prose; longer lines are hard to read
 _FLOWS = (*_PLAIN, PromptRow, QueuedRow, ThinkingRow, SummaryRow)
@@ -157,15 +156,14 @@ def _turn_rule(row: PromptRow, room: int) -> str:
 
 
 def spans(row: Row, lines: list[ScreenLine]) -> Iterator[list[Span]]:
-    """Yield the lines as styled spans; headings, code and changed lines have their own styles."""
-    fenced = False
+    """Yield the lines as styled spans: replies and plans as Markdown, changed lines in their colours."""
+    if isinstance(row, ReplyRow | PlanRow):
+        for line, styled in zip(lines, style_lines([line.text for line in lines]), strict=True):
+            yield [(line.front, "guide"), *styled]
+        return
     for line in lines:
         if isinstance(row, DiffRow):
             yield [(line.front, "guide"), (line.text, _diff_style(line.text))]
-        elif isinstance(row, ReplyRow | PlanRow):
-            is_fence = line.text.lstrip().startswith("```")
-            yield [(line.front, "guide"), *_prose_spans(line.text, fenced or is_fence)]
-            fenced = fenced != is_fence
         elif line.style == "prompt":
             yield [(line.front, "prompt"), (line.text, "prompt")]
         else:
@@ -175,20 +173,6 @@ def spans(row: Row, lines: list[ScreenLine]) -> Iterator[list[Span]]:
 def _diff_style(text: str) -> str:
     bare = text.lstrip()
     return "added" if bare.startswith("+") else "removed" if bare.startswith("-") else "result"
-
-
-def _prose_spans(text: str, is_code: bool) -> Iterator[Span]:
-    if is_code:
-        yield text, "code"
-    elif text.startswith("#"):
-        yield text, "heading"
-    else:
-        at = 0
-        for match in _CODE.finditer(text):
-            yield text[at : match.start()], "reply"
-            yield match[0], "code" if match[0][0] == "`" else "heading"
-            at = match.end()
-        yield text[at:], "reply"
 
 
 def mark_matches(line: list[Span], pattern: re.Pattern[str] | None) -> list[Span]:

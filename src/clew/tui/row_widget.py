@@ -11,7 +11,8 @@ from typing import ClassVar
 from textual import events
 
 from clew.tui import folding
-from clew.tui.row_text import RowState, Span, height, layout, mark_matches, spans
+from clew.tui.markdown_spans import Span
+from clew.tui.row_text import RowState, height, layout, mark_matches, spans
 from clew.tui.virtual_list import Virtual
 from clew.view.row_types import AgentRow, CallRow, PromptRow, Row
 from clew.view.sanitize import clean
@@ -33,6 +34,7 @@ _STYLES = (
     ),
     *("result", "diff", "added", "removed", "note", "meta", "summary", "error", "agent", "interrupt", "compaction"),
     *("plan", "todo", "match", "title", "about"),
+    *("italic", "link", "quote", "fence", "keyword", "name", "string", "number", "comment"),
 )
 
 
@@ -52,6 +54,15 @@ class RowView(Virtual):
     RowView > .row--queued { text-style: bold; }
     RowView > .row--heading { text-style: bold; }
     RowView > .row--code { color: $text-accent; }
+    RowView > .row--italic { text-style: italic; }
+    RowView > .row--link { text-style: underline; color: $text-primary; }
+    RowView > .row--quote { color: $muted; text-style: italic; }
+    RowView > .row--fence { color: $faint; }
+    RowView > .row--keyword { color: $text-secondary; }
+    RowView > .row--name { color: $text-primary; }
+    RowView > .row--string { color: $text-success; }
+    RowView > .row--number { color: $text-warning; }
+    RowView > .row--comment { color: $muted; text-style: italic; }
     RowView > .row--thinking { color: $muted; text-style: italic; }
     RowView > .row--call { color: $text-primary; }
     RowView > .row--agent { color: $text-secondary; }

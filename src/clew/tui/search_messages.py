@@ -22,6 +22,14 @@ class SearchAnswered(Message):
         self.number, self.answer = number, answer
 
 
+class SessionsListed(Message):
+    """All sessions, for the list of projects."""
+
+    def __init__(self, answer: SearchAnswer) -> None:
+        super().__init__()
+        self.answer = answer
+
+
 class IndexProgress(Message):
     def __init__(self, progress: RefreshProgress) -> None:
         super().__init__()
@@ -49,3 +57,8 @@ class TuiSearch:
         """Search; the answer carries the number."""
         request = SearchRequest(text, MAX_RESULTS, MAX_LISTED, MAX_OUTLINES, replaces=True)
         self._thread.search(request, lambda answer: self._post(SearchAnswered(number, answer)))
+
+    def list_sessions(self) -> None:
+        """List all sessions; they are posted in one or several messages."""
+        request = SearchRequest("", MAX_RESULTS, MAX_LISTED, MAX_OUTLINES)
+        self._thread.search(request, lambda answer: self._post(SessionsListed(answer)))

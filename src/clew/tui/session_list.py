@@ -9,14 +9,16 @@ from typing import ClassVar
 from rich.cells import cell_len
 from textual.binding import Binding, BindingType
 
-from clew.browse.session_item import SessionItem, passage_label, passage_text, screen_text
+from clew.browse.session_item import SessionItem, display_title, passage_label, passage_text, screen_text
 from clew.tui.line_wrap import fit
-from clew.tui.row_text import Span, overlay
+from clew.tui.markdown_spans import Span
+from clew.tui.row_text import overlay
+from clew.tui.session_figures import SessionFigures
 from clew.tui.virtual_list import Virtual
 from clew.view.sanitize import format_age
 
-WIDE = 76  # columns from which a line shows the branch
-PROJECT, BRANCH, WHEN = 16, 18, 4  # largest width of these columns
+ROOMY, WIDE = 64, 90  # columns from which a line shows turns and cost, and the branch
+PROJECT, BRANCH, TURNS, COST, WHEN = 16, 18, 4, 7, 4  # largest width of these columns
 
 
 class HitList(Virtual):
@@ -40,6 +42,7 @@ class HitList(Virtual):
         super().__init__(id=id)
         self.hits: Sequence[SessionItem] = ()
         self.reveal = False
+        self.figures: dict[str, SessionFigures] = {}  # by path
         self._clock = clock
         self._project = self._branch = 0
 
@@ -63,6 +66,19 @@ class HitList(Virtual):
         self.scroll_to(y=top, animate=False)
         self.point(index)
 
+    def on_screen(self) -> Sequence[SessionItem]:
+        """Return the sessions on the screen."""
+        if not self.hits:
+            return ()
+        height = self.starts[1]
+        first = self.scroll_offset.y // height
+        return self.hits[first : first + self.size.height // height + 1]
+
+    def set_figures(self, path: str, figures: SessionFigures) -> None:
+        """Show the turns and the cost of a session."""
+        self.figures[path] = figures
+        self.redraw()
+
     def draw(self, index: int, width: int) -> Iterator[list[Span]]:
         hit = self.hits[index]
         yield self._heading(hit, width, "▌" if index == self.cursor else " ")
@@ -74,18 +90,24 @@ class HitList(Virtual):
         if width >= WIDE:
             branch = min(self._branch, width // 8)
             about += "  " + _pad(fit(screen_text(hit.branch, True), branch), branch)
+        if width >= ROOMY:
+            figures = self.figures.get(hit.path)
+            about += f" {f'{figures.turns:,}t' if figures else '':>{TURNS}} {figures.cost if figures else '':>{COST}}"
         about += f" {format_age(hit.when, self._clock()).rjust(WHEN)} "
         flag = "gone  " if hit.gone else ""
         room = width - cell_len(about) - 1 - len(flag)
-        title = screen_text(hit.title, self.reveal) or "(no prompt)"
-        title_passage = next((p for p in hit.passages if p.field == "title"), None)
-        marks = (
-            passage_text(title_passage, self.reveal)[1]
-            if title_passage and screen_text(title_passage.text, self.reveal) == title
-            else []
-        )
-        title_spans = overlay([(_pad(fit(title, room), room), "title")], marks, "match")
+        title = display_title(hit, self.reveal)
+        title_spans = overlay([(_pad(fit(title, room), room), "title")], self._title_marks(hit, title), "match")
         return [(mark, "guide"), (flag, "gone"), *title_spans, (about, "about")]
+
+    def _title_marks(self, hit: SessionItem, title: str) -> list[tuple[int, int]]:
+        """Return the ranges of the title that match the query."""
+        passage = next((p for p in hit.passages if p.field == "title"), None)
+        text, marks = passage_text(passage, self.reveal) if passage else ("", [])
+        if text != screen_text(hit.title, self.reveal):
+            return []
+        skipped = max(0, text.find(title))
+        return [(start - skipped, stop - skipped) for start, stop in marks if start >= skipped]
 
     def _passage(self, hit: SessionItem, width: int) -> list[Span]:
         best = next((p for p in hit.passages if p.field != "title"), None)

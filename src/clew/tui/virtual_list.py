@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from clew.tui.row_text import Span
+from clew.tui.markdown_spans import Span
 
 CACHE_SIZE = 400  # drawn items that are cached
 
