@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -27,7 +28,8 @@ TOLD = {
 
 @pytest.fixture(autouse=True)
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name in ("cache", "state", "data"):
+        monkeypatch.setenv(f"XDG_{name.upper()}_HOME", str(tmp_path / name))
 
 
 def line(clew: Run, monkeypatch: pytest.MonkeyPatch, told: str) -> str:
@@ -89,10 +91,153 @@ def test_an_old_summary_is_made_anew_behind_its_back(claude: Path, tmp_path: Pat
     assert list((tmp_path / "cache").glob("clew/usage/*/summary"))
 
 
-def test_the_setting_for_claude_code(clew: Run) -> None:
-    code, out, _ = clew("statusline", "--install")
-    command = [sys.executable, "-I", MAIN, "statusline"]
-    assert code == 0 and shlex.split(json.loads(out)["statusLine"]["command"]) == command
+@pytest.mark.parametrize("former", [None, {"type": "command", "command": "other"}])
+def test_it_is_installed_after_it_was_shown_and_uninstalled(
+    clew: Run, claude: Path, former: dict[str, str] | None
+) -> None:
+    settings = claude / "settings.json"
+    before = {"model": "opus", **({"statusLine": former} if former else {})}
+    claude.mkdir()
+    settings.write_text(json.dumps(before))
+    code, out, _ = clew("statusline", "--install", "--dry-run")
+    assert code == 0 and "statusline --color" in out and json.loads(settings.read_text()) == before
+    code, _, err = clew("statusline", "--install")  # no terminal to ask on
+    assert code == 2 and "--yes" in err and json.loads(settings.read_text()) == before
+    for _ in range(2):
+        assert clew("statusline", "--install", "--yes")[0] == 0
+    installed = json.loads(settings.read_text())
+    command = [sys.executable, "-I", MAIN, "statusline", "--color", "--claude-dir", str(claude)]
+    assert shlex.split(installed["statusLine"]["command"]) == command and installed["model"] == "opus"
+    assert clew("statusline", "--uninstall", "--yes")[0] == 0
+    assert json.loads(settings.read_text()) == before
+    assert clew("statusline", "--uninstall", "--yes")[0] == 2
+
+
+def test_settings_that_cannot_be_read_are_not_changed(clew: Run, claude: Path) -> None:
+    claude.mkdir()
+    (claude / "settings.json").write_text("{broken")
+    assert clew("statusline", "--install", "--yes")[0] == 2
+    assert (claude / "settings.json").read_text() == "{broken"
+
+
+# -- limits
+
+
+def limited(five_hour: object = 42, week: object = 17, resets: float = 4000) -> str:
+    ends = time.time() + resets
+    windows = {
+        "five_hour": {"used_percentage": five_hour, "resets_at": ends},
+        "seven_day": {"used_percentage": week, "resets_at": ends + 200_000},
+    }
+    return json.dumps({**TOLD, "rate_limits": windows})
+
+
+def test_limits_are_shown_and_kept_for_the_user_alone(
+    clew: Run, claude: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, err = clew("usage", "limits")
+    assert (code, out) == (1, "") and "clew statusline --install" in err
+    found = line(clew, monkeypatch, limited())
+    assert "5h 42 % (resets in 1h06m) · week 17 % (resets in 2d08h)" in found
+    (saved,) = (tmp_path / "state" / "clew").glob("limits-*.json")
+    assert saved.stat().st_mode & 0o777 == 0o600
+    line(clew, monkeypatch, json.dumps(TOLD))  # a session without limits does not delete them
+    code, out, err = clew("usage", "limits")
+    assert code == 0 and [row.split()[:3] for row in out.splitlines()[1:]] == [["5h", "42", "%"], ["week", "17", "%"]]
+    assert "Seen by the status line" in err
+    rows = [json.loads(row) for row in clew("usage", "limits", "--json")[1].splitlines()]
+    assert [(row["window"], row["used_percentage"], row["is_over"]) for row in rows] == [
+        ("five_hour", 42, False),
+        ("seven_day", 17, False),
+    ]
+    assert "Limits: 5h 42 % (resets in 1h0" in clew("ps")[2]
+
+
+def test_a_window_that_ended_since_has_no_percentage(clew: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    line(clew, monkeypatch, limited(resets=-10))
+    assert "reset since" in clew("usage", "limits")[1]
+
+
+@pytest.mark.parametrize("value", [True, None, "42", [], 1e400, -1e400, float("nan")])
+def test_values_that_are_not_percentages_are_ignored(clew: Run, monkeypatch: pytest.MonkeyPatch, value: object) -> None:
+    found = line(clew, monkeypatch, limited(five_hour=value))
+    assert "5h" not in found and "week 17 %" in found
+    told = json.dumps({**TOLD, "rate_limits": {"five_hour": {"used_percentage": 5, "resets_at": value}}})
+    assert "5h" not in line(clew, monkeypatch, told)
+
+
+def test_damaged_saved_limits_are_ignored(clew: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line(clew, monkeypatch, limited())
+    (saved,) = (tmp_path / "state" / "clew").glob("limits-*.json")
+    for text in ("", "[]", '{"windows": [], "seen": 1}', '{"windows": {"five_hour": 3}, "seen": 1}', "{"):
+        saved.write_text(text)
+        assert clew("usage", "limits")[0] == 1
+        assert "5h 42 %" in line(clew, monkeypatch, limited())
+
+
+# -- branch, format and colours
+
+
+@pytest.mark.parametrize("is_worktree", [False, True])
+def test_the_branch_of_the_folder(
+    clew: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_worktree: bool
+) -> None:
+    folder = tmp_path / "project" / "src"
+    git = tmp_path / "elsewhere" if is_worktree else tmp_path / "project" / ".git"
+    folder.mkdir(parents=True)
+    git.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/fix/one-cent\n")
+    if is_worktree:
+        (tmp_path / "project" / ".git").write_text(f"gitdir: {git}\n")
+    told = {**TOLD, "workspace": {"current_dir": str(folder)}}
+    assert line(clew, monkeypatch, json.dumps(told)).startswith("Opus 5 · fix/one-cent · $1.23")
+    (git / "HEAD").write_text("0123456789abcdef0123\n")
+    assert line(clew, monkeypatch, json.dumps(told)).startswith("Opus 5 · 01234567 · $1.23")
+    (git / "HEAD").write_bytes(b"ref: refs/heads/\xff\x1b[31m")
+    assert line(clew, monkeypatch, json.dumps(told)).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("{model}", "Opus 5"),
+        ("{model:cyan}", "\x1b[36mOpus 5\x1b[0m"),
+        ("{context:level}", "\x1b[32m42 % context\x1b[0m"),
+        ("{week:level}", "\x1b[31mweek 85 % (resets in 2d08h)\x1b[0m"),
+        ("a[ {name} b] c", "a c"),
+        ("[[{model}]] {{x}}", "[Opus 5] {x}"),
+        ("{model}[ · {branch}][ · {cost}]", "Opus 5 · $1.23"),
+        ("{name}", "clew"),
+        ("no field", "no field"),
+    ],
+)
+def test_the_format(clew: Run, monkeypatch: pytest.MonkeyPatch, text: str, shown: str) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(limited(week=85)))
+    assert clew("statusline", "--no-refresh", "--format", text) == (0, f"{shown}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{nope}", "is not a field"),
+        ("{model:pink}", "is not a colour"),
+        ("[{model}", "partner"),
+        ("{", "partner"),
+        ("]", "partner"),
+    ],
+)
+def test_an_invalid_format_is_explained(clew: Run, text: str, problem: str) -> None:
+    code, out, err = clew("statusline", "--format", text)
+    assert (code, out) == (2, "") and problem in err
+
+
+def test_sessions_that_expire_are_in_the_line(claude: Path, tmp_path: Path, clew: Run) -> None:
+    path = talk().user("a").reply("b").write(claude)
+    os.utime(path, (time.time() - 28 * 86_400,) * 2)
+    clew("usage")  # a summary that needs no refresh
+    command = [sys.executable, "-m", "clew", "statusline", "--claude-dir", str(claude)]
+    done = subprocess.run(command, input=json.dumps(TOLD), capture_output=True, text=True, check=True)
+    assert done.stdout.rstrip().endswith("1 session expires: clew collect")
 
 
 def test_it_loads_nothing_heavy(claude: Path, clew: Run) -> None:

@@ -28,17 +28,22 @@ JOIN generation g ON g.id = f.generation WHERE f.kind = 'session' AND r.path = ?
 
 def expiring_warning(root: str | os.PathLike[str], files: Iterable[SessionFile]) -> str:
     """Return one sentence with the next step about sessions that are deleted soon and not archived; else ""."""
-    days = retention_days(os.fspath(root))
-    limit = time.time_ns() - (days - SOON) * _DAY
-    old = [file for file in files if file.mtime_ns < limit and file.size]
-    expiring = _unarchived(os.path.realpath(root), old) if old else []
+    expiring = expiring_sessions(root, files)
     if not expiring:
         return ""
+    days = retention_days(os.fspath(root))
     left = (min(file.mtime_ns for file in expiring) + days * _DAY - time.time_ns()) // _DAY
     when = "can delete them at any time" if left < 1 else f"deletes the first in {left} day{'s' if left > 1 else ''}"
     sessions = "1 session is" if len(expiring) == 1 else f"{len(expiring):,} sessions are"
     setting = f"cleanupPeriodDays: {days}"
     return f"{sessions} not archived, and Claude Code {when} ({setting}). Keep them with: clew collect"
+
+
+def expiring_sessions(root: str | os.PathLike[str], files: Iterable[SessionFile]) -> list[SessionFile]:
+    """Return the sessions that Claude Code deletes within `SOON` days and that the archive does not have."""
+    limit = time.time_ns() - (retention_days(os.fspath(root)) - SOON) * _DAY
+    old = [file for file in files if file.mtime_ns < limit and file.size]
+    return _unarchived(os.path.realpath(root), old) if old else []
 
 
 def _unarchived(root: str, files: list[SessionFile]) -> list[SessionFile]:

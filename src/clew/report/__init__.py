@@ -10,9 +10,12 @@ Modules:
     five_hour_blocks  Blocks: windows of five hours, as the limits of subscriptions count them, with how fast they
                       fill.
     plots             Plots: what is drawn of usage, as pictures and as lines for a terminal.
+    rate_limits       The limits of a subscription: five hours and a week, as Claude Code passes them to its status
+                      line.
     reconcile         Reconciling: our numbers beside those that Claude Code wrote down itself, and why they differ.
     reply_store       The store: the replies of each transcript, as far as it has been read.
     session_cost      The cost of a session, a usage or some entries in US dollars: `clew.cost`.
+    status_format     The format of the status line: text with fields in braces.
     svg               Pictures: bars, areas and heat maps as SVG, written by hand; HTML is a page around one.
     text_table        Tables as text, for a terminal: columns of numbers, a sum, and what there is to say of it.
     timezone          Zones: which day, week, month or hour an instant belongs to, where the user is or wherever is

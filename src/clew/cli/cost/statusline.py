@@ -21,59 +21,108 @@ if TYPE_CHECKING:
     from clew.report.usage_bucket import Cell
 
 DAY = 86_400
+HOUR = 3_600
 FRESH = 15.0  # seconds for which a summary is recent enough
+_PARTS = ("model", "branch", "cost", "context", "limits", "today", "block", "expiring")
+FIELDS = (*_PARTS, "five_hour", "week", "burn", "name")
 
 
 def add_arguments(command: ArgumentParser) -> None:
+    command.add_argument("--format", metavar="TEXT", help="what to print, with fields such as {model} or [ · {limits}]")
+    command.add_argument("--color", action="store_true", help="use colours; percentages are green, yellow or red")
     command.add_argument("--no-refresh", action="store_true", help="do not update the summary in the background")
-    command.add_argument("--install", action="store_true", help="print the setting that makes Claude Code call it")
+    command.add_argument("--install", action="store_true", help="show the change of the settings, ask, and make it")
+    command.add_argument("--uninstall", action="store_true", help="return to the status line before --install")
+    command.add_argument("--dry-run", action="store_true", help="with --install: only show the change")
+    command.add_argument("--yes", "-y", action="store_true", help="with --install: do not ask")
     command.add_argument("--json", action="store_true", help="print the parts of the line as versioned JSON")
     add_claude_dir(command)
 
 
 def run(options: Namespace) -> int:
-    if options.install:
-        from shlex import join
+    if options.install or options.uninstall:
+        from clew.cli.cost.statusline_install import install
 
-        from clew.system.subprocesses import clew_process_command
+        return install(options)
+    from clew.report.status_format import COLOURED, DEFAULT, format_line
 
-        print(
-            json.dumps(
-                {"statusLine": {"type": "command", "command": join(clew_process_command("statusline"))}}, indent=2
-            )
-        )
-        return 0
-    return print_line(options.claude_dir, not options.no_refresh, options.json)
+    text = options.format if options.format is not None else COLOURED if options.color else DEFAULT
+    try:
+        format_line(text, dict.fromkeys(FIELDS, ""))
+    except ValueError as error:
+        print(f"clew: {error}.", file=sys.stderr)
+        return 2
+    return print_line(options.claude_dir, not options.no_refresh, text, options.json)
 
 
-def print_line(claude_dir: str | None, refresh: bool, as_json: bool = False) -> int:
+def print_line(claude_dir: str | None, refresh: bool, text: str, as_json: bool = False) -> int:
     """Print one line, and never an error: no one would read it."""
+    from clew.report.status_format import format_line
+
     try:
         status = json.loads(sys.stdin.read() or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         status = {}
     status = status if isinstance(status, dict) else {}
-    parts = [part for part in (*session_parts(status), *tree_parts(claude_dir, refresh)) if part]
+    values = {**dict.fromkeys(FIELDS, ""), **session_fields(status, claude_dir), **tree_fields(claude_dir, refresh)}
+    fields = {name: _printable(value) for name, value in values.items()}
     if as_json:
-        print(json.dumps({"clew": 1, "kind": "statusline", "parts": parts}))
+        parts = [fields[name] for name in _PARTS if fields[name]]
+        print(json.dumps({"clew": 1, "kind": "statusline", "parts": parts, "fields": fields}))
         return 0
-    text = " · ".join(parts) or "clew"
-    print("".join(letter if letter.isprintable() else " " for letter in text))
+    print(format_line(text, fields) or "clew")
     return 0
 
 
-def session_parts(status: dict[str, Any]) -> list[str]:
-    """The model, the cost so far and the used share of the context window, as Claude Code reports them."""
-    parts = [_text_field(status, "model", "display_name") or _text_field(status, "model", "id")]
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def session_fields(status: dict[str, Any], claude_dir: str | None) -> dict[str, str]:
+    """The fields that Claude Code reports: model, cost, context window, branch and limits."""
+    from clew.report.rate_limits import describe_window, limits_in, save_limits
+    from clew.system.environment import claude_home
+
     spent = _number_field(status, "cost", "total_cost_usd")
-    parts.append(f"${spent:,.2f}" if spent is not None else "")
     used = _number_field(status, "context_window", "used_percentage")
     if used is None:
         size = _number_field(status, "context_window", "context_window_size")
         tokens = _number_field(status, "context_window", "total_input_tokens")
         used = 100 * tokens / size if size and tokens is not None else None
-    parts.append(f"{used:.0f} % context" if used is not None else "")
-    return parts
+    limits = limits_in(status)
+    now = time.time()
+    if limits:
+        save_limits(claude_home(claude_dir), limits, now)
+    windows = {name: describe_window(name, window, now) for name, window in limits.items()}
+    return {
+        "model": _text_field(status, "model", "display_name") or _text_field(status, "model", "id"),
+        "cost": f"${spent:,.2f}" if spent is not None else "",
+        "context": f"{used:.0f} % context" if used is not None else "",
+        "branch": _text_field(status, "worktree", "branch") or _branch(_text_field(status, "workspace", "current_dir")),
+        "five_hour": windows.get("five_hour", ""),
+        "week": windows.get("seven_day", ""),
+        "limits": " · ".join(windows.values()),
+        "name": _text_field(status, "session_name"),
+    }
+
+
+def _branch(folder: str) -> str:
+    """Read the branch from `.git/HEAD` of a folder or of one above it; empty if there is none."""
+    while folder.startswith(os.sep):
+        git = os.path.join(folder, ".git")
+        try:
+            if os.path.isfile(git):  # a worktree or a submodule
+                with open(git, encoding="utf-8", errors="replace") as file:
+                    git = os.path.join(folder, file.read(4096).removeprefix("gitdir:").strip())
+            with open(os.path.join(git, "HEAD"), encoding="utf-8", errors="replace") as file:
+                head = file.read(4096).strip()
+            return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:8]
+        except OSError:
+            above = os.path.dirname(folder)
+            if above == folder:
+                return ""
+            folder = above
+    return ""
 
 
 def _field(status: dict[str, Any], *keys: str) -> Any:
@@ -93,8 +142,8 @@ def _number_field(status: dict[str, Any], *keys: str) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def tree_parts(claude_dir: str | None, refresh: bool) -> list[str]:
-    """The cost of today and of the current block of five hours, from the stored summary."""
+def tree_fields(claude_dir: str | None, refresh: bool) -> dict[str, str]:
+    """The cost of today and of the current block of five hours, from the stored summary, and sessions that expire."""
     from clew.report.five_hour_blocks import LENGTH
     from clew.report.usage_summary import folder_of, recent
     from clew.system.environment import cache_home, claude_home
@@ -107,10 +156,28 @@ def tree_parts(claude_dir: str | None, refresh: bool) -> list[str]:
         age = FRESH
     now = time.time()
     cells = recent(folder, now - DAY - 2 * LENGTH)
-    parts = _cost_parts(cells, now) if cells is not None else []
+    fields = _cost_fields(cells, now) if cells is not None else {}
     if refresh and age >= FRESH:
         _refresh(root)
-    return parts
+    return {**fields, "expiring": _expiring(root, now, refresh)}
+
+
+def _expiring(root: str, now: float, refresh: bool) -> str:
+    """What Claude Code deletes soon and is not archived; looked up once an hour, otherwise as it was then."""
+    from clew.report.rate_limits import limits_file
+
+    path = limits_file(root).replace("limits-", "expiring-")
+    try:
+        if now - os.stat(path).st_mtime < HOUR or not refresh:
+            with open(path, encoding="utf-8") as file:
+                return file.read(200)
+    except (OSError, ValueError):
+        pass
+    if not refresh:
+        return ""
+    from clew.cli.cost.statusline_expiring import describe_expiring
+
+    return describe_expiring(root, path)
 
 
 def _refresh(root: str) -> None:
@@ -124,7 +191,7 @@ def _refresh(root: str) -> None:
     worker.returncode = 0  # so that no warning reports a process that still runs
 
 
-def _cost_parts(recent: list[Cell], now: float) -> list[str]:
+def _cost_fields(recent: list[Cell], now: float) -> dict[str, str]:
     from clew.facts.prices import dollars, load
     from clew.report import custom_prices
     from clew.report.five_hour_blocks import blocks
@@ -138,10 +205,12 @@ def _cost_parts(recent: list[Cell], now: float) -> list[str]:
     except (OSError, ValueError):
         prices = load()
     today = summed((cell for cell in recent if zone.local(cell.when) >= midnight), prices)
-    parts = [f"{dollars(today.cost)} today"]
+    fields = {"today": f"{dollars(today.cost)} today"}
     active = next((block for block in blocks(recent, prices, now) if block.is_active), None)
     if active:
-        rate = f" at {dollars(round(active.cost_a_minute * 60))}/h" if active.minutes else ""
+        rate = f"{dollars(round(active.cost_a_minute * 60))}/h" if active.minutes else ""
         left = round(active.left)
-        parts.append(f"{dollars(active.row.cost)} in this block{rate}, {left // 60}h{left % 60:02d}m left")
-    return parts
+        speed = f" at {rate}" if rate else ""
+        fields["block"] = f"{dollars(active.row.cost)} in this block{speed}, {left // 60}h{left % 60:02d}m left"
+        fields["burn"] = rate
+    return fields

@@ -9,6 +9,7 @@ import sys
 
 from clew.cli.cost.usage_request import UsageOptions, collect_usage, print_csv, print_json, terminal_width
 from clew.cli.options import add_common_options
+from clew.errors import Refused
 from clew.report.usage_table import BY, Wanted, needs_places, table
 
 TYPE_CHECKING = False
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from clew.report.usage_table import UsageTable
 
 ALIASES = {"daily": "day", "weekly": "week", "monthly": "month", "hourly": "hour"}
-VIEWS = ("blocks", "context", "turns", "waste")
+VIEWS = ("blocks", "context", "turns", "waste", "limits")
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -46,11 +47,18 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 _HELP = "by what: daily (default), weekly, monthly, hourly, project, session, model, tool, agent, branch, or a view: "
-_HELP += "blocks of five hours, the context of a session, its turns, or what was wasted"
+_HELP += "blocks of five hours, the context of a session, its turns, what was wasted, or the limits of the subscription"
 _PLOT = "draw it: in the terminal, or into a new file that ends in .svg, .html or .png"
 
 
 def run(options: Namespace) -> int:
+    if options.by == "limits":
+        from clew.cli.cost.usage_limits import show_limits
+
+        return show_limits(options)
+    if options.id and options.by not in ("context", "turns", "waste"):
+        hint = f"Choose with options: clew usage {options.by} --session ID, or --project NAME"
+        raise Refused([f"usage {options.by} does not take {options.id!r}"], hint=hint)
     plan = UsageOptions()
     by = ALIASES.get(options.by, options.by)
     plan.view = by if by in VIEWS else ""
@@ -131,7 +139,7 @@ def _warn(plan: UsageOptions) -> None:
 def show(plan: UsageOptions, found: UsageTable, prices: Prices, gathered: Gathered) -> int:
     if not found.rows and not plan.has("json") and not plan.has("csv"):
         if not plan.is_quiet:
-            print("No usage here. Name another folder with --claude-dir.", file=sys.stderr)
+            print(_explain_nothing(plan), file=sys.stderr)
         return 1
     names = labels(plan, found, gathered)
     if plan.has("json"):
@@ -149,6 +157,19 @@ def show(plan: UsageOptions, found: UsageTable, prices: Prices, gathered: Gather
         ):
             print(line)
     return 0 if found.rows else 1
+
+
+def _explain_nothing(plan: UsageOptions) -> str:
+    """Say why there is no usage: the options leave none, or the folder has none."""
+    from clew.system.environment import claude_home
+
+    wanted, empty = plan.wanted, Wanted()
+    names = ("since", "until", "project", "session", "branch", "model", "tool")
+    used = [f"--{name}" for name in names if getattr(wanted, name) != getattr(empty, name)]
+    root = claude_home(plan.claude_dir)
+    if used:
+        return f"No usage in {root} with {' and '.join(used)}."
+    return f"No usage in {root}. Name another folder with --claude-dir."
 
 
 def labels(plan: UsageOptions, found: UsageTable, gathered: Gathered) -> dict[str, str]:

@@ -18,9 +18,13 @@ if TYPE_CHECKING:
 
 
 def install(options: Namespace) -> int:
+    return carry_out(options, _plan(options))
+
+
+def carry_out(options: Namespace, plan: InstallPlan) -> int:
+    """Show a plan, ask the user, and apply it. Return the exit code."""
     from clew.collect.install_plan import apply_plan
 
-    plan = _plan(options)
     if plan.is_done:
         print("Nothing to do: it is as it should be.")
         return 0

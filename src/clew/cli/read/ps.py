@@ -105,8 +105,19 @@ def _print(options: Namespace, tree: Tree, rows: list[dict[str, Any]]) -> None:
         return
     if not rows:
         print_message(f"No session runs now: no live process in {tree.root / 'sessions'}, and none named claude.")
+    if limits := _limits(tree):
+        print_message(limits)
     for row in rows:
         print_message(clean_name(f"{row['pid']}: {row['evidence']}."))
+
+
+def _limits(tree: Tree) -> str:
+    """Describe the limits of the subscription that the status line saw last; empty if it saw none."""
+    from clew.report.rate_limits import describe_window, duration, load_limits
+
+    saved, now = load_limits(str(tree.root)), time.time()
+    windows = [describe_window(name, window, now) for name, window in saved.get("windows", {}).items()]
+    return f"Limits: {', '.join(windows)}; seen {duration(now - saved['seen'])} ago." if windows else ""
 
 
 def _status(row: dict[str, Any]) -> str:
