@@ -160,6 +160,7 @@ def test_only_wire_write_opens_files_for_writing_below_the_claude_folder() -> No
         "cli/run_command.py": "the null device, when the reader of stdout has gone",
         "index/index_schema.py": "the index, in the cache folder",
         "report/usage_summary.py": "the summary of usage, in the cache folder",
+        "report/rate_limits.py": "the limits that were seen last, in the state folder",
         "collect/archive/archive_schema.py": "the archive and its key, in the data folder",
         "collect/collector_lock.py": "the lock of the archive",
         "chat/store/session_lock.py": "the lock of a session",
