@@ -15,6 +15,7 @@ from clew.cli.run_command import build_parser
 from clew.cli.serve import skill
 from clew.index.query_pieces import FILTER_NAMES
 from clew.index.query_syntax import parse_query
+from clew.index.results import LOOSENESS
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -78,6 +79,17 @@ def test_the_skill_is_true() -> None:
     assert all(parse_query(f"x {query}") for query in queries)
     assert set(re.findall(r"(\w+):", " ".join(queries))) <= set(FILTER_NAMES)
     assert "claude -r ID" in body and "data" in body
+    assert "--substring" in body and all(
+        LOOSENESS[grade] in body for grade in ("endings", "parts", "session", "scattered")
+    )
+
+
+def test_the_skill_allows_the_commands_that_it_names_and_that_only_read() -> None:
+    _, head, body = skill.SKILL.split("---\n", 2)
+    allowed = re.findall(r"Bash\(clew ([\w ]+):\*\)", head)
+    assert allowed == ["search", "show", "ls", "recall list", "recall load"]
+    for named in re.findall(r"(?:^    |`)clew ([^\n`]*)", body, re.MULTILINE):
+        assert named.startswith((*allowed, "recall save")), named
 
 
 def _parsers() -> dict[str, argparse.ArgumentParser]:

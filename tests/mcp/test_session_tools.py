@@ -15,7 +15,7 @@ from clew.demo.demo_tree import DemoSummary, write_demo
 from clew.demo.talk import bash, talk, task
 from clew.index.surrounding_turns import turns_around
 from clew.mcp.quoted_text import LONGEST, MARK, NOTE, back, page, quote
-from clew.mcp.session_tools import TOOLS, McpToolError, call
+from clew.mcp.session_tools import TOOLS, McpToolError, call, schema
 from clew.wire.layout import Tree
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -109,6 +109,9 @@ def test_pages_of_results_are_the_whole_list(tree: Tree, demo: DemoSummary) -> N
             break
         cursor = int(more[1])
     assert pages == whole and len(whole) > 4
+    assert f"Sessions 1-2 of {len(whole)} that match 'test'" in call(
+        tree, "search_sessions", {"query": "test", "limit": 2}
+    )
     assert "further session" in fails(tree, "search_sessions", query="test", cursor=99)
 
 
@@ -246,7 +249,7 @@ def test_tokens_are_counted_once_and_from_a_time_on(tree: Tree, demo: DemoSummar
     assert len(rows) > 3 and sum(rows[:-1]) == rows[-1]
     less = call(tree, "usage", {"since": "2026-05-30", "project": "drip"})
     assert "Tokens of 2 sessions" in less
-    assert "No reply matches" in fails(tree, "usage", since="2026-06-02")
+    assert fails(tree, "usage", since="2026-06-02").startswith("No tokens were used since '2026-06-02'.\n")
 
 
 # -- what is not let through
@@ -314,6 +317,11 @@ def test_nothing_below_the_claude_folder_is_written(tree: Tree, demo: DemoSummar
         ("search_sessions", {"query": "a", "limit": 0}, "`$.limit`"),
         ("search_sessions", {"query": "a", "limit": "many"}, "`$.limit`"),
         ("search_sessions", {"query": 'in:nowhere "'}, "in 'in:nowhere"),
+        ("search_sessions", {"query": ""}, "`$.query`"),
+        ("search_sessions", {"query": "(", "mode": "regex"}, "position"),
+        ("search_sessions", {"query": "a", "mode": "magic"}, "`$.mode`"),
+        ("search_sessions", {"query": "a", "cursor": -1}, "`$.cursor`"),
+        ("context", {"id": "a", "offset": -5}, "`$.offset`"),
         ("list_sessions", {"since": "soon"}, "'soon' is not a time"),
         ("read_session", {"id": "a", "depth": "abyss"}, "`$.depth`"),
         ("read_session", {"id": "a", "deep": 1}, "unknown field `deep`"),
@@ -328,6 +336,35 @@ def test_wrong_arguments(tree: Tree, demo: DemoSummary, name: str, arguments: di
 
 def test_numbers_may_be_written_as_text(tree: Tree, demo: DemoSummary) -> None:
     assert call(tree, "list_sessions", {"limit": "2"}) == call(tree, "list_sessions", {"limit": 2})
+
+
+def test_substrings_and_expressions_with_filters(tree: Tree, demo: DemoSummary) -> None:
+    session = demo.sessions["rounding"]
+    for query in ({"query": "alf_a_ce", "mode": "substring"}, {"query": r"^def test_half\w+", "mode": "regex"}):
+        answer = call(tree, "search_sessions", query)
+        assert f"session {session}" in answer and "test_half_a_cent" in answer and "newest first" in answer
+        assert 'context(id="' in answer
+        assert "No session matches" in fails(tree, "search_sessions", **query, filters="project:drip")
+    pages = [
+        re.findall(r"^session (\S+)", call(tree, "search_sessions", {**TESTS, "cursor": cursor}), re.MULTILINE)
+        for cursor in (0, 2)
+    ]
+    assert len({*pages[0], *pages[1]}) == 4
+    assert "of at least 3" in call(tree, "search_sessions", TESTS)
+    assert "{" in call(tree, "search_sessions", {"query": "{", "mode": "substring", "limit": 1})
+    assert 'mode="substring"' in fails(tree, "search_sessions", query="zzqqxx")
+
+
+TESTS = {"query": "test", "mode": "substring", "limit": 2}
+
+
+def test_every_number_has_limits_in_the_schema() -> None:
+    for name, tool in TOOLS.items():
+        for argument, value in schema(tool)["properties"].items():
+            if value.get("type") in ("integer", "number"):
+                assert {"minimum", "maximum"} <= set(value), (name, argument)
+            elif "enum" not in value:
+                assert value.get("maxLength"), (name, argument)
 
 
 # -- pages

@@ -1,9 +1,10 @@
 """An MCP server with tools that search and read sessions.
 
 Modules:
-    mcp_server      The server: the tools over standard input and output, by the official package.
-    quoted_text     Answers: text of bounded size, in which every line out of a transcript is marked as a quotation.
-    session_tools   The tools: what a model may ask for.
-    tool_arguments  Questions: the arguments of each tool as one value, which also says how they are to be written.
+    mcp_server      Serve the MCP tools over standard input and output, with the official package.
+    quoted_text     Build answers of bounded size, in which every line from a transcript is marked as a quotation.
+    search_tool     The MCP tool `search_sessions`: search by words, for a substring, or for a regular expression.
+    session_tools   The MCP tools: a table of names, arguments and functions.
+    tool_arguments  The arguments of each MCP tool, with their descriptions and limits.
     usage_tool      The MCP tool `usage`: count the tokens of sessions by model.
 """

@@ -1,4 +1,4 @@
-"""The tools: what a model may ask for. All of them read, and none of them knows the protocol."""
+"""The MCP tools: a table of names, arguments and functions. All of them only read, and none depends on the protocol."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ from clew.conversation.turns import Turn
 from clew.errors import READ_ERRORS, UNEXPECTED_ERRORS, ClewError, NotFound, Refused
 from clew.index.known_sessions import list_gone_sessions
 from clew.index.results import next_command
-from clew.index.saved_searches import SavedResult, save_result
 from clew.index.surrounding_turns import TurnWindow, turns_around
 from clew.mcp import tool_arguments
 from clew.mcp.quoted_text import LONGEST, QuotedPage, back, page, quote, quoted_rows, safe, text
+from clew.mcp.search_tool import list_blocks, search_sessions
 from clew.mcp.usage_tool import count_usage, projects_of
-from clew.system.environment import current_session
 from clew.system.file_errors import describe_error
-from clew.system.plural import noun, plural
+from clew.system.plural import plural
 from clew.view.round_labels import describe_round, round_json
 from clew.view.rows import ViewOptions, rows
 from clew.view.sanitize import clean, one_line
@@ -38,13 +37,12 @@ from clew.wire.lookup import find_session
 from clew.wire.timestamps import parse_user_time
 
 LONGEST_TEXT = 200  # characters of an input in a list of rounds
-BUDGET = 10.0  # seconds for reading what is new before a search is answered
 _ID = re.compile(r"[0-9a-fA-F-]+")
 _LAST = re.compile(r"\s*last\s+(\d+)\s*")
 
 
 class ServedTool(NamedTuple):
-    """A tool: what it is for, its arguments, and what it does with them."""
+    """A tool: its description, its arguments, and the function that answers a call."""
 
     about: str
     question: type[msgspec.Struct]
@@ -52,11 +50,11 @@ class ServedTool(NamedTuple):
 
 
 class McpToolError(Exception):
-    """A call that cannot be answered; the text is for the model to read."""
+    """A call that failed; the text is for the model to read."""
 
 
 def call(tree: Tree, name: str, arguments: dict[str, Any]) -> str:
-    """Answer one call. Raises Failure with one sentence, and a second one that tells the next step."""
+    """Answer one call. Raises McpToolError with one sentence, and a second one with the next step."""
     tool = TOOLS.get(name)
     if tool is None:
         raise McpToolError(f"There is no tool {clean(name)!r}.\nThe tools are {', '.join(TOOLS)}.")
@@ -68,15 +66,11 @@ def call(tree: Tree, name: str, arguments: dict[str, Any]) -> str:
     except ClewError as error:
         raise McpToolError(clean(f"{error}\n{_hint(error)}").rstrip()) from None
     except OSError as error:
-        raise McpToolError(
-            clean(f"{error.filename or 'A file'}: {error.strerror}.\nTry again, or ask for another.")
-        ) from None
+        raise McpToolError(clean(f"{error.filename or 'A file'}: {error.strerror}.\nTry again.")) from None
     except ValueError as error:
         raise McpToolError(f"{clean(str(error))}.") from None
     except UNEXPECTED_ERRORS as error:
-        raise McpToolError(
-            clean(f"This cannot be answered: {describe_error(error)}.\nAsk for another session.")
-        ) from None
+        raise McpToolError(clean(f"The call failed: {describe_error(error)}.\nTry another session.")) from None
 
 
 def schema(tool: ServedTool) -> dict[str, Any]:
@@ -89,56 +83,7 @@ def _hint(error: ClewError) -> str:
     return "List the sessions with list_sessions." if is_unexplained else error.hint
 
 
-# -- finding
-
-
-def search_sessions(tree: Tree, asked: tool_arguments.SearchSessions) -> str:
-    from clew.index.gone_sessions import add_gone
-    from clew.index.query_syntax import parse_query
-    from clew.index.session_index import Index
-
-    with Index.open(tree.root) as index:
-        done = index.refresh(None if index.is_new else BUDGET)
-        wanted = asked.cursor + asked.limit
-        query, without = parse_query(asked.query), current_session()
-        found = index.search(query, wanted + 1, without=without)
-        add_gone(index, query, found, wanted + 1, archive=ArchivedSessions(tree.root), without=without)
-    results = [save_result(result, clean) for result in found[asked.cursor : wanted]]
-    if not results:
-        raise NotFound(asked.query, "session" if not asked.cursor else "further session")
-    blocks = [_block(result) for result in results]
-    tail = (
-        []
-        if done.is_complete
-        else [
-            f"{plural(done.left, 'changed file')} not searched yet; search again to include {noun(done.left, 'it', 'them')}."
-        ]
-    )
-    if found.instead:
-        tail.insert(0, f"Nothing holds what was asked for; these hold {safe(found.instead)!r}.")
-    more = len(found) > wanted
-    return _listed(f"Sessions {{}} that match {safe(asked.query)!r}, best first.", blocks, asked, more, tail)
-
-
-def _block(result: SavedResult) -> list[str]:
-    """A session that was found, in a few lines: how to go on with it, what it is, and the passages."""
-    dates = " to ".join(dict.fromkeys(f"{t:%Y-%m-%d}" for t in (result.started, result.ended) if t))
-    branch = result.branch and f"branch {result.branch}"
-    facts = (result.project, branch, plural(result.messages, "message"), dates, result.looseness)
-    way_on = one_line(result.note) if result.gone else f"resume: {result.command}"
-    block = [f"session {one_line(result.session)}  ({way_on})"]
-    block += quote(f"title: {result.title}")
-    block += quote(" · ".join(fact for fact in facts if fact))
-    for each in result.quotes:
-        if each.field == "title" and each.text == result.title:
-            continue
-        kind = f"{'agent ' if each.agent else ''}{each.tool} {each.field}".replace("  ", " ").strip()
-        block += quote(f"{kind}: {each.text}".replace("\n", " "))
-        if result.gone:
-            continue  # there is no transcript to read
-        place = f'path="{each.path}"' if each.agent else f'id="{result.session}"'
-        block.append(f"  more: context({one_line(place)}, offset={each.offset})")
-    return block
+# -- listing
 
 
 def list_sessions(tree: Tree, asked: tool_arguments.ListSessions) -> str:
@@ -161,7 +106,7 @@ def list_sessions(tree: Tree, asked: tool_arguments.ListSessions) -> str:
         raise NotFound(asked.project or asked.since or str(tree.root), "further session" if asked.cursor else "session")
     gone = len(list_gone_sessions(tree)) if not asked.project and after is None and not more else 0
     tail = [f"Sessions whose transcript is gone are not listed ({gone}): search_sessions finds them."] if gone else []
-    return _listed("Sessions {}, newest first.", blocks, asked, more, tail)
+    return list_blocks("Sessions {}, newest first.", blocks, asked, more, tail)
 
 
 def _listing(outline: Outline) -> list[str] | None:
@@ -175,28 +120,6 @@ def _listing(outline: Outline) -> list[str] | None:
         return [f"session {outline.id}", *quote(f"title: {safe(outline.title)}"), *quote(about)]
     except READ_ERRORS:  # gone since it was listed, or full of surprises
         return None
-
-
-def _listed(
-    heading: str,
-    blocks: list[list[str]],
-    asked: tool_arguments.SearchSessions | tool_arguments.ListSessions,
-    more: bool,
-    tail: Iterable[str] = (),
-) -> str:
-    """As many blocks as there is room for, and where to go on."""
-    room, shown = LONGEST, 0
-    body: list[str] = []
-    for block in blocks:
-        size = sum(len(line) + 1 for line in block)
-        if shown and size > room:
-            break
-        body += ["", *block] if body else block
-        room -= size
-        shown += 1
-    stop = asked.cursor + shown
-    going = [f"There is more: ask again with cursor={stop}."] if more or shown < len(blocks) else []
-    return text([heading.format(f"{asked.cursor + 1}-{stop}")], body, [*going, *tail])
 
 
 # -- reading
@@ -285,7 +208,7 @@ def _where(session: Session, found: TurnWindow) -> str:
 def _paged(head: list[str], shown: QuotedPage, tail: Iterable[str] = ()) -> str:
     going = [f"Lines {shown.start + 1}-{shown.stop} of {shown.total}."] if shown.start or shown.is_cut else []
     if shown.is_cut:
-        going.append(f"There is more: ask the same again with cursor={shown.stop}.")
+        going.append(f"There is more: ask again with cursor={shown.stop}.")
     return text(head, shown.lines, [*going, *([] if shown.is_cut else tail)])
 
 
@@ -332,16 +255,13 @@ def _select_turns(session: Session, text: str) -> tuple[Turn, ...]:
     return turns
 
 
-# -- counting
-
-
 TOOLS: dict[str, ServedTool] = {
     "search_sessions": ServedTool(
-        "Find earlier Claude Code sessions by what was said or done in them; the best come first, with passages.",
+        "Find earlier Claude Code sessions by words, a substring or a regular expression, with passages.",
         tool_arguments.SearchSessions,
         search_sessions,
     ),
-    "list_sessions": ServedTool("List earlier sessions, the newest first.", tool_arguments.ListSessions, list_sessions),
+    "list_sessions": ServedTool("List earlier sessions, newest first.", tool_arguments.ListSessions, list_sessions),
     "read_session": ServedTool("Read some turns of a session.", tool_arguments.ReadSession, read_session),
     "list_rounds": ServedTool(
         "List the rounds of a session: kind, input, features and complexity of each.",
@@ -349,10 +269,10 @@ TOOLS: dict[str, ServedTool] = {
         list_rounds,
     ),
     "read_turn": ServedTool(
-        "Read one turn whole, with all that tools were asked and said.", tool_arguments.ReadTurn, read_turn
+        "Read one complete turn, with the input and output of its tools.", tool_arguments.ReadTurn, read_turn
     ),
     "context": ServedTool(
-        "Read the turns around a passage that search_sessions found.", tool_arguments.ContextArguments, read_context
+        "Read the turns around a passage that search_sessions returned.", tool_arguments.ContextArguments, read_context
     ),
-    "usage": ServedTool("Count the tokens that sessions took, by model.", tool_arguments.UsageArguments, count_usage),
+    "usage": ServedTool("Count the tokens of sessions by model.", tool_arguments.UsageArguments, count_usage),
 }

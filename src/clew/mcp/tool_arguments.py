@@ -1,4 +1,4 @@
-"""Questions: the arguments of each tool as one value, which also says how they are to be written."""
+"""The arguments of each MCP tool, with their descriptions and limits."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from msgspec import Meta, Struct
 
 LONGEST = 2000  # characters of a query; other texts are shorter
 SHORT = 500
+MAX_RESULTS = 50  # sessions in one answer
+MAX_NUMBER = 1_000_000  # of a cursor or a turn
+MAX_OFFSET = 1 << 50  # bytes
 Id = Annotated[str, Meta(max_length=SHORT, description="A session id, or the beginning of one.")]
 Depth = Annotated[
     Literal["prompts", "replies", "calls", "full"],
@@ -18,21 +21,33 @@ Project = Annotated[
     str, Meta(max_length=SHORT, description="Only this project: its path, its name or a part of it. Empty for all.")
 ]
 Since = Annotated[
-    str, Meta(max_length=SHORT, description="Only from then on: 7d, yesterday, 2026-01-31. Empty for all time.")
+    str, Meta(max_length=SHORT, description="Only since this time: 7d, yesterday, 2026-01-31. Empty for all time.")
 ]
-Limit = Annotated[int, Meta(ge=1, le=50, description="At most so many.")]
-Cursor = Annotated[int, Meta(ge=0, description="Where to go on, as the last answer said.")]
+Limit = Annotated[int, Meta(ge=1, le=MAX_RESULTS, description="The largest number of sessions to return.")]
+Cursor = Annotated[int, Meta(ge=0, le=MAX_NUMBER, description="Where to continue: the cursor of the last answer.")]
 
 
 class SearchSessions(Struct, frozen=True, forbid_unknown_fields=True):
     query: Annotated[
         str,
         Meta(
+            min_length=1,
             max_length=LONGEST,
-            description='Words that must all be there, "a phrase", -not, a OR b, begin*, and filters: project: branch: '
-            "model: tool: file: role: since: until: in: is:error input: round:.",
+            description='With mode "words": words, "a phrase", prefix*, AND, OR, NOT, -word, brackets, and filters: '
+            "project: branch: model: tool: file: role: since: until: in: is:error id: input: round:. Otherwise the text "
+            "or the regular expression to find; it ignores case unless it has a capital letter.",
         ),
     ]
+    mode: Annotated[
+        Literal["words", "substring", "regex"],
+        Meta(
+            description="words: best matches first, other endings and parts of names too. substring: an exact piece of "
+            "text. regex: a regular expression, line by line."
+        ),
+    ] = "words"
+    filters: Annotated[
+        str, Meta(max_length=SHORT, description="Filters for every mode, such as project:shop since:7d in:result.")
+    ] = ""
     limit: Limit = 5
     cursor: Cursor = 0
 
@@ -55,31 +70,36 @@ class ReadSession(Struct, frozen=True, forbid_unknown_fields=True):
 
 class ListRounds(Struct, frozen=True, forbid_unknown_fields=True):
     id: Id
-    gap: Annotated[float, Meta(ge=0, le=1e6, description="A pause of more minutes makes a round a resume.")] = 5
+    gap: Annotated[
+        float, Meta(ge=0, le=1e6, description="Minutes of a pause after which a round counts as a resume.")
+    ] = 5
     cursor: Cursor = 0
 
 
 class ReadTurn(Struct, frozen=True, forbid_unknown_fields=True):
     id: Id
-    number: Annotated[int, Meta(ge=1, description="The number of the turn, counted from 1.")]
+    number: Annotated[int, Meta(ge=1, le=MAX_NUMBER, description="The number of the turn, counted from 1.")]
     cursor: Cursor = 0
 
 
 class ContextArguments(Struct, frozen=True, forbid_unknown_fields=True):
-    offset: Annotated[int, Meta(description="The byte offset of a passage, as the search gave it.")] = -1
+    offset: Annotated[
+        int, Meta(ge=-1, le=MAX_OFFSET, description="The byte offset of a passage, from search_sessions.")
+    ] = -1
     place: Annotated[
-        str, Meta(max_length=SHORT, description="Instead of an offset: the number of a line, or the uuid of one.")
+        str, Meta(max_length=SHORT, description="Instead of an offset: a line number, or the uuid of an entry.")
     ] = ""
-    messages: Annotated[int, Meta(ge=0, le=50, description="With place: so many messages before and after.")] = 5
-    id: Annotated[
-        str, Meta(max_length=SHORT, description="The session of the passage, if it stands in the session itself.")
-    ] = ""
+    messages: Annotated[int, Meta(ge=0, le=50, description="With place: the messages before and after it.")] = 5
+    id: Annotated[str, Meta(max_length=SHORT, description="The session of the passage, if it is not in an agent.")] = ""
     path: Annotated[
-        str, Meta(max_length=4096, description="The transcript of the passage, if the search gave a path.")
+        str, Meta(max_length=4096, description="The transcript of the passage, if search_sessions returned one.")
     ] = ""
-    around: Annotated[int, Meta(ge=0, le=10, description="So many turns before and after.")] = 1
+    around: Annotated[int, Meta(ge=0, le=10, description="The turns before and after the passage.")] = 1
     depth: Depth = "calls"
-    cursor: Annotated[int, Meta(ge=-1, description="Where to go on, as the last answer said; -1 for the passage.")] = -1
+    cursor: Annotated[
+        int,
+        Meta(ge=-1, le=MAX_NUMBER, description="Where to continue: the cursor of the last answer; -1 for the passage."),
+    ] = -1
 
 
 class UsageArguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -88,7 +108,7 @@ class UsageArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def schema(question: type[Struct]) -> dict[str, Any]:
-    """How the arguments are to be written, in the words of JSON Schema."""
+    """Return the JSON Schema of the arguments."""
     _, parts = msgspec.json.schema_components([question])
     found = dict(parts[question.__name__])
     del found["title"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from clew.errors import READ_ERRORS, NotFound
+from clew.errors import READ_ERRORS, ClewError
 from clew.facts.token_usage import Count, Usage, total, usage
 from clew.mcp import tool_arguments
 from clew.mcp.quoted_text import safe, text
@@ -34,7 +34,10 @@ def count_usage(tree: Tree, asked: tool_arguments.UsageArguments) -> str:
             sessions += is_session and bool(file.size)
     models = _by_model(spent, after)
     if not models:
-        raise NotFound(asked.project or asked.since or str(tree.root), "reply")
+        since = f" since {safe(asked.since)!r}" if asked.since else ""
+        raise ClewError(
+            f"No tokens were used{since}.", hint="Leave out since, or list the sessions with list_sessions."
+        )
     head = [f"Tokens of {plural(sessions, 'session')} with their agents, each reply counted once."]
     if unread:
         head.append(f"{plural(unread, 'file')} could not be read.")
