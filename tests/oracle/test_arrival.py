@@ -1,0 +1,169 @@
+"""Sessions that clew moved, unpacked, imported or synchronised: the real Claude Code lists them and resumes them.
+
+The sample of a test run is small; `make soak` moves and unpacks every session of the demo, of the builder and, where
+they are, of the real samples, and asks both versions about each.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from claude_agent_sdk import list_sessions
+
+from clew.cli import main
+from clew.demo.demo_tree import write_demo
+from clew.wire.layout import Tree, session_at
+from clew.wire.project_slug import slug
+from clew.wire.session_parts import collect_parts
+from clew.wire.session_writer import create_exactly
+from tests.oracle.cases import CASES, file_of
+from tests.oracle.claude import LATEST, Box
+from tests.oracle.conftest import Claude
+from tests.oracle.judge import PROMPT, verdict
+from tests.oracle.recording import Answer
+
+pytestmark = pytest.mark.oracle
+
+SOAKS = os.environ.get("CLEW_SOAK") == "1"
+SHARED = Path(__file__).parents[3] / "shared" / "corpus"
+SAMPLE = ("6fcd", "ba5f")  # a session from Windows, and one with a long output
+Arrive = Callable[[Path, Box, Path], None]
+
+
+def clew(box: Box, *words: str) -> None:
+    code = main([*words, "--quiet", "--claude-dir", str(box.home / ".claude")])
+    assert code in (0, 1), words
+
+
+def move(source: Path, box: Box, work: Path) -> None:
+    """The sessions are in the tree, under their old folders; all of these have become the project."""
+    shutil.copytree(source, box.home / ".claude", dirs_exist_ok=True)
+    for project in Tree(source).projects():
+        clew(box, "move", project.path().path, str(box.project))
+
+
+def unpack(source: Path, box: Box, work: Path) -> None:
+    assert main(["pack", "--all", "-o", str(work / "all.zip"), "--quiet", "--claude-dir", str(source)]) == 0
+    clew(box, "unpack", str(work / "all.zip"), "--to", str(box.project))
+
+
+def take_in(source: Path, box: Box, work: Path) -> None:
+    """Each transcript by itself, as it comes in a mail."""
+    for number, path in enumerate(sorted((source / "projects").glob("*/*-*-*-*-*.jsonl"))):
+        if path.stat().st_size:
+            loose = work / f"mail{number}" / "talk.jsonl"
+            loose.parent.mkdir()
+            shutil.copy(path, loose)
+            clew(box, "import", str(loose), "--to", str(box.project))
+
+
+def sync(source: Path, box: Box, work: Path) -> None:
+    clew(box, "sync", str(source), "--yes")
+    for project in Tree(source).projects():
+        clew(box, "move", project.path().path, str(box.project))
+
+
+WAYS: dict[str, Arrive] = {"move": move, "unpack": unpack, "import": take_in, "sync": sync}
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def demo_tree(folder: Path) -> Path:
+    """Sessions of all kinds, of three systems and many versions."""
+    return write_demo(folder, datetime.now(UTC)).root
+
+
+def difference(box: Box, path: Path) -> str:
+    """What the real program does otherwise than clew says, when it resumes a session where it is."""
+    data = path.read_bytes()
+    theirs = box.resume(path.stem, PROMPT)
+    after = path.read_bytes()
+    added = after[len(data) :] if after.startswith(data) else b""
+    if theirs.rc == 0 and not added and theirs.session_id == path.stem:
+        return "it was not found where it is: nothing was appended to it"
+    return verdict(box.version, data, Answer(theirs, added)).difference()
+
+
+def judge(box: Box, sample: Callable[[list[Path]], list[Path]] = lambda paths: paths) -> dict[str, str]:
+    """Ask the real program about the sessions of the project; return what it does otherwise."""
+    folder = box.home / ".claude" / "projects" / slug(str(box.project))
+    paths = sorted(path for path in folder.glob("*-*-*-*-*.jsonl") if path.stat().st_size)
+    assert paths, "nothing arrived"
+    wrong = {}
+    for path in sample(paths):
+        if why := difference(box, path):
+            wrong[path.stem] = why
+    return wrong
+
+
+def listed(root: Path, monkeypatch: pytest.MonkeyPatch, folder: str | None = None) -> set[str]:
+    """The sessions of a project, or of all, as Claude Code's own SDK lists them."""
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(root))
+    return {session.session_id for session in list_sessions(directory=folder)}
+
+
+@pytest.mark.parametrize(("version", "way", "sample"), [(LATEST, "move", SAMPLE), ("2.1.29", "unpack", SAMPLE[:1])])
+def test_what_arrived_is_listed_and_resumed(
+    claude: Claude, version: str, way: str, sample: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = demo_tree(tmp_path / "source")
+    files = [path for path in (source / "projects").glob("*/*-*-*-*-*.jsonl") if path.stat().st_size]
+    with claude(version) as box:
+        WAYS[way](source, box, tmp_path)
+        folder = box.home / ".claude" / "projects" / slug(str(box.project))
+        assert {path.stem for path in files} <= {path.stem for path in folder.glob("*.jsonl")}
+        assert listed(box.home / ".claude", monkeypatch, str(box.project)) == listed(source, monkeypatch)
+        assert judge(box, lambda paths: [path for path in paths if path.stem[:4] in sample]) == {}
+
+
+def case_tree(folder: Path) -> Path:
+    """Some of the hand-made cases, each as a session of a project of its own."""
+    for number, name in enumerate(list(CASES)[:: len(CASES) // 25]):
+        id = f"00000000-0000-4000-8000-{number:012}"
+        create_exactly(folder / "projects" / f"-home-ada-case-{number}" / f"{id}.jsonl", [file_of(name, id)])
+    return folder
+
+
+def sources(folder: Path) -> Iterator[Path]:
+    yield demo_tree(folder / "demo")
+    yield case_tree(folder / "cases")
+    if SHARED.is_dir():
+        real = folder / "real"
+        for path in sorted(SHARED.rglob("*-*-*-*-*.jsonl")):
+            cwd = collect_parts(session_at(path)).cwd
+            target = real / "projects" / slug(cwd) / path.name
+            if cwd and 0 < path.stat().st_size < 2_000_000 and not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, target)
+                if path.with_suffix("").is_dir():
+                    shutil.copytree(path.with_suffix(""), target.with_suffix(""))
+        yield real
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAKS, reason="make soak runs it")
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("version", [LATEST, "2.1.29"])
+@pytest.mark.parametrize("way", WAYS)
+def test_everything_that_arrived_is_resumed(claude: Claude, version: str, way: str, tmp_path: Path) -> None:
+    wrong: dict[str, str] = {}
+    count = 0
+    for number, source in enumerate(sources(tmp_path / "sources")):
+        with claude(version) as box:
+            work = tmp_path / f"work{number}"
+            work.mkdir()
+            WAYS[way](source, box, work)
+            wrong |= judge(box)
+            folder = box.home / ".claude" / "projects" / slug(str(box.project))
+            count += len(list(folder.glob("*-*-*-*-*.jsonl")))
+    print(f"\n{version}, {way}: {count - len(wrong)} of {count} sessions resume as clew says")
+    assert wrong == {}
