@@ -237,6 +237,36 @@ def test_nothing_in_the_new_place_is_overwritten(run: Run, root: Path, tmp_path:
     assert all(after[name] == before[name] for name in kept)
 
 
+def test_copies_get_new_ids_and_the_originals_stay(run: Run, root: Path, tmp_path: Path) -> None:
+    garden(root)
+    before = snapshot(root)
+    new = str(tmp_path / "plot")
+    code, out, _ = run("move", OLD, new, "--copy")
+    assert code == 0 and out.startswith("Copied 1 session")
+    [copy] = (root / "projects" / slug(new)).glob("*-*-*-*-*.jsonl")
+    assert copy.stem != ONE and {row["cwd"] for row in rows(copy) if "cwd" in row} == {new, f"{new}/src"}
+    assert (root / "file-history" / copy.stem / "aa@v1").exists()
+    assert (root / "projects" / slug(new) / "memory" / "MEMORY.md").exists()
+    once = snapshot(root)
+    assert all(once[name] == file for name, file in before.items())
+    code, out, _ = run("move", OLD, new, "--copy")
+    assert code == 1 and "Copied 0 sessions" in out and f"copied before as {copy.stem[:8]}" in out
+    assert snapshot(root) == once
+    assert run("undo")[0] == 0
+    assert snapshot(root) == before
+
+
+def test_the_kept_files_of_a_move_can_be_deleted(run: Run, root: Path, tmp_path: Path) -> None:
+    garden(root)
+    run("move", OLD, str(tmp_path / "plot"))
+    after = snapshot(root)
+    assert list((tmp_path / "data" / "clew" / "moved").rglob("*.jsonl"))
+    code, out, _ = run("undo", "--forget")
+    assert code == 0 and out.startswith("Deleted the old files")
+    assert not (tmp_path / "data" / "clew" / "moved").exists() and snapshot(root) == after
+    assert run("undo")[0] == 1
+
+
 def test_settings_of_the_project_move_only_on_request(run: Run, root: Path, tmp_path: Path) -> None:
     garden(root)
     other = {"hasTrustDialogAccepted": True}

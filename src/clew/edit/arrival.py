@@ -27,11 +27,10 @@ from clew.wire.project_slug import slug
 from clew.wire.relocate_lines import Relocation, relocated_lines, relocated_meta
 from clew.wire.rename_ids import new_uuid
 from clew.wire.running_sessions import running_sessions
-from clew.wire.session_parts import SessionParts, collect_parts, project_folder
+from clew.wire.session_parts import SessionParts, collect_parts, project_folder, read_chunks
 
 NEW, SAME, GROWN, AHEAD, DIVERGED, MERGED, BUSY = "new", "same", "grown", "ahead", "diverged", "merged", "busy"
 STATES = (NEW, SAME, GROWN, AHEAD, DIVERGED, MERGED, BUSY)
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,7 @@ class _Place:
             return partial(relocated_lines, path, move)
         if name.endswith(".meta.json") and self.paths:
             return lambda: [relocated_meta(path, self.paths)]
-        return partial(_chunks, path)
+        return partial(read_chunks, path)
 
 
 def _compare(place: _Place, cwd: str, arriving: frozenset[str]) -> Arrival:
@@ -172,7 +171,7 @@ def _skip(content: Callable[[], Iterable[bytes]], size: int) -> Iterator[bytes]:
 
 def _resolve_divergence(tree: Tree, arrival: Arrival, arriving: frozenset[str]) -> Arrival:
     """Name the session that joins two copies by their content, so that it is made only once."""
-    sums = sorted((digest(arrival.target), digest_parts(_chunks(arrival.parts.path))[0]))
+    sums = sorted((digest(arrival.target), digest_parts(read_chunks(arrival.parts.path))[0]))
     merged_id = new_uuid(arrival.id, "/".join(sums))
     is_known = merged_id in arriving or find_present(tree, merged_id) is not None
     return replace(arrival, files=(), appends=(), merged_id=merged_id, state=MERGED if is_known else DIVERGED)
@@ -193,9 +192,3 @@ def check_arrival(tree: Tree, arrival: Arrival) -> str:
     if arrival.cwd and present.project_folder.name != slug(arrival.cwd):
         return f"it is in the project folder {present.project_folder.name}, where Claude Code finds it only by its id"
     return request(read(present.path)).refusal or ""
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            yield chunk

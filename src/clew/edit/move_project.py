@@ -17,16 +17,15 @@ from clew.edit.move_files import FileMove, MoveJob, plan_file
 from clew.errors import Busy, NotFound
 from clew.system.shell_quoting import clew_command
 from clew.wire.arrival_time import arrival_time, cleanup_days
-from clew.wire.layout import Project, Tree, read_cwds
+from clew.wire.layout import Project, SessionFile, Tree, read_cwds
 from clew.wire.path_mapping import PathMapping
 from clew.wire.project_slug import slug, slugs
 from clew.wire.prompt_history import prompts, read_history
 from clew.wire.relocate_lines import Relocation, relocated_history, relocated_lines, relocated_meta
 from clew.wire.running_sessions import running_sessions
+from clew.wire.session_parts import read_chunks
 from clew.wire.side_files import INDEX_NAME, relocate_index
 from clew.wire.tree_walk import is_uuid
-
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +93,16 @@ def _refuse_running(tree: Tree, sessions: Iterable[str]) -> None:
             raise Busy(
                 f"Session {session[:8]}", hint=f"Claude Code (process {pid}) has it open. End it, then run this again."
             )
+
+
+def find_sessions(tree: Tree, paths: PathMapping) -> Iterator[tuple[SessionFile, str]]:
+    """Yield the sessions that were started at or below the old folder, each with the folder it was started in."""
+    draft = _Draft(tree, paths, 0)
+    for project in tree.projects():
+        for file in project.sessions():
+            launched = _launch_folder(draft, project, file.path)
+            if launched and paths.covers(launched) and not file.is_empty:
+                yield file, launched
 
 
 # -- one project
@@ -207,18 +216,12 @@ def _content(draft: _Draft, path: Path, target: Path, owner: str) -> Callable[[]
     if path.suffix == ".jsonl" and path.parent.name != "memory":
         folder = str(_project_folder(draft, target) / owner) if owner else ""
         return partial(relocated_lines, path, Relocation(draft.paths, owner, folder))
-    return partial(_chunks, path)
+    return partial(read_chunks, path)
 
 
 def _project_folder(draft: _Draft, target: Path) -> Path:
     projects = draft.tree.root / "projects"
     return projects / target.relative_to(projects).parts[0]
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            yield chunk
 
 
 def count_files(plan: MovePlan, name: str) -> Counter[str]:

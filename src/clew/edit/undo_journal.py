@@ -200,6 +200,20 @@ def undo(record: UndoRecord, journal: UndoJournal, *, dry_run: bool = False) -> 
     return (*present, *drafts)
 
 
+def forget(record: UndoRecord, journal: UndoJournal, *, dry_run: bool = False) -> int:
+    """Delete the files that a finished move keeps, so that it can no longer be undone. Return their size."""
+    if not record.removed or record.is_unfinished:
+        raise Refused([f"{record.number} keeps no files"], hint="Only a finished move does: see clew undo --list")
+    kept = [path for path in kept_folder(record.number).rglob("*") if path.is_file()]
+    size = sum(path.stat().st_size for path in kept)
+    if not dry_run:
+        journal.undone(record.number)
+        for path in kept:
+            path.unlink()
+        remove_empty_folders({path.parent for path in kept}, kept_folder("").parent)
+    return size
+
+
 def _undo_move(record: UndoRecord, journal: UndoJournal, dry_run: bool) -> tuple[Path, ...]:
     """Put back what a move removed, then remove what it wrote. Refuse if anything was changed since."""
     back = {Path(path): Path(kept) for path, kept in record.removed.items() if os.path.lexists(kept)}

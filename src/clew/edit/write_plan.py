@@ -7,9 +7,11 @@ and compared with the plan; if it differs, everything that was written is remove
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -30,7 +32,7 @@ from clew.wire.path_mapping import PathMapping
 from clew.wire.project_slug import slug
 from clew.wire.relocate_lines import Relocation, relocate_references
 from clew.wire.rename_ids import IdMapping, rename_references
-from clew.wire.session_writer import create, create_exactly
+from clew.wire.session_writer import create_exactly
 from clew.wire.timestamps import format_timestamp
 
 if TYPE_CHECKING:
@@ -62,18 +64,12 @@ def write_plan(
     new_id = id or str(uuid4())
     file = session_file(plan.source)
     home = Path(folder) if folder else _target_folder(plan, file)
-    names = _names(plan, new_id, file, home)
-    side = (job for job in side_files(plan, file, home, new_id) if not _is_withheld(plan, job))
-    jobs = [*side, FileJob(home / f"{new_id}.jsonl", plan.session)]
-    paths = tuple(job.path for job in jobs)
+    contents = planned_files(plan, new_id, home)
+    paths = tuple(contents)
     journal = journal or UndoJournal()
     number = journal.begin("; ".join(plan.steps) or "clone", plan.source.id, new_id, paths)
-    for job in jobs:
-        if isinstance(job.source, Session):
-            ending = [_origin(plan, new_id)] if job is jobs[-1] else []
-            create(job.path, [*_lines(job.source.items, names), *ending])
-        else:
-            create_exactly(job.path, _read_content(plan, job.source))
+    for path, parts in contents.items():
+        create_exactly(path, parts())
     if problems := (*find_differences(plan.session, plan.request, read(paths[-1])), *_find_leaks(plan, paths)):
         for path in reversed(paths):
             path.unlink()
@@ -83,7 +79,30 @@ def write_plan(
     return Written(new_id, paths[-1], paths, number)
 
 
+def planned_files(
+    plan: Plan, new_id: str, home: Path, time: datetime | None = None
+) -> dict[Path, Callable[[], Iterable[bytes]]]:
+    """Return the files of the new session in the project folder `home`, with their content; the transcript is last."""
+    file = session_file(plan.source)
+    names = _names(plan, new_id, file, home)
+    side = (job for job in side_files(plan, file, home, new_id) if not _is_withheld(plan, job))
+    contents: dict[Path, Callable[[], Iterable[bytes]]] = {}
+    for job in side:
+        contents[job.path] = (
+            partial(_terminated_lines, job.source.items, names)
+            if isinstance(job.source, Session)
+            else partial(_read_content, plan, job.source)
+        )
+    origin = _origin(plan, new_id, time or datetime.now(UTC))
+    contents[home / f"{new_id}.jsonl"] = partial(_terminated_lines, plan.session.items, names, origin)
+    return contents
+
+
 # -- lines
+
+
+def _terminated_lines(items: Iterable[Item], names: IdMapping, *ending: bytes) -> Iterator[bytes]:
+    return (line + b"\n" for line in chain(_lines(items, names), ending))
 
 
 def _lines(items: Iterable[Item], names: IdMapping) -> Iterator[bytes]:
@@ -96,14 +115,14 @@ def _lines(items: Iterable[Item], names: IdMapping) -> Iterator[bytes]:
             yield relocate_references(line, move) if move else line
 
 
-def _origin(plan: Plan, new_id: str) -> bytes:
+def _origin(plan: Plan, new_id: str, time: datetime) -> bytes:
     return encode(
         {
             "type": ORIGIN_TYPE,
             "sessionId": new_id,
             "source": plan.source.id,
             "steps": list(plan.steps),
-            "timestamp": format_timestamp(datetime.now(UTC)),
+            "timestamp": format_timestamp(time),
             **_removed_thinking(plan),
         }
     )

@@ -17,6 +17,7 @@ from clew.wire.project_slug import slug, slugs
 from clew.wire.tree_walk import is_uuid
 from clew.wire.work_files import plans_of_session
 
+_CHUNK = 1 << 20
 _MAX_LINES = 1000  # to read in search of an entry
 LOOSE = "(loose)"  # the project folder of a transcript that is not in a folder of Claude Code
 
@@ -112,3 +113,10 @@ def is_transcript(path: Path) -> bool:
 def project_folder(parts: SessionParts, cwd: str) -> str:
     """Return the name of the project folder for a session that is started in `cwd`."""
     return slug(cwd) if cwd != parts.cwd or parts.is_loose else parts.project
+
+
+def read_chunks(path: Path) -> Iterator[bytes]:
+    """Yield the content of a file."""
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk

@@ -28,11 +28,13 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "--settings", action="store_true", help="also move the settings of the project in ~/.claude.json"
     )
+    command.add_argument("--copy", action="store_true", help="copy the sessions, with new ids, and leave the old ones")
     command.add_argument("--dry-run", action="store_true", help="show what would move and change nothing")
     add_common_options(command)
 
 
 def run(options: Namespace) -> int:
+    from clew.edit.copy_project import plan_copies
     from clew.edit.move_files import finish_interrupted
     from clew.edit.move_project import plan_move
 
@@ -40,15 +42,15 @@ def run(options: Namespace) -> int:
     old, new = _old_path(options), _path(options.new)
     if old == new:
         raise Refused([f"{old} is both the old and the new folder"], hint="Name the folder before and after the move.")
-    finished = None if options.dry_run else finish_interrupted(old, new)
+    finished = None if options.dry_run or options.copy else finish_interrupted(old, new)
     try:
-        plan = plan_move(tree, old, new)
+        plan = (plan_copies if options.copy else plan_move)(tree, old, new)
     except NotFound:
         if finished is None:
             raise
         _print_finished(options, finished.number)
         return 0
-    settings = _settings(tree.root, plan.paths)
+    settings = None if options.copy else _settings(tree.root, plan.paths)
     number = None if options.dry_run else _move(options, plan, settings)
     if options.json:
         print_json([_json(plan, number, settings)])
@@ -64,7 +66,7 @@ def _move(options: Namespace, plan: MovePlan, settings: Settings | None) -> str 
     from clew.edit.project_settings import moved_settings
 
     job = plan.job
-    if options.settings and settings:
+    if options.settings and settings and not options.copy:
         job = replace(job, rewrites={**job.rewrites, settings[0]: partial(moved_settings, plan.paths)})
     return move_files(job) if job.files or job.rewrites else None
 
@@ -128,7 +130,8 @@ def _print(options: Namespace, plan: MovePlan, number: str | None, settings: Set
     from clew.edit.move_project import count_files
 
     paths = plan.paths
-    verb = "Would move" if options.dry_run else "Moved"
+    done, would = ("Copied", "Would copy") if options.copy else ("Moved", "Would move")
+    verb = would if options.dry_run else done
     count = plural(len(plan.sessions), "session")
     print(clean_name(f"{verb} {count} ({format_size(plan.bytes)}) from {paths.old} to {paths.new}."))
     for old, new in plan.folders.items():
@@ -144,8 +147,9 @@ def _print(options: Namespace, plan: MovePlan, number: str | None, settings: Set
     if not os.path.isdir(paths.new) and not is_windows_path(paths.new):
         print_message(clean_name(f"{paths.new} does not exist. Move the folder there before you resume a session."))
     if number and is_terminal():
-        print("The old files are kept until the move is undone or forgotten.", file=sys.stderr)
         print(f"Undo with:  clew undo {number}", file=sys.stderr)
+        if not options.copy:
+            print(f"Delete the kept old files with:  clew undo {number} --forget", file=sys.stderr)
 
 
 def _print_settings(options: Namespace, settings: Settings | None) -> None:

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from clew.cli.options import add_common_options
-from clew.cli.output import clean_name, format_age, one_line, print_json, print_message
+from clew.cli.output import clean_name, format_age, format_size, one_line, print_json, print_message
 from clew.system.plural import plural
 from clew.wire.timestamps import parse_timestamp
 
@@ -27,6 +27,9 @@ def add_arguments(command: ArgumentParser) -> None:
         help="an edit by its number, or by the session that it made or named (default: the last one)",
     )
     command.add_argument("--list", action="store_true", help="list what can be undone")
+    command.add_argument(
+        "--forget", action="store_true", help="delete the old files that a move keeps, so that it cannot be undone"
+    )
     command.add_argument("--dry-run", action="store_true", help="say what would be done and do nothing")
     add_common_options(command)
 
@@ -38,6 +41,8 @@ def run(options: Namespace) -> int:
     if options.list:
         return _list(options, journal.records())
     record = journal.find(options.edit)
+    if options.forget:
+        return _forget(options, record, journal)
     run_undo = _undo_deletion if record.deleted else undo
     paths = run_undo(record, journal, dry_run=options.dry_run)
     if options.json:
@@ -47,6 +52,18 @@ def run(options: Namespace) -> int:
     print(clean_name(f"{verb} {record.number}: {_what(record)}."))
     for path in paths:
         print(clean_name(f"  {_verb(record, path)}: {path}"))
+    return 0
+
+
+def _forget(options: Namespace, record: UndoRecord, journal: UndoJournal) -> int:
+    from clew.edit.undo_journal import forget
+
+    size = forget(record, journal, dry_run=options.dry_run)
+    if options.json:
+        print_json([_json(record) | {"forgotten": not options.dry_run, "bytes": size}])
+    else:
+        verb = "Would delete" if options.dry_run else "Deleted"
+        print(clean_name(f"{verb} the old files of {record.number}, {format_size(size)}: {record.what}."))
     return 0
 
 
