@@ -3,6 +3,8 @@
 Modules:
     arrival             Put a session with all its files into a folder of Claude Code, where Claude Code finds it;
                         never over anything.
+    copy_project        Plan copies of all sessions of a project in the project of another folder, with new ids, as
+                        one edit.
     drop_turns          Remove turns from a session, or everything after a position.
     fix/                Repair a session: links, calls without results, the leaf.
     kept_files          Take files out of the folder of Claude Code and put them back, byte for byte and with their

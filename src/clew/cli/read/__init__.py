@@ -10,6 +10,7 @@ Modules:
     check_print      Print the reports of `clew check`: tables and colours on a terminal.
     compare          `clew compare`: compare two branches, two points of a session, or two sessions.
     follow           `clew follow`: watch a session as it is written.
+    gone_folders     Suggest `clew move` when the folder of a listed project no longer exists.
     lineage          `clew lineage`: list the copies and edits of a session, and its originals.
     ls               `clew ls`: list sessions, projects, agents, prompts, todo lists or plans.
     ls_messages      Messages of `clew ls`: why a list is empty, and which sessions Claude Code deletes soon.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean, format_age, format_size, one_line, print_json, print_message
+from clew.cli.read.gone_folders import suggest_move
 from clew.cli.read.ls_messages import explain_empty_list, warn_of_expiring_sessions
 from clew.cli.read.ls_work_files import list_plans, list_todos
 from clew.cli.select_session import error_fence, open_tree, read_outlines, report_unlisted_folders
@@ -62,6 +63,8 @@ def run(options: Namespace) -> int:
         shown = len(rows)
         if rows:
             print_table(rows, columns)
+            if options.kind == "sessions" and not options.quiet:
+                suggest_move(rows)
         elif not options.quiet:
             print_message(explain_empty_list(options))
     if options.kind == "sessions" and not options.quiet:

@@ -1,0 +1,25 @@
+"""Suggest `clew move` when the folder of a listed project no longer exists."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from clew.cli.output import clean_name, is_terminal, print_message
+from clew.system.plural import plural
+from clew.system.shell_quoting import clew_command
+from clew.wire.json_codec import JsonView
+
+
+def suggest_move(rows: Iterable[JsonView]) -> None:
+    """Print one line on a terminal if folders of listed projects are gone, as after a move or a rename."""
+    if not is_terminal():
+        return
+    projects = {str(row["project"]) for row in rows if row.get("project")}
+    gone = sorted(path for path in projects if Path(path).is_absolute() and not os.path.lexists(path))
+    if gone:
+        count = plural(len(gone), "project folder does", "project folders do")
+        print_message(
+            clean_name(f"{count} not exist. If one was moved or renamed: {clew_command('move', gone[0])} NEW")
+        )
