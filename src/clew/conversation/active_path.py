@@ -192,6 +192,8 @@ def insert_siblings_by_time(path: list[Entry], links: Chain) -> list[Entry]:
     blocks = [e for e in off_path if e.type == "assistant" and reply_id(e) is not None and reply_id(e) in last]
     reply_of = {e.uuid: reply_id(e) for e in (*path, *blocks) if e.type == "assistant" and reply_id(e) is not None}
     results = [e for e in off_path if e.type == "user" and e.results and links.above.get(e.uuid) in reply_of]
+    ranks = {uuid: rank for rank, uuid in enumerate(links.nodes)}
+    results.sort(key=lambda e: ranks[links.above[e.uuid]])  # results of one time are in the order of their calls
     inserted: dict[int, list[Entry]] = {}
     for group in (blocks, results):
         for entry in sorted(group, key=lambda e: as_text(e.timestamp)):
