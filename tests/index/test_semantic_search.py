@@ -8,11 +8,14 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clew.errors import ClewError
 from clew.index.semantic import semantic_search
@@ -112,6 +115,61 @@ def test_the_orders_are_fused_by_rank() -> None:
     }
     assert [session for _, session in fused] == ["a", "b", "d", "c"]
     assert [session for _, session in semantic_search.fuse_rankings(["x"], ["y"])] == ["x", "y"]
+
+
+@given(
+    by_words=st.lists(st.sampled_from("abcdefgh"), unique=True),
+    by_meaning=st.lists(st.sampled_from("abcdefghijkl"), unique=True),
+    complete=st.sets(st.sampled_from("abcdefgh")),
+)
+def test_no_vector_pushes_down_a_session_that_has_all_words(
+    by_words: list[str], by_meaning: list[str], complete: set[str]
+) -> None:
+    known = complete & set(by_words)
+    fused = [session for _, session in semantic_search.fuse_rankings(by_words, by_meaning, known)]
+    assert sorted(fused) == sorted({*by_words, *by_meaning})
+    for session in known:
+        assert fused.index(session) <= by_words.index(session)
+    for one, two in pairwise([session for session in by_words if session in known]):
+        assert fused.index(one) < fused.index(two)
+
+
+def test_exact_matches_stay_where_they_are(story: Index) -> None:
+    titles = [result.title for result in story.recent(40) if result.title.isascii()]
+    asked = [" ".join(tokenize(title)[:2]) for title in titles[:8]]
+    compared = 0
+    for text in asked:
+        by_words = story.search(text, now=NOW)
+        fused = sessions(story, text)
+        for rank, one in enumerate(by_words):
+            if one.grade == "exact":
+                compared += 1
+                assert fused.index(one.session) <= rank
+    assert compared > 8
+
+
+def test_the_model_judges_what_passes_the_filters(claude: Claude) -> None:
+    for number in range(semantic_search.JUDGED + 5):
+        claude.write(f"near{number}", prompt(f"{RAIN} Bed {number}.", cwd="/srv/farm"), project="-srv-farm")
+    claude.write("far", prompt("Skip irrigation if showers are expected.", cwd="/srv/garden"), project="-srv-garden")
+    with embedded(claude) as index:
+        assert sessions(index, "plants in wet weather project:garden") == [ident("far")]
+        base = index._load_semantic().vectors.base
+        assert base.execute("SELECT count(*) FROM meaning").get == 1  # of what the filter leaves out, nothing
+        assert len(sessions(index, "plants in wet weather", limit=100)) == semantic_search.JUDGED
+
+
+def test_a_stretch_is_judged_once(claude: Claude, monkeypatch: pytest.MonkeyPatch) -> None:
+    claude.write("a", prompt(RAIN))
+    claude.write("b", prompt(RAIN, days=1), reply("Understood."))
+    with embedded(claude) as index:
+        first = index.search("irrigation in wet weather", now=NOW, semantic=True)
+        before = index._load_semantic().vectors.base.execute("SELECT digest, vector FROM meaning").fetchall()
+        assert len(before) == 2  # the prompt of both, and the reply
+        second = index.search("irrigation in wet weather", now=NOW, semantic=True)
+        assert index._load_semantic().vectors.base.execute("SELECT digest, vector FROM meaning").fetchall() == before
+        assert [r.session for r in first] == [r.session for r in second]
+        assert [r.similarity for r in first] == pytest.approx([r.similarity for r in second], abs=0.01)
 
 
 def test_words_and_meaning_together_come_first(claude: Claude) -> None:

@@ -15,7 +15,8 @@ from clew.index.word_forms import ACCENTS, PARTS, fold, humps
 LONGEST = 60  # characters of an identifier
 MIN_PART = 3
 _LIMITS = {"input": 4_000, "result": 1_000}  # characters of a text that are read; other fields are read whole
-_CAMEL_CASE = re.compile(r"\b[A-Z]*[a-z0-9]+[A-Z][A-Za-z0-9]*")
+_HUMP = re.compile(r"[a-z0-9][A-Z]")  # found in a fifth of the time, and most texts have none
+_CAMEL_CASE = re.compile(r"\b[A-Z]*+[a-z0-9]++[A-Z][A-Za-z0-9]*+")
 
 
 class FormCollector:
@@ -27,7 +28,7 @@ class FormCollector:
     def collect(self, text: str, field: str) -> Iterator[tuple[str, int, str]]:
         """Yield (key, kind, word) for each new word of a text that can also be found by `key`."""
         text = text[: _LIMITS.get(field)]
-        identifiers = set(_CAMEL_CASE.findall(text)) - self._known
+        identifiers = set(_CAMEL_CASE.findall(text)) - self._known if _HUMP.search(text) else set()
         self._known |= identifiers
         for identifier in identifiers:
             if len(identifier) <= LONGEST:

