@@ -9,7 +9,7 @@ from heapq import merge
 from itertools import chain
 
 from clew.cli.output import print_message
-from clew.collect.archive.deleted_tree import deleted_tree_path, open_deleted_tree
+from clew.collect.archive.deleted_tree import open_deleted_tree
 from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
 from clew.errors import Ambiguous, NotFound
@@ -119,8 +119,8 @@ def session_files(options: Namespace, tree: Tree | None = None) -> Iterator[Sess
 
 def all_session_files(options: Namespace) -> Iterator[SessionFile]:
     """Session files on the disk and in the archive, newest first; with `--archived` only those in the archive."""
-    archive = deleted_tree_path(options.claude_dir)
-    trees = ([] if options.archived else [open_tree(options)]) + ([Tree(archive)] if os.path.isdir(archive) else [])
+    archive = open_deleted_tree(options.claude_dir)
+    trees = ([] if options.archived else [open_tree(options)]) + ([Tree(archive.folder)] if archive else [])
     listings: list[Iterator[SessionFile]] = []
     missing: NotFound | None = None
     for tree in trees:

@@ -119,8 +119,9 @@ def _open_index(options: Namespace) -> Index:
 
     if not options.archived:
         return Index.open(options.claude_dir)
-    from clew.collect.archive.deleted_tree import deleted_tree_path
+    from clew.collect.archive.deleted_tree import deleted_tree_path, open_deleted_tree
 
+    open_deleted_tree(options.claude_dir)  # brings it up to date
     if not options.quiet:
         print("These sessions are only in the archive. Restore one with: clew restore ID", file=sys.stderr)
     return Index.open(str(deleted_tree_path(options.claude_dir)))

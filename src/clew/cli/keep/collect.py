@@ -117,7 +117,7 @@ def run(options: Namespace) -> int:
         )
         _print_report(report, job, options)
         is_delivered = _deliver(collector, waiting, options)
-        _sync_deleted(collector)
+        _sync_deleted(collector, job.archive)
     return 2 if report.failures or report.missed or not is_delivered else 0
 
 
@@ -194,7 +194,7 @@ def _watch(job: CollectJob, options: Namespace) -> int:
                     _print_report(report, job, options)
                 _deliver(collector, waiting, options)
                 if report.gone or report.resets or report.moves or not furnished[0]:
-                    _sync_deleted(collector)
+                    _sync_deleted(collector, job.archive)
                     furnished[0] = True
 
             yield hear
@@ -206,13 +206,13 @@ def _watch(job: CollectJob, options: Namespace) -> int:
     return 0
 
 
-def _sync_deleted(collector: Collector) -> None:
+def _sync_deleted(collector: Collector, archive: str | None) -> None:
     """Lay out what is gone. That is a convenience: if there is no room for it, collecting goes on."""
     from clew.collect.archive.reader import Archive
     from clew.collect.archive.sync_deleted_tree import sync_deleted_tree
 
     try:
-        sync_deleted_tree(Archive(collector.connection), collector.root)
+        sync_deleted_tree(Archive(collector.connection), collector.root, archive)
     except OSError as error:
         print_message(f"What is gone could not be laid out for ls and show: {error.filename}: {error.strerror}.")
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean_name, format_size, print_json, print_message
-from clew.errors import NotFound
+from clew.errors import NotFound, Refused
 from clew.system import shell_quoting
+from clew.system.environment import claude_home
+from clew.system.plural import plural
+from clew.wire.project_slug import slugs
 
 if TYPE_CHECKING:
     from clew.collect.archive.reader import Archive, ArchivedFile
 
 
 def add_arguments(command: ArgumentParser) -> None:
-    command.add_argument("id", help="a session in the archive: its id or the beginning of it")
+    command.add_argument("id", nargs="?", help="a session in the archive: its id or the beginning of it")
+    command.add_argument("--all", action="store_true", help="every archived session whose transcript is missing")
+    command.add_argument("--project", "-p", metavar="PATH", help="with --all, or instead of an id: only this project")
     command.add_argument(
         "--to", metavar="DIR", help="below this folder, laid out as in ~/.claude (default: where it was)"
     )
@@ -31,17 +37,22 @@ def run(options: Namespace) -> int:
     from clew.collect.archive.restore_files import plan_restore, restore
     from clew.collect.archive.sqlite_errors import translate_errors
 
+    if bool(options.id) == bool(options.all or options.project):
+        raise Refused(
+            ["restore needs to know what: a session, or --all, or --project NAME"],
+            hint="List the archived sessions with: clew ls --archived",
+        )
     to = Path(options.to).expanduser() if options.to else None
     with translate_errors(archive_path(options.archive)), Archive.open(options.archive) as archive:
-        session = _find_session(archive, options)
-        steps = plan_restore(archive, session, to, generations=options.generations)
+        sessions = [_find_session(archive, options)] if options.id else _missing_sessions(archive, options)
+        steps = [step for each in sessions for step in plan_restore(archive, each, to, generations=options.generations)]
         new = [step for step in steps if not step.is_taken]
-        written = [] if options.dry_run else list(restore(archive, new, keep_times=to is not None))
+        written = [] if options.dry_run else list(restore(archive, new))
     if options.json:
         print_json(
             {
                 "kind": "restored",
-                "session": session.session,
+                "session": step.file.session,
                 "path": str(step.target),
                 "generation": step.file.number,
                 "bytes": step.file.size,
@@ -54,8 +65,32 @@ def run(options: Namespace) -> int:
     for step in new:
         print(clean_name(str(step.target)))
     if not options.quiet:
-        _remarks(options, session.session, len(steps) - len(new), sum(step.file.size for step in new))
+        taken = len(steps) - len(new)
+        _remarks(options, [each.session for each in sessions], taken, sum(step.file.size for step in new))
     return 0
+
+
+def _missing_sessions(archive: Archive, options: Namespace) -> list[ArchivedFile]:
+    """The archived sessions of the folder whose transcripts are missing, of one project or of all."""
+    root = os.path.realpath(claude_home(options.claude_dir))
+    base = Path(options.to).expanduser() if options.to else Path(root)
+    names = _project_names(options.project) if options.project else ()
+    part = (options.project or "").lower().replace("/", "-")
+    found = [
+        each
+        for each in archive.sessions(root=root)
+        if not os.path.lexists(base / each.path)
+        and (not options.project or each.project in names or part in each.project.lower())
+    ]
+    if not found:
+        asked = options.project or "--all"
+        hint = f"Nothing is missing from {base} that the archive has. List what it has alone with: clew ls --archived"
+        raise NotFound(asked, "missing session", hint=hint)
+    return found
+
+
+def _project_names(project: str) -> tuple[str, ...]:
+    return (project, *slugs(os.path.abspath(os.path.expanduser(project))))  # noqa: PTH100, PTH111
 
 
 def _find_session(archive: Archive, options: Namespace) -> ArchivedFile:
@@ -63,7 +98,7 @@ def _find_session(archive: Archive, options: Namespace) -> ArchivedFile:
     from clew.collect.archive.deleted_tree import open_deleted_tree
 
     try:
-        return archive.find(options.id)
+        return archive.find(options.id, os.path.realpath(claude_home(options.claude_dir)))
     except NotFound as missing:
         attic = open_deleted_tree(options.claude_dir)
         if attic and any(id.startswith(options.id.lower()) for id in attic.reconstructed):
@@ -73,13 +108,15 @@ def _find_session(archive: Archive, options: Namespace) -> ArchivedFile:
         raise
 
 
-def _remarks(options: Namespace, session: str, there: int, written: int) -> None:
+def _remarks(options: Namespace, sessions: list[str], there: int, written: int) -> None:
     if there:
         print_message(f"{there} file{'s are' if there > 1 else ' is'} there already; nothing is written over.")
+    where = ("--claude-dir", options.to) if options.to else ()
+    size = format_size(written)
     if options.dry_run:
-        print_message(f"{format_size(written)} would be written.")
+        print_message(f"{size} would be written.")
+    elif written and len(sessions) == 1:
+        print_message(f"{size} written. Read it: {shell_quoting.session_command('show', sessions[0], *where)}")
     elif written:
-        where = ("--claude-dir", options.to) if options.to else ()
-        print_message(
-            f"{format_size(written)} written. Read it: {shell_quoting.session_command('show', session, *where)}"
-        )
+        listing = shell_quoting.clew_command("ls", *where)
+        print_message(f"{plural(len(sessions), 'session')}, {size} written. List them: {listing}")

@@ -53,7 +53,8 @@ class ArchivedSessions:
         return self._tree_cache[0]
 
     def _open_tree(self) -> DeletedTree | None:
-        if not os.path.isdir(os.path.join(cache_home(), "attic")):
+        has_archive = os.path.exists(os.path.join(data_home(), "archive", "archive.db"))
+        if not has_archive and not os.path.isdir(os.path.join(cache_home(), "attic")):
             return None
         from clew.collect.archive.deleted_tree import open_deleted_tree
 

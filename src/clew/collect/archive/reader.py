@@ -118,17 +118,26 @@ class Archive:
         """Yield the newest generation of every session, including deleted ones, but not empty ones."""
         yield from (file for file in self.files(root=root) if file.kind == "session" and file.size)
 
-    def find(self, session_id: str) -> ArchivedFile:
-        """Find a session by its id or the beginning of it. Raises NotFound or Ambiguous."""
+    def find(self, session_id: str, root: str | None = None) -> ArchivedFile:
+        """Find a session by its id or the beginning of it; the one of `root` if several folders have it.
+
+        Raises NotFound or Ambiguous.
+        """
         beginning = session_id.removesuffix(".jsonl").lower()
         matches = [s for s in self.sessions() if beginning and s.session.lower().startswith(beginning)]
+        if len(matches) > 1 and root is not None:
+            matches = [s for s in matches if s.root == root] or matches
         if len(matches) > 1 and len({s.session for s in matches}) == 1:
             matches = [s for s in matches if not s.is_gone] or [max(matches, key=lambda s: s.mtime)]
         if not matches:
             raise NotFound(session_id, "archived session", hint="List the archived sessions with: clew ls --archived")
         if len(matches) > 1:
             names = sorted({s.session for s in matches})
-            raise Ambiguous(session_id, names if len(names) > 1 else sorted(f"{s.root}/{s.path}" for s in matches))
+            if len(names) > 1:
+                raise Ambiguous(session_id, names)
+            roots = sorted({s.root for s in matches})
+            hint = f"Name the folder that it was in with --claude-dir: {', '.join(roots)}" if len(roots) > 1 else ""
+            raise Ambiguous(session_id, sorted(f"{s.root}/{s.path}" for s in matches), hint=hint)
         return matches[0]
 
     def belongings(self, session: ArchivedFile) -> Iterator[ArchivedFile]:

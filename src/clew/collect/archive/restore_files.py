@@ -40,14 +40,11 @@ def plan_restore(
     ]
 
 
-def restore(archive: Archive, steps: list[RestoreStep], *, keep_times: bool) -> Iterator[Path]:
+def restore(archive: Archive, steps: list[RestoreStep]) -> Iterator[Path]:
     """Write the files that do not exist yet, the session last: if it exists, so do its side files.
 
-    Old modification times are kept only outside of the Claude Code folder, because Claude Code deletes old sessions
-    at its next start.
+    The files are new: Claude Code deletes those whose modification time is old.
     """
     for step in reversed(steps):
         if not step.is_taken:
-            yield create_exactly(
-                step.target, archive.parts(step.file), mtime_ns=step.file.mtime if keep_times else None
-            )
+            yield create_exactly(step.target, archive.parts(step.file))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from zlib import crc32
@@ -11,15 +12,26 @@ from clew.collect.archive.deleted_tree import MANIFEST, VERSION, deleted_tree_pa
 from clew.collect.archive.reader import Archive, ArchivedFile
 from clew.collect.archive.reconstruct import ReconstructedSession, reconstruct_sessions
 from clew.wire.json_codec import encode
+from clew.wire.layout import Tree
 from clew.wire.session_writer import create_exactly, replace
 
 
-def sync_deleted_tree(archive: Archive, root: str) -> int:
-    """Write files of deleted sessions and remove those that exist again. Returns the number of files written."""
-    folder = deleted_tree_path(root)
-    before = read_manifest(folder).get("files", {})
-    sessions = [s for s in archive.sessions(root=os.path.realpath(root)) if s.is_gone]
-    reconstructed = list(reconstruct_sessions(archive, os.path.realpath(root)))
+def sync_deleted_tree(archive: Archive, root: str, location: str | None = None) -> int:
+    """Write files of deleted sessions and remove those that exist again. Returns the number of files written.
+
+    `location` is the path of the archive, if it is not the default one. A session counts as deleted if its file is
+    missing now, and is reconstructed only if there is no transcript of it, neither in the archive nor on the disk.
+    """
+    folder = deleted_tree_path(root, location)
+    manifest = read_manifest(folder)
+    if not manifest and folder.is_dir():
+        shutil.rmtree(folder)  # written by another version
+    before = manifest.get("files", {})
+    real = os.path.realpath(root)
+    every = list(archive.sessions(root=real))
+    sessions = [s for s in every if not os.path.lexists(os.path.join(real, s.path))]
+    on_disk = {file.id.lower() for project in Tree(Path(real)).projects() for file in project.sessions() if file.size}
+    reconstructed = [s for s in reconstruct_sessions(archive, real) if s.session.lower() not in on_disk]
     expected = dict(_expected_files(archive, sessions, reconstructed))
     stale = [path for path, name in before.items() if expected.get(path, (None, None))[1] != name]
     for path in stale:
@@ -30,8 +42,11 @@ def sync_deleted_tree(archive: Archive, root: str) -> int:
             parts, mtime = (archive.parts(source), source.mtime) if isinstance(source, ArchivedFile) else source
             create_exactly(folder / path, parts, mtime_ns=mtime)
             written += 1
-    if before or expected:
-        _save_manifest(folder, sessions, reconstructed, {path: name for path, (_, name) in expected.items()})
+    if before or expected or every:
+        missing = {s.path for s in sessions}
+        present = [s.path for s in every if s.path not in missing]
+        files = {path: name for path, (_, name) in expected.items()}
+        _save_manifest(folder, sessions, reconstructed, files, present)
     return written
 
 
@@ -61,13 +76,19 @@ def _side_file_path(session: ReconstructedSession, file: ArchivedFile) -> str:
 
 
 def _save_manifest(
-    folder: Path, sessions: list[ArchivedFile], reconstructed: list[ReconstructedSession], files: dict[str, str]
+    folder: Path,
+    sessions: list[ArchivedFile],
+    reconstructed: list[ReconstructedSession],
+    files: dict[str, str],
+    present: list[str],
 ) -> None:
     value = {
         "version": VERSION,
         "archived": [session.session for session in sessions],
         "reconstructed": [rebuilt_session.session for rebuilt_session in reconstructed],
         "files": files,
+        "present": present,
+        "missing": [session.path for session in sessions],
     }
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     replace(folder / MANIFEST, encode(value))
