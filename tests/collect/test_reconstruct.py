@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.collect.archive.deleted_tree import deleted_tree_path, open_deleted_tree
+from clew.collect.archive.archive_view import open_deleted_tree
+from clew.collect.archive.deleted_tree import deleted_tree_path
 from clew.collect.archive.reconstruct import ReconstructedSession, reconstruct_sessions
 from clew.collect.archive.sync_deleted_tree import sync_deleted_tree
 from clew.conversation.load import read, sessions

@@ -9,7 +9,7 @@ from heapq import merge
 from itertools import chain
 
 from clew.cli.output import print_message
-from clew.collect.archive.deleted_tree import open_deleted_tree
+from clew.collect.archive.archive_view import open_deleted_tree
 from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
 from clew.errors import Ambiguous, NotFound

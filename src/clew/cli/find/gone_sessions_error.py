@@ -6,8 +6,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from clew.cli.output import clean, one_line
+from clew.collect.archive.archive_view import open_deleted_tree
 from clew.collect.archive.archived_sessions import ArchivedSessions
-from clew.collect.archive.deleted_tree import open_deleted_tree
 from clew.errors import Ambiguous, TranscriptGone, quote_input
 from clew.facts.secrets.mask_secrets import mask
 from clew.index.known_sessions import HISTORY, SOURCE_NAMES, list_gone_sessions

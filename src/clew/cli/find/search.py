@@ -119,7 +119,8 @@ def _open_index(options: Namespace) -> Index:
 
     if not options.archived:
         return Index.open(options.claude_dir)
-    from clew.collect.archive.deleted_tree import deleted_tree_path, open_deleted_tree
+    from clew.collect.archive.archive_view import open_deleted_tree
+    from clew.collect.archive.deleted_tree import deleted_tree_path
 
     open_deleted_tree(options.claude_dir)  # brings it up to date
     if not options.quiet:

@@ -95,7 +95,7 @@ def _project_names(project: str) -> tuple[str, ...]:
 
 def _find_session(archive: Archive, options: Namespace) -> ArchivedFile:
     """The session; one that was only reconstructed cannot be brought back."""
-    from clew.collect.archive.deleted_tree import open_deleted_tree
+    from clew.collect.archive.archive_view import open_deleted_tree
 
     try:
         return archive.find(options.id, os.path.realpath(claude_home(options.claude_dir)))

@@ -16,8 +16,9 @@ from clew.cli.read.ls_messages import explain_empty_list, warn_of_expiring_sessi
 from clew.cli.read.ls_work_files import list_plans, list_todos
 from clew.cli.select_session import error_fence, open_tree, read_outlines, report_unlisted_folders
 from clew.cli.text_columns import Column, print_table
+from clew.collect.archive.archive_view import open_deleted_tree
 from clew.collect.archive.archived_sessions import ArchivedSessions
-from clew.collect.archive.deleted_tree import DeletedTree, open_deleted_tree
+from clew.collect.archive.deleted_tree import DeletedTree
 from clew.conversation.session_listing import Outline
 from clew.errors import NotFound
 from clew.facts.secrets.mask_secrets import mask, mask_data

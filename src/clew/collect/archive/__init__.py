@@ -3,6 +3,7 @@
 Modules:
     archive_schema     Create and open the archive: a SQLite file with every line of every session.
     archive_status     Count what the archive contains, what waits for each sink, and what is wrong.
+    archive_view       Open the deleted tree of a folder, up to date with the default archive.
     archive_writer     Write everything that belongs to a poll, in transactions that contain rows and offsets
                        together.
     archived_sessions  Look up archived and reconstructed sessions of one folder, for searches that include deleted

@@ -56,7 +56,7 @@ class ArchivedSessions:
         has_archive = os.path.exists(os.path.join(data_home(), "archive", "archive.db"))
         if not has_archive and not os.path.isdir(os.path.join(cache_home(), "attic")):
             return None
-        from clew.collect.archive.deleted_tree import open_deleted_tree
+        from clew.collect.archive.archive_view import open_deleted_tree
 
         return open_deleted_tree(self._root)
 
