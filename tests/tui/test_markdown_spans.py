@@ -44,6 +44,18 @@ def test_code_is_coloured_by_its_language() -> None:
     assert list(style_lines(["```nosuchlanguage", "x = 1"]))[1] == [("x = 1", "code")]
 
 
+def test_columns_of_a_table_are_aligned_if_there_is_room() -> None:
+    table = ["| part | state |", "|---|---|", "| **valve** | closed \\| open |", "| 水 |"]
+    shown = ["".join(text for text, _ in line) for line in style_lines(table, 60)]
+    assert shown == [
+        "│ part  │ state         │",
+        "├───────┼───────────────┤",
+        "│ valve │ closed | open │",
+        "│ 水    │               │",
+    ]
+    assert "".join(text for text, _ in next(style_lines(table, 20))) == "│ part │ state │"
+
+
 @given(
     st.lists(st.text("ab#*_`~|>-[]() \n:python", max_size=30).map(lambda text: text.replace("\n", " ")), max_size=12)
 )

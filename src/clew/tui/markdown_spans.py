@@ -20,6 +20,7 @@ _BULLET = re.compile(r"(\s*)[-*+] ")
 _QUOTE = re.compile(r"(\s*)> ?")
 _RULE = re.compile(r"\s*(?:-{3,}|\*{3,}|_{3,})\s*")
 _TABLE_RULE = re.compile(r"\s*\|?[\s:|-]*-[\s:|-]*\|[\s:|-]*")
+_BAR = re.compile(r"(?<!\\)\|")
 _INLINE = re.compile(
     r"(?P<code>`+)(?P<code_text>.+?)(?P=code)"
     r"|\*\*(?P<bold>[^\s*](?:[^*]*[^\s*])?)\*\*|(?<!\w)__(?P<bold2>[^\s_](?:[^_]*[^\s_])?)__(?!\w)"
@@ -51,14 +52,15 @@ _TOKENS = {
 }
 
 
-def style_lines(lines: Sequence[str]) -> Iterator[list[Span]]:
-    """Yield the spans of each line."""
+def style_lines(lines: Sequence[str], width: int = 0) -> Iterator[list[Span]]:
+    """Yield the spans of each line. The columns of a table are aligned if it then fits the width."""
     at = 0
     while at < len(lines):
         fence = _FENCE.match(lines[at])
         if fence is None:
-            yield list(_style_prose(lines[at]))
-            at += 1
+            end = next((i for i in range(at, len(lines)) if not lines[i].lstrip().startswith("|")), len(lines))
+            yield from _style_table(lines[at:end], width) if end > at else [list(_style_prose(lines[at]))]
+            at = max(end, at + 1)
             continue
         end = next((i for i in range(at + 1, len(lines)) if _FENCE.fullmatch(lines[i])), len(lines))
         yield [(fence[1] + (fence[2] or "code"), "fence")]
@@ -87,6 +89,37 @@ def _style_prose(line: str) -> Iterator[Span]:
         yield from _style_inline(line[quote.end() :], "quote")
     else:
         yield from _style_inline(line, "reply")
+
+
+def _style_table(lines: Sequence[str], width: int) -> Iterator[list[Span]]:
+    """Yield the spans of the lines of a table, with aligned columns if there is room."""
+    rows = [None if _TABLE_RULE.fullmatch(line) else _split_cells(line) for line in lines]
+    columns = max((len(cells) for cells in rows if cells), default=0)
+    widths = [max((_cell_width(cells, column) for cells in rows if cells), default=0) for column in range(columns)]
+    if sum(widths) + 3 * columns + 1 > width:
+        for line in lines:
+            yield list(_style_prose(line))
+        return
+    for cells in rows:
+        if cells is None:
+            yield [("├" + "┼".join("─" * (size + 2) for size in widths) + "┤", "guide")]
+            continue
+        styled: list[Span] = [("│", "guide")]
+        for column, size in enumerate(widths):
+            cell = cells[column] if column < len(cells) else []
+            padding = " " * (size - _cell_width(cells, column) + 1)
+            styled += [(" ", "reply"), *cell, (padding, "reply"), ("│", "guide")]
+        yield styled
+
+
+def _split_cells(line: str) -> list[list[Span]]:
+    """Return the spans of each cell of a row; an escaped bar does not divide cells."""
+    inner = line.strip().removeprefix("|").removesuffix("|")
+    return [list(_style_inline(cell.strip().replace("\\|", "|"), "reply")) for cell in _BAR.split(inner)]
+
+
+def _cell_width(cells: list[list[Span]], column: int) -> int:
+    return sum(cell_len(text) for text, _ in cells[column]) if column < len(cells) else 0
 
 
 def _style_inline(text: str, style: str) -> Iterator[Span]:

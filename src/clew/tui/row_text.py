@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, assert_never
 
 from msgspec.structs import replace
+from rich.cells import cell_len
 
 from clew.tui.line_wrap import fit, wrap
 from clew.tui.markdown_spans import Span, style_lines
@@ -155,10 +156,11 @@ def _turn_rule(row: PromptRow, room: int) -> str:
     return f"──{name}{'─' * max(1, fill)} {when}".rstrip()[:room]
 
 
-def spans(row: Row, lines: list[ScreenLine]) -> Iterator[list[Span]]:
+def spans(row: Row, lines: list[ScreenLine], width: int = 0) -> Iterator[list[Span]]:
     """Yield the lines as styled spans: replies and plans as Markdown, changed lines in their colours."""
     if isinstance(row, ReplyRow | PlanRow):
-        for line, styled in zip(lines, style_lines([line.text for line in lines]), strict=True):
+        room = min(PROSE, width) - max((cell_len(line.front) for line in lines), default=0)
+        for line, styled in zip(lines, style_lines([line.text for line in lines], room), strict=True):
             yield [(line.front, "guide"), *styled]
         return
     for line in lines:

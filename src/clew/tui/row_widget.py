@@ -152,7 +152,7 @@ class RowView(Virtual):
     def draw(self, index: int, width: int) -> Iterator[list[Span]]:
         real = self.shown_rows[index]
         row = self.rows[real]
-        for line in spans(row, layout(row, width, self.state(real))):
+        for line in spans(row, layout(row, width, self.state(real)), width):
             yield mark_matches(line, self.pattern)
 
     def on_resize(self, event: events.Resize) -> None:
