@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import stat
 import zipfile
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from clew.demo.talk import talk
 from clew.edit.pack_format import MANIFEST, extract_pack
 from clew.errors import Refused
 from clew.wire.project_slug import slug
-from tests.edit.test_move_project import OLD, ONE, TWO, garden, put, rows, snapshot
+from tests.edit.test_move_project import OLD, ONE, TWO, garden, put, rows, run_killed, snapshot
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -126,6 +127,39 @@ def test_a_session_that_was_continued_in_both_places_is_merged_once(run: Run, he
     assert "cafe on the laptop" in merged.read_text() and "deed on the desktop" in merged.read_text()
     assert "joined before as" in run("desktop", "unpack", "one.zip")[1]
     assert len(list(desktop.parent.glob("*.jsonl"))) == 2
+
+
+@pytest.mark.parametrize("step", [12, 40, 62, 75])
+def test_a_killed_unpack_is_completed_by_the_next(run: Run, here: Path, step: int) -> None:
+    kill_and_complete(run, here, step)
+
+
+@pytest.mark.soak
+def test_a_killed_unpack_at_every_step(run: Run, here: Path) -> None:
+    for step in range(100):
+        for name in ("laptop", "desktop", "data", "all.zip"):
+            path = here / name
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        kill_and_complete(run, here, step)
+
+
+def kill_and_complete(run: Run, here: Path, step: int) -> None:
+    """Kill an unpack that writes one session and extends another, run it again, and undo it."""
+    garden(here / "laptop" / ".claude", OLD, TWO)
+    laptop, desktop = two_places(here)
+    continued(laptop, "cafe")
+    before = snapshot(here / "desktop" / ".claude")
+    run("laptop", "pack", ONE, TWO, "-o", "all.zip")
+    words = ["unpack", "all.zip", "--claude-dir", str(here / "desktop" / ".claude")]
+    run_killed(words, step)
+    assert laptop.read_bytes().startswith(desktop.read_bytes())
+    assert main(words) == 0
+    arrived = snapshot(here / "desktop" / ".claude")
+    assert desktop.read_bytes() == laptop.read_bytes()
+    assert f"projects/{slug(OLD)}/{TWO}.jsonl" in arrived and not any(name.endswith(".draft") for name in arrived)
+    assert run("desktop", "undo")[0] == 0
+    after = snapshot(here / "desktop" / ".claude")
+    assert {name: content for name, (content, _) in after.items()} == {n: content for n, (content, _) in before.items()}
 
 
 def test_an_unrelated_session_of_the_same_id_is_left_alone(run: Run, here: Path) -> None:

@@ -99,6 +99,8 @@ def move_files(job: MoveJob) -> str:
         tails=tails,
     )
     journal.begin_move(record)
+    for draft in (draft for path in files for draft in find_leftover_drafts(Path(path))):
+        draft.unlink(missing_ok=True)
     for move in job.files:
         _write(move)
     for each in job.appends:
@@ -109,6 +111,11 @@ def move_files(job: MoveJob) -> str:
     _remove_sources(record, job.root)
     journal.advance(number, "done")
     return number
+
+
+def is_interrupted(job: MoveJob) -> bool:
+    """Return True if the same job was started before and did not finish."""
+    return _find_record(UndoJournal(), job.source, job.made, "begun") is not None
 
 
 def finish_interrupted(source: str, made: str) -> UndoRecord | None:
@@ -127,8 +134,6 @@ def _find_record(journal: UndoJournal, source: str, made: str, state: str) -> Un
 
 
 def _write(move: FileMove) -> None:
-    for draft in find_leftover_drafts(move.target):
-        draft.unlink(missing_ok=True)
     if not move.is_written:
         create_exactly(move.target, move.parts(), mtime_ns=move.mtime_ns)
     if not move.is_written:

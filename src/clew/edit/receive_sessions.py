@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clew.edit.arrival import DIVERGED, Arrival, check_arrival, plan_arrival, write_merged
-from clew.edit.move_files import MoveJob, move_files
+from clew.edit.move_files import MoveJob, is_interrupted, move_files
 from clew.errors import Refused
 from clew.wire.layout import Tree
 from clew.wire.session_parts import SessionParts
@@ -40,7 +40,7 @@ def receive(arrivals: Sequence[Arrival], tree: Tree, what: str, source: str) -> 
     files = [move for arrival in arrivals for move in arrival.files]
     appends = [each for arrival in arrivals for each in arrival.appends]
     job = MoveJob(what, source, str(tree.root.absolute()), tree.root, files, appends=appends, is_copy=True)
-    number = move_files(job) if files or appends else None
+    number = move_files(job) if files or appends or is_interrupted(job) else None
     return number, [_settle(arrival, tree) for arrival in arrivals]
 
 
