@@ -1,4 +1,4 @@
-"""`clew ls` on a terminal names `clew move` when the folder of a project is gone."""
+"""What `clew ls` says of projects whose folder is gone, and of sessions that were moved."""
 
 from __future__ import annotations
 
@@ -22,3 +22,21 @@ def test_a_project_whose_folder_is_gone_is_named_on_a_terminal(
     talk("3f2a0000-0000-4000-8000-000000000002", cwd=str(tmp_path / "gone")).user("a").reply("b").write(claude)
     line = f"1 project folder does not exist. If one was moved or renamed: clew move {tmp_path / 'gone'} NEW"
     assert (line in clew("ls")[2]) == is_terminal
+
+
+def test_a_moved_session_is_not_listed_as_deleted(
+    clew: Run, claude: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    id = "3f2a0000-0000-4000-8000-000000000001"
+    talk(id, cwd="/home/ada/garden").user("a").reply("b").write(claude)
+    clew("collect", "--quiet")
+    assert clew("move", "/home/ada/garden", "/home/ada/plot")[0] == 0
+    for _ in range(2):
+        assert clew("ls", "--archived")[1] == ""
+        assert clew("ls")[1].count("3f2a0000") == 1
+        clew("collect", "--quiet")
+    (claude / "projects" / "-home-ada-plot" / f"{id}.jsonl").unlink()
+    archived = clew("ls", "--archived")[1]
+    assert archived.count("3f2a0000") == 1 and "plot" in archived

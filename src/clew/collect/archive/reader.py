@@ -143,7 +143,8 @@ class Archive:
     def belongings(self, session: ArchivedFile) -> Iterator[ArchivedFile]:
         """Yield the side files of a session: agents, long outputs, todo lists, file backups."""
         files = self.files(root=session.root, session=session.session)
-        yield from (file for file in files if file.file != session.file)
+        others = (file for file in files if file.file != session.file)
+        yield from (file for file in others if file.project in ("", session.project))  # it can be moved since
 
     def generations(self, file: ArchivedFile) -> list[ArchivedFile]:
         """Return all generations of a file, oldest first."""

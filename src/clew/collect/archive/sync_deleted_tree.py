@@ -20,7 +20,8 @@ def sync_deleted_tree(archive: Archive, root: str, location: str | None = None) 
     """Write files of deleted sessions and remove those that exist again. Returns the number of files written.
 
     `location` is the path of the archive, if it is not the default one. A session counts as deleted if its file is
-    missing now, and is reconstructed only if there is no transcript of it, neither in the archive nor on the disk.
+    missing now and it was not moved to another project, and is reconstructed only if there is no transcript of it,
+    neither in the archive nor on the disk.
     """
     folder = deleted_tree_path(root, location)
     manifest = read_manifest(folder)
@@ -29,8 +30,10 @@ def sync_deleted_tree(archive: Archive, root: str, location: str | None = None) 
     before = manifest.get("files", {})
     real = os.path.realpath(root)
     every = list(archive.sessions(root=real))
-    sessions = [s for s in every if not os.path.lexists(os.path.join(real, s.path))]
-    on_disk = {file.id.lower() for project in Tree(Path(real)).projects() for file in project.sessions() if file.size}
+    gone = [s for s in every if not os.path.lexists(os.path.join(real, s.path))]
+    found = (file for project in Tree(Path(real)).projects() for file in project.sessions() if file.size)
+    on_disk = {file.id.lower(): file.path.relative_to(real).as_posix() for file in found}
+    sessions = list({s.session: s for s in sorted(gone, key=_time) if s.session.lower() not in on_disk}.values())
     reconstructed = [s for s in reconstruct_sessions(archive, real) if s.session.lower() not in on_disk]
     expected = dict(_expected_files(archive, sessions, reconstructed))
     stale = [path for path, name in before.items() if expected.get(path, (None, None))[1] != name]
@@ -43,11 +46,16 @@ def sync_deleted_tree(archive: Archive, root: str, location: str | None = None) 
             create_exactly(folder / path, parts, mtime_ns=mtime)
             written += 1
     if before or expected or every:
-        missing = {s.path for s in sessions}
+        missing = {s.path for s in gone}
         present = [s.path for s in every if s.path not in missing]
+        present += [on_disk[s.session.lower()] for s in gone if s.session.lower() in on_disk]
         files = {path: name for path, (_, name) in expected.items()}
         _save_manifest(folder, sessions, reconstructed, files, present)
     return written
+
+
+def _time(file: ArchivedFile) -> int:
+    return file.mtime
 
 
 Source = ArchivedFile | tuple[Iterable[bytes], int]
