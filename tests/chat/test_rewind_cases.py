@@ -91,7 +91,7 @@ class Script:
         self.rows: list[str] = []
         self.asked: list[str] = []
 
-    def put(self, row: Row) -> None:
+    def print_row(self, row: Row) -> None:
         self.rows += row.text.splitlines()
 
     async def choose(self, menu: Menu) -> MenuAnswer | None:
@@ -134,26 +134,26 @@ def by_command(case: Case, root: Path, before: State, after: State, capsys: pyte
 
 
 def by_console(case: Case, made: World, root: Path, before: State, after: State) -> str:
-    face = Script()
+    ui = Script()
 
     async def work(engine: Engine) -> None:
         holder = cast(ChatSession, type("Holder", (), {"engine": engine})())
-        await rewind(holder, cast(Any, face))
+        await rewind(holder, cast(Any, ui))
 
     drive(made, work, resume=SESSION, watches_commands=True)
     now = snapshot(root)
-    shown = "\n".join(face.rows)
+    shown = "\n".join(ui.rows)
     assert "as it was" not in shown and "as they were" not in shown
     if now == after and now != before and case.ends == "refused":
         return "refused"
     deleted = {name for name in after if name not in now and name.startswith("project/")}
     for name in deleted:
         if after[name][0] != stat.S_IFDIR and not before.get(name) and name.isprintable():
-            assert [row for row in face.rows if row.startswith(f"delete {Path(name).relative_to('project')}")]
+            assert [row for row in ui.rows if row.startswith(f"delete {Path(name).relative_to('project')}")]
     if now != after:
         assert "Undo this with" in shown
-    lost = [row.removeprefix("Not restored: ").split(" (")[0] for row in face.rows if row.startswith("Not restored")]
-    rest = [row for row in face.rows if row.startswith("Note: ")] or [" ".join(face.asked)]
+    lost = [row.removeprefix("Not restored: ").split(" (")[0] for row in ui.rows if row.startswith("Not restored")]
+    rest = [row for row in ui.rows if row.startswith("Note: ")] or [" ".join(ui.asked)]
     return classify(before, after, now, lost, rest)
 
 

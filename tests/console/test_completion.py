@@ -10,7 +10,7 @@ import pytest
 from clew.console.completion import MAX_COMPLETIONS, NamedCommand, find_completions, project_files
 
 COMMANDS = [
-    NamedCommand("compact", "go on from a summary", "[what]"),
+    NamedCommand("compact", "replace the conversation by a summary", "[what]"),
     NamedCommand("context", "the window"),
     NamedCommand("cost", "money"),
 ]
@@ -27,7 +27,7 @@ def test_commands_behind_a_slash_at_the_beginning() -> None:
     assert told("/cpt") == ["/compact"]
     assert told("say /con") == []
     assert told("/compact now") == []
-    assert find_completions("/comp", COMMANDS, FILES)[0].about == "[what]  go on from a summary"
+    assert find_completions("/comp", COMMANDS, FILES)[0].about == "[what]  replace the conversation by a summary"
 
 
 @pytest.mark.parametrize(

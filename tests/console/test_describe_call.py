@@ -13,7 +13,7 @@ from clew.chat.permission.decision import Decision
 from clew.console.ask_user_dialog import permission_menu, question_menu
 from clew.console.describe_call import describe
 from clew.console.menu import Menu, Option
-from clew.console.question_box import box, wrap
+from clew.console.question_box import layout_question, wrap
 from clew.view.approval_text import unescape
 
 SIZES = [(80, 24), (40, 20), (120, 40), (36, 14)]
@@ -38,7 +38,7 @@ def pages(menu: Menu, columns: int, rows: int) -> list[list[str]]:
     """Every screen of a question, from the first to the last."""
     made = []
     while True:
-        shown = box(menu, columns, rows)
+        shown = layout_question(menu, columns, rows)
         made.append([text_of(row) for row in shown.rows])
         if shown.top + shown.page >= shown.total:
             return made
@@ -168,7 +168,7 @@ def test_nothing_hidden_reaches_the_screen_and_nothing_is_removed(given: tuple[s
 def test_all_of_a_long_command_can_be_scrolled_to(size: tuple[int, int]) -> None:
     command = "\n".join(f"echo step {n} {'x' * (n * 7 % 90)} end{n}" for n in range(57))
     menu = permission_menu(asked("Bash", command=command), "default")
-    whole = [text_of(row) for row in box(menu, size[0], 10_000).rows]
+    whole = [text_of(row) for row in layout_question(menu, size[0], 10_000).rows]
     seen: list[str] = []
     for page in pages(menu, *size):
         assert len(page) <= size[1]
@@ -184,7 +184,9 @@ def test_all_of_a_long_command_can_be_scrolled_to(size: tuple[int, int]) -> None
 def test_a_line_that_is_broken_is_told_from_two_lines() -> None:
     one = permission_menu(asked("Bash", command="echo " + "a" * 100), "default")
     two = permission_menu(asked("Bash", command="echo " + "a" * 69 + "\n" + "a" * 31), "default")
-    assert [text_of(row) for row in box(one, 80, 24).rows] != [text_of(row) for row in box(two, 80, 24).rows]
+    assert [text_of(row) for row in layout_question(one, 80, 24).rows] != [
+        text_of(row) for row in layout_question(two, 80, 24).rows
+    ]
 
 
 def test_wrapping_loses_nothing_and_shows_tabs() -> None:
@@ -207,7 +209,7 @@ def test_a_rule_that_would_be_kept_is_shown_whole() -> None:
     )
     for columns, rows in SIZES:
         menu = permission_menu(long, "default")
-        whole = [text_of(row) for row in box(menu, columns, 10_000).rows]
+        whole = [text_of(row) for row in layout_question(menu, columns, 10_000).rows]
         assert set(whole) <= {line for page in pages(menu, columns, rows) for line in page}
         text = "".join(line.strip(" ↳") for line in whole)
         assert all(rule.replace(" ", "") in text.replace(" ", "") for rule in rules)
@@ -220,7 +222,7 @@ def test_a_question_of_the_model_is_escaped_and_complete() -> None:
     )
     for columns, rows in SIZES:
         menu.top = 0
-        whole = [text_of(row) for row in box(menu, columns, 10_000).rows]
+        whole = [text_of(row) for row in layout_question(menu, columns, 10_000).rows]
         assert set(whole) <= {line for page in pages(menu, columns, rows) for line in page}
         text = "".join(line.strip(" │↳") for line in whole).replace(" ", "")
         assert text.isprintable()
@@ -238,6 +240,6 @@ def test_no_answer_is_selected_at_first() -> None:
 def test_a_question_fits_a_small_terminal() -> None:
     menu = permission_menu(asked("Bash", command="rm -rf src"), "default")
     menu.count = "1 of 64"
-    shown = box(menu, 36, 14)
+    shown = layout_question(menu, 36, 14)
     assert "1 of 64" in text_of(shown.rows[0])
     assert len(shown.rows) <= 14

@@ -18,7 +18,7 @@ from clew.console.menu import Menu, MenuAnswer, Option, QuestionLine
 from clew.console.pasted_text import Pastes
 from clew.console.prompt_editor import PromptEditor
 from clew.console.screen import Screen
-from clew.console.ui import Typed
+from clew.console.ui import UserInput
 
 PATIENCE = 30.0
 ENTER, ESC, TAB, DOWN, SHIFT_TAB, CTRL_C = "\r", "\x1b", "\t", "\x1b[B", "\x1b[Z", "\x03"
@@ -29,7 +29,7 @@ class Desk:
 
     def __init__(self, keyboard: PipeInput, cwd: Path) -> None:
         self.keyboard = keyboard
-        self.typed: list[Typed] = []
+        self.typed: list[UserInput] = []
         self.done: list[str] = []
         self.is_busy = False
         history = InMemoryHistory(["older", "newer"])
@@ -52,9 +52,9 @@ class Desk:
         self.screen = Screen(
             actions,
             self.line,
-            live=lambda brush, room: [],
+            live_lines=lambda get_renderer, room: [],
             status=lambda width: [("", "status")],
-            waiting=list,
+            queued=list,
             input=keyboard,
             output=DummyOutput(),
             pause=3600,
@@ -66,7 +66,7 @@ class Desk:
 
     def listen(self) -> None:
         """As if no key had been pressed for a while."""
-        self.screen._deaf_until = 0.0
+        self.screen._ignore_keys_until = 0.0
 
     async def until(self, is_so: Callable[[], bool]) -> None:
         async with asyncio.timeout(PATIENCE):
@@ -102,7 +102,7 @@ def test_lines_go_on_by_four_keys_and_enter_sends(tmp_path: Path) -> None:
         await desk.press("a\\\rb\x1b\rc\nd\x1b[13;2ue", lambda: desk.text == "a\nb\nc\nd\ne")
         await desk.press(ENTER, lambda: len(desk.typed) == 1)
 
-    assert at(tmp_path, drive).typed == [Typed("a\nb\nc\nd\ne", "a\nb\nc\nd\ne")]
+    assert at(tmp_path, drive).typed == [UserInput("a\nb\nc\nd\ne", "a\nb\nc\nd\ne")]
 
 
 def test_a_long_paste_is_folded_and_deleted_as_one(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_long_paste_is_folded_and_deleted_as_one(tmp_path: Path) -> None:
 
     (typed,) = at(tmp_path, drive).typed
     assert typed.shown == "[Pasted text #2 +4 lines]!"
-    assert typed.meant == "1\n2\n3\n4\n5!"
+    assert typed.full_text == "1\n2\n3\n4\n5!"
 
 
 def test_offers_are_taken_by_tab_and_commands_run_by_enter(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_offers_are_taken_by_tab_and_commands_run_by_enter(tmp_path: Path) -> No
         await desk.press("\x7ft", lambda: len(desk.line.completions) == 2)
         await desk.press(ENTER, lambda: bool(desk.typed))
 
-    assert at(tmp_path, drive).typed[0].meant == "/status"
+    assert at(tmp_path, drive).typed[0].full_text == "/status"
 
 
 def test_escape_interrupts_or_asks_to_be_pressed_again(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_question_that_comes_while_somebody_types_takes_no_key_for_an_answer(t
         await desk.until(lambda: desk.screen.menu is not None)
         await desk.press(" 1 pear", lambda: desk.text == "1 apple and 1 pear")
         assert not asking.done()
-        desk.screen.settle(None)
+        desk.screen.close_menu(None)
         assert await asking is None
 
     at(tmp_path, drive)
@@ -237,7 +237,7 @@ def test_keys_that_come_before_a_pause_are_kept_for_the_prompt(tmp_path: Path, t
         assert desk.text.replace("\n", "") == letters.replace("\r", "") + "the end"
         assert not asking.done()
         assert desk.typed == []  # Enter does not send it either
-        desk.screen.settle(None)
+        desk.screen.close_menu(None)
         assert await asking is None
         assert desk.text.endswith("the end")
 
@@ -291,7 +291,7 @@ def test_letters_at_a_menu_that_the_user_opened_are_kept_too(tmp_path: Path) -> 
         await desk.press("\r2 words\r", lambda: desk.text == "2 words")
         assert not asking.done()
         await desk.press("\x7f", lambda: desk.text == "2 word")
-        desk.screen.settle(None)
+        desk.screen.close_menu(None)
         await asking
 
     at(tmp_path, drive)
@@ -307,7 +307,7 @@ def test_a_key_that_is_pressed_twice_does_not_answer_the_next_menu_too(tmp_path:
         await desk.until(lambda: desk.screen.menu is not None)
         await desk.press(f"{DOWN}\r2", lambda: desk.text == "2")
         assert not asking.done()
-        desk.screen.settle(None)
+        desk.screen.close_menu(None)
         await asking
 
     at(tmp_path, drive)
@@ -335,7 +335,7 @@ def test_the_mode_cannot_be_changed_while_a_question_is_open(tmp_path: Path) -> 
         await desk.until(lambda: desk.screen.menu is not None)
         await desk.press(SHIFT_TAB + "x", lambda: desk.text == "x")
         assert "cycle" not in desk.done
-        desk.screen.settle(None)
+        desk.screen.close_menu(None)
         await asking
 
     at(tmp_path, drive)
@@ -368,7 +368,7 @@ def test_a_long_question_is_scrolled(tmp_path: Path) -> None:
         await desk.press("\x1b[6~", lambda: menu.top > below)
         await desk.press("\x1b[5~", lambda: menu.top == below)
         assert not asking.done()
-        desk.screen.settle(None)
+        desk.screen.close_menu(None)
         await asking
 
     at(tmp_path, drive)

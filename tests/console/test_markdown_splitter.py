@@ -42,7 +42,7 @@ def test_long_code_is_given_in_parts_under_the_same_fence() -> None:
     splitter = Splitter()
     made = [piece for line in ["```c", *lines, "```"] for piece in splitter.feed(f"{line}\n")]
     assert len(made) > 2
-    assert [piece.goes_on for piece in made] == [False] + [True] * (len(made) - 1)
+    assert [piece.is_continuation for piece in made] == [False] + [True] * (len(made) - 1)
     assert all(piece.text.startswith("```c\n") and piece.text.endswith("\n```") for piece in made)
     assert [line for piece in made for line in piece.text.split("\n")[1:-1]] == lines
     assert len(splitter.tail) == 0

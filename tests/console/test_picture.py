@@ -1,4 +1,4 @@
-"""Pictures of the console for the docs. `CLEW_UPDATE_PICTURES=1` writes them anew."""
+"""Pictures of the console for the docs. `CLEW_UPDATE_PICTURES=1` updates them."""
 
 from __future__ import annotations
 
@@ -128,4 +128,8 @@ def test_the_pictures_show_the_console(tmp_path: Path) -> None:
             console.idle()
             console.type("/co")
             console.see("/compact", "/context", "/cost")
-            kept("chat-commands.svg", drawn(console), ("/compact", "go on from a summary", "says: use pytest"))
+            kept(
+                "chat-commands.svg",
+                drawn(console),
+                ("/compact", "replace the conversation by a summary", "says: use pytest"),
+            )

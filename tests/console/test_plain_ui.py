@@ -80,8 +80,8 @@ def test_a_line_that_is_no_number_answers_nothing_and_is_said_later(tmp_path: Pa
     ]
     with world(tmp_path, rules) as made:
         done = talk(made, f"make it\n{said}\n2\n", "--plain")
-        assert "It is kept, and said after this question." in done.stdout
-        assert not (made.project / "sub").exists() or "From now on allowed" in done.stdout
+        assert "It will be sent as a prompt after this question." in done.stdout
+        assert not (made.project / "sub").exists() or "Allowed from now on" in done.stdout
         assert "Heard that." in done.stdout
         assert [turn.text for turn in made.session.turns] == ["make it", said]
 
@@ -110,11 +110,11 @@ def test_a_line_typed_before_a_question_can_be_read_does_not_answer_it(pause: fl
             typing.write("1\n\n")
             typing.flush()
             choosing = asyncio.create_task(lines.choose(menu))
-            while not lines._later and not choosing.done():
+            while not lines._held_lines and not choosing.done():
                 await asyncio.sleep(0.01)
             if pause:
                 assert not choosing.done()
-                lines._deaf_until = 0.0
+                lines._ignore_lines_until = 0.0
                 typing.write("2\n")
             typing.close()
             return await asyncio.wait_for(choosing, PATIENCE), shown.getvalue()
@@ -179,21 +179,21 @@ def test_every_command_says_something(tmp_path: Path) -> None:
             "/rewind: go back",
             "/greet: says hello",
             "Todo, to do: Mend it",
-            "in all: $",
+            "total: $",
             "instructions and tools: ",
             "allow (local): Bash(make:*)",
             "CLAUDE.md (",
             "general-purpose: ",
-            "none: they are set in settings.json",
-            "none: name them in .mcp.json",
-            "Nothing runs in the background.",
+            "none: configure them in settings.json",
+            "none: add them to .mcp.json",
+            "There are no background tasks.",
             "The session is now called The great plan.",
             f"Exported to {made.project / 'out.md'}",
-            "From now on claude-sonnet-5-5 is asked (in plan mode claude-opus-5-5, else claude-sonnet-5-5).",
-            "From now on claude-haiku-5-5 is asked.",
+            "The model is now claude-sonnet-5-5 (in plan mode claude-opus-5-5, else claude-sonnet-5-5).",
+            "The model is now claude-haiku-5-5.",
             f"server: {made.server.url}",
             "Error: There is no command /nothing.",
-            "This goes on in a copy.",
+            "You continue in a copy.",
             "Error: No session matches '00000000'.",
         ):
             assert text in done.stdout, f"{text}\n{done.stdout}"

@@ -174,7 +174,7 @@ def test_the_trust_question_preselects_no(tmp_path: Path) -> None:
     with world(tmp_path, []) as made:
         (made.project / ".mcp.json").write_text('{"mcpServers": {"x": {"command": "touch", "args": ["ran"]}}}')
         with made.console() as console:
-            console.see("Do you trust this folder?", "❯ 2. No, go on without them", "touch ran")
+            console.see("Do you trust this folder?", "❯ 2. No, continue without them", "touch ran")
             console.until(lambda: "typing goes to the prompt" not in console.screen, "the pause")
             console.type(ENTER)
             console.idle()

@@ -10,7 +10,7 @@ from prompt_toolkit.styles import default_ui_style, merge_styles
 from rich.style import Style
 
 from clew.console import styles
-from clew.console.colours import PAINT
+from clew.console.colours import TRANSCRIPT_STYLES
 
 # The foreground and background that terminals begin with.
 GROUNDS = {
@@ -56,9 +56,9 @@ def test_every_style_of_the_screen_is_readable(name: str, ground: str) -> None:
 
 
 @pytest.mark.parametrize("ground", GROUNDS)
-@pytest.mark.parametrize("name", PAINT)
+@pytest.mark.parametrize("name", TRANSCRIPT_STYLES)
 def test_every_style_of_the_transcript_is_readable(name: str, ground: str) -> None:
-    style = Style.parse(PAINT[name])
+    style = Style.parse(TRANSCRIPT_STYLES[name])
     assert not style.dim
     fore, back = GROUNDS[ground]
     if style.color is not None:
@@ -69,7 +69,7 @@ def test_every_style_of_the_transcript_is_readable(name: str, ground: str) -> No
 
 
 def test_no_other_styles_are_used() -> None:
-    known = {*PAINT, ""}
+    known = {*TRANSCRIPT_STYLES, ""}
     folder = Path(styles.__file__).parent
     for path in (folder / "render.py", folder / "transcript.py"):
         for style in re.findall(

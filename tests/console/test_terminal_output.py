@@ -236,7 +236,7 @@ def test_compacting_going_on_and_a_new_session(tmp_path: Path) -> None:
             console.idle()
             assert made.session.id != first
             console.say("/resume")
-            console.see("Go on with which session?", first[:8])
+            console.see("Resume which session?", first[:8])
             console.type(ENTER)
             console.see("● It is blue.")
             console.idle()
@@ -308,7 +308,7 @@ def test_the_shell_files_commands_and_pastes(tmp_path: Path) -> None:
             console.type(CTRL_C)
             console.see(PROMPT)
             console.type(CTRL_R, "from-the")
-            console.see("What was typed before", "Search: from-the", "❯ !echo from-the-shell; exit 3")
+            console.see("Earlier prompts", "Search: from-the", "❯ !echo from-the-shell; exit 3")
             console.type(ENTER)
             console.until(lambda: "Search" not in console.screen and "❯ !echo from" in console.screen, "the old prompt")
             console.type(CTRL_C)

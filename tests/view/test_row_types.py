@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from clew.console.plain_ui import told
-from clew.console.render import Painter
+from clew.console.plain_ui import row_text
+from clew.console.render import RowRenderer
 from clew.mcp.quoted_text import quoted_rows
 from clew.tui.row_text import RowState, layout, spans
 from clew.tui.row_widget import RowView
@@ -28,7 +28,7 @@ def coloured(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def painted(rows: Iterable[Row]) -> Iterator[str]:
-    return map(Painter(80).paint, rows)
+    return map(RowRenderer(80).render, rows)
 
 
 def quoted(rows: Iterable[Row]) -> Iterator[str]:
@@ -41,7 +41,7 @@ def drawn(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def in_words(rows: Iterable[Row]) -> Iterator[str]:
-    return map(told, rows)
+    return map(row_text, rows)
 
 
 PRINTERS: dict[str, RowPrinter] = {

@@ -20,25 +20,25 @@ Modules:
     menu               Define menus: a question with numbered options.
     pasted_text        Fold long pastes into marks and recognize pasted image paths; both are restored when the
                        prompt is sent.
-    plain_ui           The face that only writes lines: for screen readers, simple terminals and pipes.
+    plain_ui           A console without drawing, for screen readers, simple terminals and pipes: every row is
+                       written once, as lines of text.
     prompt_editor      The input line: text with history, completion and folded pastes.
-    question_box       Lay out a question: a box that holds everything it is about, and scrolls where the terminal
-                       is too small for it.
-    render             Paint: rows as text for a terminal of some width, with colours if they are welcome.
-    rewind_dialog      The rewind dialogue: which prompt, what to restore, what to delete.
-    screen             The screen: what is finished goes to the scrollback, and below it a few lines are drawn again
-                       and again.
-    scrollback         The scrollback of a session that is gone on with: its newest turns, without reading all that
-                       came before them.
-    send_prompt        What was typed, on its way: to the model as a prompt, and into the history that Claude Code
-                       shares.
-    status_bar         The status line: the mode to the left; the model, how full its window is, and the cost to the
-                       right.
-    styles             The look of what is drawn: its styles, and a question with its answers.
-    terminal_markdown  Prose: Markdown for a terminal, plain and to the left.
-    terminal_output    The terminal that is drawn on: what belongs together reaches it in one piece, so that nothing
-                       flickers.
-    transcript         The transcript while it grows: events become rows that are printed for good, and a few lines
-                       that still change.
-    ui                 Faces: how a person is shown things and asked.
+    question_box       Lay out a question in a box that shows its whole subject, and scrolls if the terminal is too
+                       small.
+    render             Render rows as text for a terminal of a given width, with or without colours.
+    rewind_dialog      Ask the user which prompt to rewind to, what to restore and what to delete, and let the
+                       engine do it.
+    screen             Draw the console: finished rows go to the scrollback, and a few lines below them are redrawn.
+    scrollback         Show the last turns of a resumed session without reading the whole file.
+    send_prompt        Turn typed input into a prompt for the model, and append it to the prompt history shared with
+                       Claude Code.
+    status_bar         Format the status line: the mode on the left; model, context use and cost on the right.
+    styles             Styles of the screen, and the lines of its search menu and completions.
+    terminal_markdown  Render Markdown for a terminal, left-aligned and without boxes around headings and code.
+    terminal_output    Write to the terminal in synchronized updates, so that nothing flickers, and keep the screen
+                       in place on a resize.
+    transcript         Turn the events of a session into rows that are printed once, and a few live lines that still
+                       change.
+    ui                 Define the interface between the console and its two user interfaces: `Screen` draws,
+                       `PlainUi` writes lines.
 """

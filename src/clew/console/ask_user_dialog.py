@@ -14,7 +14,7 @@ from clew.chat.session_factory import ChatSession
 from clew.console import describe_call
 from clew.console.menu import Menu, MenuAnswer, Option
 from clew.console.transcript import Transcript
-from clew.console.ui import Face
+from clew.console.ui import ConsoleUi
 from clew.facts.tool_catalog import objects
 from clew.view.approval_text import escape_line
 from clew.view.row_types import AboutRow
@@ -29,13 +29,13 @@ class UserDialog:
 
     def __init__(
         self,
-        face: Face,
+        ui: ConsoleUi,
         session: Callable[[], ChatSession | None],
         transcript: Transcript,
         stop: Callable[[], None],
         is_trusted: Callable[[], bool],
     ) -> None:
-        self._face = face
+        self._ui = ui
         self._session = session
         self._transcript = transcript
         self._stop = stop
@@ -80,7 +80,7 @@ class UserDialog:
         if session is not None:
             conversation = session.engine.conversation
             later = sum(
-                call.began is None
+                call.started_at is None
                 and call_id not in asked
                 and session.permissions.decide(call.name, call.input, conversation.state.cwd, conversation.mode).kind
                 == "ask"
@@ -93,7 +93,7 @@ class UserDialog:
         if self._menu is not None:
             total = len(self._asked_calls) + self._pending()
             self._menu.count = f"{len(self._asked_calls) + 1} of {total}" if total > 1 else ""
-            self._face.touch()
+            self._ui.request_redraw()
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -135,7 +135,7 @@ class UserDialog:
                 "" if scope == "session" or self._is_trusted() else "; in later sessions once you trust it: clew trust"
             )
             rules = ", ".join(map(escape_line, request.decision.suggestions))
-            self._face.put(AboutRow(f"From now on allowed: {rules}{later}"))
+            self._ui.print_row(AboutRow(f"Allowed from now on: {rules}{later}"))
         if chosen == MODE:
             if request.name == "ExitPlanMode":
                 session.engine.conversation.mode_before = "acceptEdits"
@@ -150,7 +150,7 @@ class UserDialog:
         self._transcript.is_asking = True
         self._menu = menu
         self._update_count()
-        choosing = asyncio.ensure_future(self._face.choose(menu))
+        choosing = asyncio.ensure_future(self._ui.choose(menu))
         waits: set[asyncio.Future[Any]] = {choosing, withdrawn}
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -183,7 +183,7 @@ class UserDialog:
 def permission_menu(request: events.PermissionRequested, mode: str) -> Menu:
     """Return the question whether a call may be made, with everything that the call would do."""
     no = Option("No, and tell it what to do differently", NO, takes="say what to do instead", opens=True)
-    options = [Option("Yes", YES, takes="add a word for the model"), no]
+    options = [Option("Yes", YES, takes="add a note for the model"), no]
     rules = request.decision.suggestions
     if request.name == "ExitPlanMode":
         options = [
@@ -208,7 +208,7 @@ def question_menu(question: Any, is_agent: bool = False) -> Menu:
     other = Option("Something else", None, takes="say what", opens=True, needs_text=True)
     header = str(question.get("header") or "")
     title = f"[{header}] {question.get('question')}" if header else str(question.get("question"))
-    about = "An agent asks this." if is_agent else ""
+    about = "A sub-agent asks this question." if is_agent else ""
     is_many = bool(question.get("multiSelect"))
     return Menu(title, [*options, other], about, is_many=is_many, is_sudden=True)
 

@@ -25,19 +25,19 @@ async def run_bang_command(
     conversation: LiveConversation,
     transcript: Transcript,
     stopped: asyncio.Event,
-    touch: Callable[[], None],
+    request_redraw: Callable[[], None],
 ) -> None:
     """Run a command to its end, or until it is stopped; show and record its output."""
     transcript.begin("Running")
     call = transcript.call(_CALL, "Shell", {"command": command})
-    call.began = transcript.clock()
+    call.started_at = transcript.clock()
     try:
         running = await start_command(command, conversation.state.cwd)
     except ToolFailed as failed:
-        transcript.put(ErrorRow(str(failed)))
+        transcript.print_row(ErrorRow(str(failed)))
         return
     finally:
-        if call.began is None:
+        if call.started_at is None:
             transcript.running.pop(_CALL, None)
     waiting, stopping = asyncio.ensure_future(running.wait()), asyncio.ensure_future(stopped.wait())
     lines = position = 0
@@ -50,7 +50,7 @@ async def run_bang_command(
                 data = file.read()
             position, lines = position + len(data), lines + data.count(b"\n")
             call.lines = lines
-            touch()
+            request_redraw()
         if not waiting.done():
             await running.stop()
     finally:
@@ -78,4 +78,4 @@ def _record_output(
     if (before := len(lines) - MAX_SHOWN_LINES) > 0 and not transcript.is_verbose:
         lines = [f"… {plural(before, 'line')} before this", *lines[-MAX_SHOWN_LINES:]]
     shown = "\n".join([*lines, *([error] if error else [])])
-    transcript.put(FailureRow(shown) if failed else ResultRow(shown))
+    transcript.print_row(FailureRow(shown) if failed else ResultRow(shown))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 RED, GREEN, CYAN, MAGENTA, YELLOW, GREY = "#e71b1b", "#008914", "#008383", "#c431c4", "#897400", "#757575"
 
-PAINT = {
+TRANSCRIPT_STYLES = {
     "sign": GREY,
     "sign.open": GREY,
     "sign.done": GREEN,

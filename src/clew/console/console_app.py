@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from clew.console.completion import NamedCommand, project_files
 from clew.console.pasted_text import Pastes
-from clew.console.ui import Face, Typed
+from clew.console.ui import ConsoleUi, UserInput
 from clew.system import shell_quoting
 from clew.system.environment import terminal_kind, user_home
 from clew.version import __version__
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from clew.chat.session_spec import SessionSpec
     from clew.console.controller import Controller
     from clew.console.menu import Menu, MenuAnswer
-    from clew.console.render import Painter
+    from clew.console.render import RowRenderer
     from clew.console.screen import Screen
 
 LoadOptions = Callable[[], "SessionSpec"]
@@ -52,7 +52,7 @@ def run_console(options: ConsoleOptions) -> int:
 
 
 async def open_controller(
-    options: ConsoleOptions, face: Face, trusts: Awaitable[MenuAnswer | None] | None
+    options: ConsoleOptions, ui: ConsoleUi, trusts: Awaitable[MenuAnswer | None] | None
 ) -> Controller:
     """Load what a session needs. The settings of the folder apply if the user trusts it."""
 
@@ -72,7 +72,7 @@ async def open_controller(
 
         Trust().give(options.cwd)
         spec = replace(spec, is_trusted=True)
-    return Controller(face, spec, Transcript(face.put))
+    return Controller(ui, spec, Transcript(ui.print_row))
 
 
 def trust_menu(cwd: Path) -> Menu | None:
@@ -90,10 +90,10 @@ def trust_menu(cwd: Path) -> Menu | None:
     changed = "This has changed since you trusted the folder. " if state == "changed" else ""
     details = [
         QuestionLine(escape_line(str(cwd)), "Folder:", "fact"),
-        QuestionLine(f"{changed}It brings along:", "", "note"),
+        QuestionLine(f"{changed}It contains:", "", "note"),
     ]
     details += [QuestionLine(escape_line(phrase), "-") for phrase in phrases]
-    options = [Option("Yes, they may run things", True), Option("No, go on without them", False)]
+    options = [Option("Yes, use these settings", True), Option("No, continue without them", False)]
     return Menu("Do you trust this folder?", options, is_sudden=True, details=details, at=1)
 
 
@@ -102,7 +102,7 @@ def print_resume_hint(controller: Controller | None, session_id: str) -> None:
         print(f"\nResume with: {shell_quoting.clew_command('chat', '--resume', session_id)}")
 
 
-# -- drawn on a screen
+# -- on a screen
 
 
 class _ScreenConsole:
@@ -111,31 +111,31 @@ class _ScreenConsole:
     def __init__(self, started: ConsoleOptions) -> None:
         self.started = started
         self.controller: Controller | None = None
-        self.early_lines: list[Typed] = []
+        self.early_lines: list[UserInput] = []
         self.screen: Screen
         self._files: list[str] | None = None
         self._listing = False
         self._recall_task: asyncio.Task[None] | None = None
 
-    def hear(self, typed: Typed) -> None:
+    def handle_input(self, typed: UserInput) -> None:
         if self.controller is None:
             self.early_lines.append(typed)
-            self.screen.touch()
+            self.screen.request_redraw()
         else:
-            self.controller.hear(typed)
+            self.controller.handle_input(typed)
 
-    def waiting(self) -> list[str]:
-        return self.controller.waiting if self.controller else [typed.shown for typed in self.early_lines]
+    def queued_lines(self) -> list[str]:
+        return self.controller.queued_lines if self.controller else [typed.shown for typed in self.early_lines]
 
-    def live(self, brush: Callable[[], Painter], room: int) -> list[str]:
-        return self.controller.transcript.live(brush, room) if self.controller else []
+    def live_lines(self, get_renderer: Callable[[], RowRenderer], room: int) -> list[str]:
+        return self.controller.transcript.live_lines(get_renderer, room) if self.controller else []
 
     def status(self, width: int) -> list[tuple[str, str]]:
-        from clew.console.status_bar import Status, fragments
+        from clew.console.status_bar import Status, status_fragments
 
         session = self.controller.session if self.controller else None
         verbose = self.controller.transcript.is_verbose if self.controller else False
-        return fragments(Status.of(session) if session else None, width, verbose)
+        return status_fragments(Status.of(session) if session else None, width, verbose)
 
     def commands(self) -> list[NamedCommand]:
         if self.controller is None:
@@ -156,14 +156,14 @@ class _ScreenConsole:
 
     def _files_listed(self, _: object) -> None:
         self.screen.line.refresh()
-        self.screen.touch()
+        self.screen.request_redraw()
 
     def forget_files(self) -> None:
         self._files, self._listing = None, False
 
-    def submit(self, typed: Typed) -> None:
+    def submit(self, typed: UserInput) -> None:
         self.forget_files()
-        self.hear(typed)
+        self.handle_input(typed)
 
     def interrupt(self) -> bool:
         return self.controller.interrupt() if self.controller else False
@@ -174,11 +174,11 @@ class _ScreenConsole:
 
         prompts = dict.fromkeys(reversed(self.screen.line.buffer.history.get_strings()))
         options = [Option(text, text) for text in prompts]
-        waiting = self.screen.open(Menu("What was typed before", options, is_sought=True))
+        waiting = self.screen.open(Menu("Earlier prompts", options, is_sought=True))
         self._recall_task = asyncio.get_running_loop().create_task(self._recall(waiting))
 
     async def _recall(self, waiting: asyncio.Future[MenuAnswer | None]) -> None:
-        chosen = await self.screen.closed(waiting)
+        chosen = await self.screen.wait_for_answer(waiting)
         if chosen is not None:
             line = self.screen.line
             line.buffer.text = str(chosen.value)
@@ -213,17 +213,17 @@ async def _run_screen(options: ConsoleOptions) -> int:
     screen = console.screen = Screen(
         actions,
         line,
-        live=console.live,
+        live_lines=console.live_lines,
         status=console.status,
-        waiting=console.waiting,
+        queued=console.queued_lines,
         colour=options.colour,
         term=terminal_kind(),
     )
     if options.first:
-        console.early_lines.append(Typed(options.first))
+        console.early_lines.append(UserInput(options.first))
     _print_header(options)
     menu = trust_menu(options.cwd)
-    trusts = screen.closed(screen.open(menu)) if menu else None  # open before anything is drawn
+    trusts = screen.wait_for_answer(screen.open(menu)) if menu else None  # open before anything is drawn
     working = asyncio.create_task(_run_controller(console, screen, trusts))
     working.add_done_callback(lambda _: screen.leave())
     if sys.platform != "win32":
@@ -238,7 +238,7 @@ async def _run_controller(console: _ScreenConsole, screen: Screen, trusts: Await
     await screen.is_drawn.wait()  # loading anything earlier would delay the prompt
     controller = console.controller = await open_controller(console.started, screen, trusts)
     for typed in console.early_lines:
-        controller.hear(typed)
+        controller.handle_input(typed)
     console.early_lines.clear()
     await controller.run()
     return controller.last
@@ -269,11 +269,11 @@ def _print_header(options: ConsoleOptions) -> None:
 async def _run_plain(options: ConsoleOptions) -> int:
     from clew.console.plain_ui import PlainUi
 
-    face = PlainUi(sys.stdin, sys.stdout)
+    ui = PlainUi(sys.stdin, sys.stdout)
     menu = trust_menu(options.cwd)
-    controller = await open_controller(options, face, face.choose(menu) if menu else None)
+    controller = await open_controller(options, ui, ui.choose(menu) if menu else None)
     if options.first:
-        controller.hear(Typed(options.first))
-    await face.run(controller)
+        controller.handle_input(UserInput(options.first))
+    await ui.run(controller)
     print_resume_hint(controller, controller.last)
     return 0

@@ -18,10 +18,10 @@ from clew.chat.store.resume_session import find, latest
 from clew.console import bang_command, local_commands
 from clew.console.ask_user_dialog import UserDialog
 from clew.console.rewind_dialog import rewind
-from clew.console.scrollback import newest
-from clew.console.send_prompt import note_down, prompt_of
+from clew.console.scrollback import read_recent_rows
+from clew.console.send_prompt import append_to_history, build_prompt
 from clew.console.transcript import Transcript
-from clew.console.ui import Face, Typed
+from clew.console.ui import ConsoleUi, UserInput
 from clew.errors import ClewError
 from clew.view.row_types import ErrorRow, PromptRow, Row
 from clew.wire.layout import Tree
@@ -32,8 +32,8 @@ _CYCLE: tuple[Mode, ...] = ("default", "acceptEdits", "plan")
 class Controller:
     """Dispatches typed lines to the engine, and events of the engine to the user interface."""
 
-    def __init__(self, face: Face, spec: SessionSpec, transcript: Transcript) -> None:
-        self.face = face
+    def __init__(self, ui: ConsoleUi, spec: SessionSpec, transcript: Transcript) -> None:
+        self.ui = ui
         self.transcript = transcript
         self.spec = spec
         self.session: ChatSession | None = None
@@ -41,12 +41,12 @@ class Controller:
         self.is_busy = False
         self._has_opened = False
         self._previous_id = ""  # id of the previous session
-        self._input_queue: deque[Typed] = deque()
+        self._input_queue: deque[UserInput] = deque()
         self._input_arrived = asyncio.Event()
         self._stopped = asyncio.Event()  # stops commands that are not turns
         self._in_turn = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self._dialog = UserDialog(face, lambda: self.session, transcript, self._stop_turn, lambda: self.spec.is_trusted)
+        self._dialog = UserDialog(ui, lambda: self.session, transcript, self._stop_turn, lambda: self.spec.is_trusted)
 
     # -- sessions
 
@@ -61,7 +61,7 @@ class Controller:
                 except ClewError as error:
                     if not self._has_opened:
                         raise
-                    self.face.put(ErrorRow(f"{error} {error.hint}".strip()))
+                    self.ui.print_row(ErrorRow(f"{error} {error.hint}".strip()))
                     next_options = self._previous_session(before)
         finally:
             for task in self._tasks:
@@ -76,7 +76,7 @@ class Controller:
             self._has_opened = True
             self.session = opened
             self.transcript.cwd = str(self.spec.cwd)
-            self.face.touch()
+            self.ui.request_redraw()
             try:
                 return await self._process_input()
             finally:
@@ -90,7 +90,7 @@ class Controller:
 
     async def finish(self) -> None:
         """Leave when everything that was typed is done."""
-        self._enqueue(Typed("/exit"))
+        self._enqueue(UserInput("/exit"))
 
     async def _show_history(self, spec: SessionSpec) -> None:
         """Show the last turns of a resumed session, before all of it has been read."""
@@ -101,12 +101,12 @@ class Controller:
         def rows() -> list[Row]:
             tree = Tree(spec.claude)
             file = find(tree, spec.resume) if spec.resume else latest(tree, spec.cwd)
-            return list(newest(file.path))
+            return list(read_recent_rows(file.path))
 
         with suppress(ClewError, OSError):  # opening the session reports the error
             for row in await asyncio.to_thread(rows):
-                self.face.put(row)
-            await self.face.drawn()
+                self.ui.print_row(row)
+            await self.ui.wait_until_drawn()
 
     async def _process_input(self) -> SessionSpec | None:
         """Process typed lines. Return the options of the next session; None to leave."""
@@ -116,9 +116,9 @@ class Controller:
             try:
                 done = await self._execute(typed) if typed is not None else await self._report_tasks()
             except ClewError as error:
-                self.face.put(ErrorRow(f"{error} {error.hint}".strip()))
+                self.ui.print_row(ErrorRow(f"{error} {error.hint}".strip()))
             except OSError as error:
-                self.face.put(ErrorRow(f"{error.filename or ''} {error.strerror or error}".strip()))
+                self.ui.print_row(ErrorRow(f"{error.filename or ''} {error.strerror or error}".strip()))
             else:
                 if isinstance(done, local_commands.Leave):
                     return None
@@ -128,9 +128,9 @@ class Controller:
                 self.is_busy = False
                 self.transcript.end()
                 self._stopped.clear()
-                self.face.touch()
+                self.ui.request_redraw()
 
-    async def _next_input(self) -> Typed | None:
+    async def _next_input(self) -> UserInput | None:
         """Return the next typed line; None if the model must be told that a background task has ended."""
         assert self.session is not None
         task_ended = self.session.engine.task_ended
@@ -146,24 +146,24 @@ class Controller:
                     wait.cancel()
         return self._input_queue.popleft()
 
-    def _enqueue(self, typed: Typed) -> None:
+    def _enqueue(self, typed: UserInput) -> None:
         self._input_queue.append(typed)
         self._input_arrived.set()
 
     # -- input
 
-    def hear(self, typed: Typed) -> None:
+    def handle_input(self, typed: UserInput) -> None:
         """Handle a typed line: immediately if possible, otherwise when its turn comes."""
         if self.spec.is_kept:
-            note_down(typed, self.spec, self.session.engine.conversation.session_id if self.session else "")
+            append_to_history(typed, self.spec, self.session.engine.conversation.session_id if self.session else "")
         command = typed.line
         if self._in_turn and command.command in local_commands.IMMEDIATE and self.session is not None:
             self._start_task(self._run_immediately(command.command, command.arguments))
-        elif self._in_turn and not command.command and not typed.meant.startswith("!") and self.session is not None:
+        elif self._in_turn and not command.command and not typed.full_text.startswith("!") and self.session is not None:
             self._start_task(self._queue_prompt(typed))
         else:
             self._enqueue(typed)
-        self.face.touch()
+        self.ui.request_redraw()
 
     @property
     def is_idle(self) -> bool:
@@ -171,7 +171,7 @@ class Controller:
         return self.session is not None and not self.is_busy and not self._input_queue
 
     @property
-    def waiting(self) -> list[str]:
+    def queued_lines(self) -> list[str]:
         """The typed lines that were not sent yet."""
         queue = self.session.engine.conversation.queue if self.session else ()
         queued = [prompt.text for prompt in queue if not prompt.task]
@@ -179,35 +179,35 @@ class Controller:
 
     async def _run_immediately(self, name: str, arguments: str) -> None:
         assert self.session is not None
-        self.face.put(PromptRow(f"/{name} {arguments}".strip()))
+        self.ui.print_row(PromptRow(f"/{name} {arguments}".strip()))
         await local_commands.COMMANDS[name].run(
-            local_commands.CommandContext(self.session, self.face, self.spec, arguments)
+            local_commands.CommandContext(self.session, self.ui, self.spec, arguments)
         )
 
-    async def _queue_prompt(self, typed: Typed) -> None:
+    async def _queue_prompt(self, typed: UserInput) -> None:
         session = self.session
         assert session is not None
-        prompt = await prompt_of(typed, session)
+        prompt = await build_prompt(typed, session)
         if self._in_turn and self.session is session:
             session.engine.queue(prompt)
         else:
             self._enqueue(typed)
-        self.face.touch()
+        self.ui.request_redraw()
 
-    async def _execute(self, typed: Typed) -> local_commands.CommandResult:
+    async def _execute(self, typed: UserInput) -> local_commands.CommandResult:
         assert self.session is not None
-        text = typed.meant
+        text = typed.full_text
         if text == "/exit":
             return local_commands.Leave()
         if text == "/rewind":
             await self.rewind()
             return None
-        self.face.put(PromptRow(typed.shown))
+        self.ui.print_row(PromptRow(typed.shown))
         if text.startswith("!"):
             if text[1:].strip():
                 conversation = self.session.engine.conversation
                 await bang_command.run_bang_command(
-                    text[1:].strip(), conversation, self.transcript, self._stopped, self.face.touch
+                    text[1:].strip(), conversation, self.transcript, self._stopped, self.ui.request_redraw
                 )
             return None
         if text in ("exit", "quit", ":q"):
@@ -215,10 +215,10 @@ class Controller:
         command = typed.line
         if command.command in local_commands.COMMANDS:
             return await local_commands.COMMANDS[command.command].run(
-                local_commands.CommandContext(self.session, self.face, self.spec, command.arguments)
+                local_commands.CommandContext(self.session, self.ui, self.spec, command.arguments)
             )
         if command.command and command.command != "compact" and command.command not in self.session.skills:
-            self.face.put(ErrorRow(f"There is no command /{command.command}. See /help."))
+            self.ui.print_row(ErrorRow(f"There is no command /{command.command}. See /help."))
             return None
         await self._send(typed)
         return None
@@ -229,7 +229,7 @@ class Controller:
         await self._run_turn(self.session.engine.report_tasks(), "")
         return None
 
-    async def _send(self, typed: Typed) -> None:
+    async def _send(self, typed: UserInput) -> None:
         """Run one turn."""
         assert self.session is not None
         engine = self.session.engine
@@ -237,7 +237,7 @@ class Controller:
         if command.command == "compact":
             await self._run_turn(engine.run_compact(command.arguments), typed.shown, "Compacting")
         else:
-            prompt = await prompt_of(typed, self.session)
+            prompt = await build_prompt(typed, self.session)
             await self._run_turn(engine.submit(prompt), typed.shown)
 
     async def _run_turn(
@@ -248,7 +248,7 @@ class Controller:
         self._in_turn = True
         self._dialog.begin_turn()
         self.transcript.begin(doing)
-        self.face.touch()
+        self.ui.request_redraw()
         try:
             finished = await running
         finally:
@@ -256,7 +256,7 @@ class Controller:
             self.last = conversation.session_id if self.spec.is_kept else ""
         if finished is not None and finished.is_interrupted:
             unsent = [prompt.text for prompt in conversation.take_back_prompts()]
-            self.face.fill("\n".join(unsent) if unsent or self.transcript.has_spoken else shown)
+            self.ui.fill_prompt("\n".join(unsent) if unsent or self.transcript.has_spoken else shown)
 
     # -- keys
 
@@ -265,7 +265,7 @@ class Controller:
         if self._in_turn:
             self._stop_turn()
             return True
-        if self.is_busy and self.transcript.began is not None:
+        if self.is_busy and self.transcript.started_at is not None:
             self._stopped.set()
             return True
         return False
@@ -286,17 +286,17 @@ class Controller:
         now = self.session.engine.conversation.mode
         at = modes.index(now) if now in modes else -1
         self.session.engine.use_mode(modes[(at + 1) % len(modes)])
-        self.face.touch()
+        self.ui.request_redraw()
 
     def begin_rewind(self) -> None:
         if self.session is not None and not self.is_busy:
-            self._enqueue(Typed("/rewind"))
+            self._enqueue(UserInput("/rewind"))
 
     async def rewind(self) -> None:
         assert self.session is not None
-        text = await rewind(self.session, self.face)
+        text = await rewind(self.session, self.ui)
         if text is not None:
-            self.face.fill(text)
+            self.ui.fill_prompt(text)
 
     # -- events
 
@@ -304,8 +304,8 @@ class Controller:
         if isinstance(event, events.PermissionRequested | events.QuestionRequested):
             self._dialog.add(event)
         else:
-            self.transcript.hear(event)
-        self.face.touch()
+            self.transcript.handle_event(event)
+        self.ui.request_redraw()
 
     def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -13,7 +13,7 @@ from clew.chat.session_factory import ChatSession
 from clew.chat.session_spec import SessionSpec
 from clew.console.call_result import todo_rows
 from clew.console.menu import Menu, Option
-from clew.console.ui import Face
+from clew.console.ui import ConsoleUi
 from clew.conversation.load import read
 from clew.system.environment import user_home
 from clew.system.plural import plural
@@ -41,15 +41,15 @@ class CommandContext:
     """The session and the arguments of a slash command."""
 
     session: ChatSession
-    face: Face
+    ui: ConsoleUi
     spec: SessionSpec
     arguments: str
 
-    def tell(self, title: str, pairs: Sequence[tuple[object, object]]) -> None:
-        self.face.put(TableRow(title, pairs=tuple((str(name), str(value)) for name, value in pairs)))
+    def show_table(self, title: str, pairs: Sequence[tuple[object, object]]) -> None:
+        self.ui.print_row(TableRow(title, pairs=tuple((str(name), str(value)) for name, value in pairs)))
 
-    def say(self, text: str) -> None:
-        self.face.put(AboutRow(text))
+    def show(self, text: str) -> None:
+        self.ui.print_row(AboutRow(text))
 
     def reopen(self, **changed: object) -> SessionRequest:
         """Return the request to open another session with these options."""
@@ -65,7 +65,7 @@ class ConsoleCommand:
     hint: str = ""
 
 
-# -- what it is and takes
+# -- status, cost and context
 
 
 async def status(at: CommandContext) -> CommandResult:
@@ -83,7 +83,7 @@ async def status(at: CommandContext) -> CommandResult:
         ("MCP servers", len(at.session.servers)),
         ("skills and commands", len(at.session.skills)),
     ]
-    at.tell("Status", pairs)
+    at.show_table("Status", pairs)
     return None
 
 
@@ -95,36 +95,37 @@ async def cost(at: CommandContext) -> CommandResult:
         counts.append(("to the cache", "cacheCreationInputTokens"))
         counts_text = ", ".join(f"{format_tokens(spent[name])} {word}" for word, name in counts if spent[name])
         pairs.append((model, f"${spent['costUSD']:.4f}  {counts_text}"))
-    pairs.append(("in all", f"${total.dollars:.4f}" + ("" if total.is_priced else ", without what has no price")))
-    at.tell("Cost since this console began", pairs)
+    pairs.append(
+        ("total", f"${total.dollars:.4f}" + ("" if total.is_priced else ", without models that have no price"))
+    )
+    at.show_table("Cost since the console started", pairs)
     return None
 
 
 async def context(at: CommandContext) -> CommandResult:
-    from clew.facts.context_size import UNSENT
-    from clew.facts.context_size import measure_context as weighed
+    from clew.facts.context_size import UNSENT, measure_context
 
     conversation, window = at.session.engine.conversation, at.session.engine.window
     pairs: list[tuple[object, object]] = [
         (
-            "in all",
+            "total",
             f"{format_tokens(conversation.size)} of {format_tokens(window)} tokens ({conversation.size / window:.0%})",
         )
     ]
     if conversation.journal.path.exists():
-        measured = await asyncio.to_thread(lambda: weighed(read(conversation.journal.path)))
+        measured = await asyncio.to_thread(lambda: measure_context(read(conversation.journal.path)))
         pairs.append(("instructions and tools", format_tokens(measured.scale.base)))
         pairs += [(name, format_tokens(s.tokens)) for name, s in measured.shares.items() if s.tokens and name != UNSENT]
-    at.tell("Context", pairs)
+    at.show_table("Context", pairs)
     return None
 
 
 async def todos(at: CommandContext) -> CommandResult:
     todos = at.session.engine.conversation.state.todos
     if not todos:
-        at.say("There are no todos.")
+        at.show("There are no todos.")
     for row in todo_rows(todos):
-        at.face.put(row)
+        at.ui.print_row(row)
     return None
 
 
@@ -132,10 +133,10 @@ async def tasks(at: CommandContext) -> CommandResult:
     engine = at.session.engine
     running = [task for task in engine.tasks.values() if task.status == "running"]
     if not running:
-        at.say("Nothing runs in the background.")
+        at.show("There are no background tasks.")
         return None
     options = [Option(f"Stop {one_line(task.description, 80)}", task.id, task.kind) for task in running]
-    chosen = await at.face.choose(Menu("This runs in the background.", options))
+    chosen = await at.ui.choose(Menu("Background tasks", options))
     if chosen is not None:
         await engine.stop_task(str(chosen.value))
     return None
@@ -145,10 +146,10 @@ async def permissions(at: CommandContext) -> CommandResult:
     word, _, rule = at.arguments.partition(" ")
     if word == "allow" and rule.strip():
         at.session.permissions.remember(rule.strip(), "local")
-        at.say(f"From now on allowed in this project: {rule.strip()}")
+        at.show(f"Allowed in this project from now on: {rule.strip()}")
         return None
     pairs = [(f"{rule.kind} ({rule.scope})", rule.text) for rule in at.session.permissions.rules]
-    at.tell("Permissions", pairs or [("no rules", "add one: /permissions allow 'Bash(git log:*)'")])
+    at.show_table("Permissions", pairs or [("no rules", "add one: /permissions allow 'Bash(git log:*)'")])
     return None
 
 
@@ -156,12 +157,12 @@ async def memory(at: CommandContext) -> CommandResult:
     spec = at.spec
     memories = Memories(spec.cwd, spec.claude, Path(user_home()), spec.is_trusted, spec.sources).first()
     pairs = [(f"{m.scope}", f"{m.path} ({format_tokens(len(m.text) // 4)} tokens)") for m in memories]
-    at.tell("Memory", pairs or [("none", f"write {spec.cwd / 'CLAUDE.md'}")])
+    at.show_table("Memory", pairs or [("none", f"write {spec.cwd / 'CLAUDE.md'}")])
     return None
 
 
 async def agents(at: CommandContext) -> CommandResult:
-    at.tell("Agents", [(kind.name, kind.description) for kind in at.session.kinds.values()])
+    at.show_table("Agents", [(kind.name, kind.description) for kind in at.session.kinds.values()])
     return None
 
 
@@ -169,7 +170,7 @@ async def hooks(at: CommandContext) -> CommandResult:
     hooks = at.session.engine.deps.hooks
     configured = hooks.hooks if isinstance(hooks, Hooks) else ()
     pairs = [(f"{hook.event} {hook.matcher}".strip(), hook.name) for hook in configured]
-    at.tell("Hooks", pairs or [("none", "they are set in settings.json")])
+    at.show_table("Hooks", pairs or [("none", "configure them in settings.json")])
     return None
 
 
@@ -178,5 +179,5 @@ async def mcp(at: CommandContext) -> CommandResult:
         (s.name, s.error if s.state == "failed" else f"{s.state}, {plural(len(s.tools), 'tool')}")
         for s in at.session.servers
     ]
-    at.tell("MCP servers", pairs or [("none", "name them in .mcp.json, or by --mcp-config")])
+    at.show_table("MCP servers", pairs or [("none", "add them to .mcp.json, or use --mcp-config")])
     return None

@@ -13,7 +13,7 @@ from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from clew.console.ui import Typed
+from clew.console.ui import UserInput
 
 if TYPE_CHECKING:
     from clew.console.menu import Menu
@@ -33,7 +33,7 @@ _SHIFT_ENTER = (
 class Actions:
     """The functions that keys call."""
 
-    submit: Callable[[Typed], None]
+    submit: Callable[[UserInput], None]
     interrupt: Callable[[], bool]  # returns whether something was interrupted
     cycle: Callable[[], None]
     aside: Callable[[], None]
@@ -67,7 +67,7 @@ class RepeatedKey:
     def _expire(self, key: str) -> None:
         if self._armed == key:
             self.reset()
-            self._screen.touch()
+            self._screen.request_redraw()
 
 
 def create_bindings(screen: Screen, actions: Actions) -> KeyBindings:
@@ -166,9 +166,9 @@ def _choose(screen: Screen) -> None:
     if menu is None or menu.current is None:
         return
     if menu.current.opens and not screen.line.is_noting:
-        screen.note()
+        screen.open_note()
     elif (answer := menu.answer(screen.line.note.text.strip())) is not None:
-        screen.settle(answer)
+        screen.close_menu(answer)
 
 
 def _bind_menu(keys: KeyBindings, screen: Screen) -> None:
@@ -177,7 +177,7 @@ def _bind_menu(keys: KeyBindings, screen: Screen) -> None:
 
     @keys.add("enter", filter=asking, eager=True)
     def _(event: KeyPressEvent) -> None:
-        if screen.takes_key():
+        if screen.accepts_key():
             _choose(screen)
 
     @keys.add("up", filter=choosing)
@@ -200,12 +200,12 @@ def _bind_menu(keys: KeyBindings, screen: Screen) -> None:
 
     @keys.add("tab", filter=choosing)
     def _(event: KeyPressEvent) -> None:
-        if screen.menu and screen.menu.current and screen.menu.current.takes and screen.takes_key():
-            screen.note()
+        if screen.menu and screen.menu.current and screen.menu.current.takes and screen.accepts_key():
+            screen.open_note()
 
     @keys.add("escape", filter=choosing)
     def _(event: KeyPressEvent) -> None:
-        screen.settle(None)
+        screen.close_menu(None)
 
 
 def _bind_menu_text(keys: KeyBindings, screen: Screen) -> None:
@@ -220,7 +220,7 @@ def _bind_menu_text(keys: KeyBindings, screen: Screen) -> None:
         if screen.menu and screen.menu.current and screen.is_listening:
             screen.menu.toggle()
         else:
-            screen.draft(" ")
+            screen.add_to_draft(" ")
 
     @keys.add("escape", filter=noting)
     def _(event: KeyPressEvent) -> None:
@@ -233,14 +233,14 @@ def _bind_menu_text(keys: KeyBindings, screen: Screen) -> None:
 
     @keys.add("backspace", filter=choosing & ~seeking)
     def _(event: KeyPressEvent) -> None:
-        screen.undraft()
+        screen.delete_from_draft()
 
     @keys.add(Keys.BracketedPaste, filter=choosing)
     def _(event: KeyPressEvent) -> None:
         if screen.menu and screen.menu.is_sought and screen.is_listening:
             screen.menu.seek(screen.menu.sought + " ".join(event.data.split()))
         else:
-            screen.draft("")
+            screen.add_to_draft("")
             screen.line.paste(event.data)
 
     @keys.add(Keys.Any, filter=choosing)
@@ -256,7 +256,7 @@ def _type_in_menu(screen: Screen, menu: Menu, text: str) -> None:
     if menu.is_sought and screen.is_listening:
         menu.seek(menu.sought + text)
     elif not _is_number(text) or screen.is_drafting or not screen.is_listening or not screen.select(text):
-        screen.draft(text)
+        screen.add_to_draft(text)
     elif menu.is_many:
         menu.toggle()
 
@@ -292,7 +292,7 @@ def _bind_global(keys: KeyBindings, screen: Screen, actions: Actions, repeated: 
     @keys.add("<sigint>")
     def _(event: KeyPressEvent) -> None:
         if screen.menu is not None:
-            screen.settle(None)
+            screen.close_menu(None)
         elif actions.interrupt():
             repeated.reset()
         elif screen.line.buffer.text:

@@ -43,7 +43,7 @@ MAX_SESSIONS = 200
 
 
 async def _clear(at: CommandContext) -> CommandResult:
-    at.face.wipe()
+    at.ui.clear_screen()
     return at.reopen()
 
 
@@ -52,13 +52,13 @@ async def _resume(at: CommandContext) -> CommandResult:
         return at.reopen(resume=at.arguments)
     outlines = await asyncio.to_thread(_list_sessions, at)
     if not outlines:
-        at.say("There is no other session of this folder.")
+        at.show("There is no other session of this folder.")
         return None
     options = [Option(one_line(o.title) or o.id[:8], o.id, f"{format_age(o.when)} · {o.id[:8]}") for o in outlines]
-    chosen = await at.face.choose(Menu("Go on with which session?", options, is_sought=True))
+    chosen = await at.ui.choose(Menu("Resume which session?", options, is_sought=True))
     if chosen is None:
         return None
-    at.face.wipe()
+    at.ui.clear_screen()
     return at.reopen(resume=str(chosen.value))
 
 
@@ -74,19 +74,19 @@ def _list_sessions(at: CommandContext) -> list[Outline]:
 async def _branch(at: CommandContext) -> CommandResult:
     conversation = at.session.engine.conversation
     if conversation.journal.leaf is None:
-        at.say("Nothing was said yet that could branch off.")
+        at.show("There is nothing to branch from yet: the session has no prompts.")
         return None
     original = shell_quoting.clew_command("chat", "--resume", conversation.session_id)
-    at.say(f"This goes on in a copy. The original stays: {original}")
+    at.show(f"You continue in a copy. Resume the original with: {original}")
     return at.reopen(resume=conversation.session_id, is_fork=True, title=at.arguments)
 
 
 async def _rename(at: CommandContext) -> CommandResult:
     if at.arguments:
         at.session.engine.rename(at.arguments)
-        at.say(f"The session is now called {at.arguments}.")
+        at.show(f"The session is now called {at.arguments}.")
     else:
-        at.say("Give a title: /rename TITLE")
+        at.show("Give a title: /rename TITLE")
     return None
 
 
@@ -104,14 +104,14 @@ async def _export(at: CommandContext) -> CommandResult:
 
     path = at.session.engine.conversation.journal.path
     if not path.exists():
-        at.say("There is nothing to export yet.")
+        at.show("There is nothing to export yet.")
         return None
     session, masked = read(path), MaskCount()
     head = describe_session(session, masked)
     target = at.spec.cwd / (at.arguments or file_name(head, ".md"))
     masked_rows = mask_rows(rows(session, session.turns, ViewOptions(lines=None, diff_lines=None)), masked)
     create_exactly(target, (f"{piece}\n".encode() for piece in markdown_document(head, masked_rows)))
-    at.say(f"Exported to {target}" + (f", {plural(masked.secrets, 'secret')} masked." if masked.secrets else "."))
+    at.show(f"Exported to {target}" + (f", {plural(masked.secrets, 'secret')} masked." if masked.secrets else "."))
     return None
 
 
@@ -121,21 +121,21 @@ async def _model(at: CommandContext) -> CommandResult:
     if not model_name:
         options = [Option(f"{name}  ({resolve_alias(name)})", name, about) for name, about in MODELS]
         options.append(Option("Another", "", takes="name it", opens=True, needs_text=True))
-        chosen = await at.face.choose(Menu("Which model?", options, f"Now: {engine.conversation.model}"))
+        chosen = await at.ui.choose(Menu("Which model?", options, f"Now: {engine.conversation.model}"))
         if chosen is None:
             return None
         model_name = chosen.text or str(chosen.value)
     engine.use_model(resolve_choice(model_name))
     planned = plan_model(engine.conversation.choice)
     where = f" (in plan mode {planned}, else {resolve_alias(model_name)})" if planned else ""
-    at.say(f"From now on {engine.conversation.model} is asked{where}.")
+    at.show(f"The model is now {engine.conversation.model}{where}.")
     return None
 
 
 async def _help(at: CommandContext) -> CommandResult:
-    at.tell("Keys", KEYS)
+    at.show_table("Keys", KEYS)
     commands = [(f"/{n.name} {n.hint}".strip(), n.about) for n in list_commands(at.session)]
-    at.tell("Commands", commands)
+    at.show_table("Commands", commands)
     return None
 
 
@@ -144,37 +144,37 @@ KEYS = (
     ("alt+enter, shift+enter, \\ enter, ctrl+j", "a new line"),
     ("esc", "interrupt; twice on an empty prompt: go back to an earlier one"),
     ("shift+tab", "the next mode: ask, accept edits, plan"),
-    ("ctrl+b", "put the running command aside"),
-    ("ctrl+o", "show everything, or the beginnings of it"),
-    ("up, down, ctrl+r", "what was typed before"),
-    ("ctrl+g", "write it in your editor"),
+    ("ctrl+b", "send the running command to the background"),
+    ("ctrl+o", "switch between full and shortened output"),
+    ("up, down, ctrl+r", "earlier prompts"),
+    ("ctrl+g", "edit the prompt in your editor"),
     ("ctrl+c", "interrupt, or empty the prompt; twice: leave"),
     ("ctrl+d", "leave"),
-    ("!command", "run it yourself; the model sees what it says"),
-    ("@file", "name a file, which the model then reads"),
+    ("!command", "run a shell command; the model sees its output"),
+    ("@file", "include a file in the prompt"),
 )
 COMMANDS: Mapping[str, ConsoleCommand] = {
     "help": ConsoleCommand("keys and commands", _help),
-    "clear": ConsoleCommand("begin a new session", _clear),
-    "resume": ConsoleCommand("go on with an earlier session", _resume, "[id]"),
-    "branch": ConsoleCommand("go on in a copy of this session", _branch, "[title]"),
+    "clear": ConsoleCommand("start a new session", _clear),
+    "resume": ConsoleCommand("resume an earlier session", _resume, "[id]"),
+    "branch": ConsoleCommand("continue in a copy of this session", _branch, "[title]"),
     "rename": ConsoleCommand("give the session a title", _rename, "title"),
-    "model": ConsoleCommand("ask another model", _model, "[name]"),
-    "permissions": ConsoleCommand("what is allowed and refused", info_commands.permissions, "[allow rule]"),
-    "cost": ConsoleCommand("what it took so far", info_commands.cost),
-    "context": ConsoleCommand("what fills the model's window", info_commands.context),
-    "todos": ConsoleCommand("what is to be done", info_commands.todos),
-    "tasks": ConsoleCommand("what runs in the background, and how to stop it", info_commands.tasks),
-    "export": ConsoleCommand("write the conversation as Markdown", _export, "[file]"),
-    "memory": ConsoleCommand("the notes that the model is given", info_commands.memory),
-    "agents": ConsoleCommand("the agents that can be sent", info_commands.agents),
-    "hooks": ConsoleCommand("what runs at which event", info_commands.hooks),
+    "model": ConsoleCommand("choose the model", _model, "[name]"),
+    "permissions": ConsoleCommand("permission rules", info_commands.permissions, "[allow rule]"),
+    "cost": ConsoleCommand("cost so far", info_commands.cost),
+    "context": ConsoleCommand("usage of the context window", info_commands.context),
+    "todos": ConsoleCommand("the todo list", info_commands.todos),
+    "tasks": ConsoleCommand("list and stop background tasks", info_commands.tasks),
+    "export": ConsoleCommand("export the conversation as Markdown", _export, "[file]"),
+    "memory": ConsoleCommand("memory files sent to the model", info_commands.memory),
+    "agents": ConsoleCommand("available agents", info_commands.agents),
+    "hooks": ConsoleCommand("configured hooks", info_commands.hooks),
     "mcp": ConsoleCommand("the MCP servers", info_commands.mcp),
     "status": ConsoleCommand("session, model, server, folder", info_commands.status),
     "exit": ConsoleCommand("leave", _leave),
 }
 _OTHER_COMMANDS = (
-    NamedCommand("compact", "go on from a summary", "[what matters]"),
+    NamedCommand("compact", "replace the conversation by a summary", "[what matters]"),
     NamedCommand("rewind", "go back to an earlier prompt: files, conversation or both"),
 )
 IMMEDIATE = frozenset(

@@ -13,10 +13,10 @@ _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s")
 
 
 class FinishedBlock(NamedTuple):
-    """A finished block. `goes_on` is True for the next part of a block that was too long."""
+    """A finished block. `is_continuation` is True for the next part of a block that was too long."""
 
     text: str
-    goes_on: bool = False
+    is_continuation: bool = False
 
 
 class Splitter:
@@ -49,8 +49,8 @@ class Splitter:
         return self._finished_block(block, is_cut=False)
 
     def _finished_block(self, block: str, is_cut: bool) -> list[FinishedBlock]:
-        goes_on, self._is_cut = self._is_cut, is_cut
-        return [FinishedBlock(block, goes_on)] if block.strip() else []
+        is_continuation, self._is_cut = self._is_cut, is_cut
+        return [FinishedBlock(block, is_continuation)] if block.strip() else []
 
     def _block_end(self) -> int | None:
         r"""Return where the first block ends: after a closed fence, or at an empty line that no indented line

@@ -59,11 +59,11 @@ class Pastes:
     def unfold(self, typed: str) -> str:
         """Return the prompt with the texts in place of their marks; marks of images stay."""
 
-        def fill(found: re.Match[str]) -> str:
-            pasted = self.known.get(int(found[1]))
-            return pasted.text if pasted and pasted.picture is None else found[0]
+        def expand_mark(mark: re.Match[str]) -> str:
+            pasted = self.known.get(int(mark[1]))
+            return pasted.text if pasted and pasted.picture is None else mark[0]
 
-        return _MARK.sub(fill, typed)
+        return _MARK.sub(expand_mark, typed)
 
 
 def mark_before(text: str) -> int:

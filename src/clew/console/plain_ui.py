@@ -1,7 +1,7 @@
-"""The face that only writes lines: for screen readers, simple terminals and pipes. Nothing is drawn, and so nothing twice.
+"""A console without drawing, for screen readers, simple terminals and pipes: every row is written once, as lines of text.
 
-One that comes while a question stands is its answer; else it is said. While the model works, a person's line waits in the
-queue, and what is piped in waits until it is done: there the next line may be the answer to a question.
+A line that arrives while a question is open answers it; any other line is a prompt. While the model works, typed lines are
+queued. Piped lines are not read ahead, because the next one may be the answer to a question.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections import deque
 from typing import TYPE_CHECKING, TextIO, assert_never
 
 from clew.console.menu import PAUSE, Menu, MenuAnswer
-from clew.console.ui import Typed
+from clew.console.ui import UserInput
 from clew.system.plural import plural
 from clew.view.approval_text import code, escape, escape_line
 from clew.view.row_types import (
@@ -50,13 +50,13 @@ from clew.view.truncate import truncate
 if TYPE_CHECKING:
     from clew.console.controller import Controller
 
-_MARKS = {"│": "   ", "⋮": "   ..."}  # signs of the drawn console, in characters that are read aloud
+_MARKS = {"│": "   ", "⋮": "   ..."}  # signs of the screen, in characters that a screen reader reads aloud
 _NUMBERS = tuple(str(number) for number in range(1, 1000))
 _STATES = {"completed": "done", "in_progress": "in progress", "pending": "to do"}
 
 
-def told(row: Row) -> str:
-    """A row in words."""
+def row_text(row: Row) -> str:
+    """Return a row as text without control characters."""
     match row:
         case TableRow():
             return clean("\n".join(row.lines))
@@ -101,47 +101,47 @@ def _shown_lines(row: Row, state: str = "") -> str:
 
 
 class PlainUi:
-    """A chat in lines."""
+    """The user interface that reads and writes lines."""
 
     def __init__(self, source: TextIO, target: TextIO, pause: float = PAUSE) -> None:
         """`pause` is how long after a question a line counts as typed before the user could read it."""
         self._source = source
         self._target = target
-        self._asked: asyncio.Future[str] | None = None
+        self._pending_answer: asyncio.Future[str] | None = None
         self._ended = asyncio.Event()
-        self._talk: Controller | None = None
-        self._lines: deque[str | None] = deque()  # that were read; None is the end
-        self._waits = not source.isatty()
+        self._controller: Controller | None = None
+        self._lines: deque[str | None] = deque()  # lines read but not dispatched; None is the end of the input
+        self._is_piped = not source.isatty()
         self._reading = False
-        self._later: list[str] = []  # typed while a question was open, and no answer to it
-        self._pause, self._deaf_until = pause, 0.0
+        self._held_lines: list[str] = []  # typed while a question was open, but not an answer to it
+        self._pause, self._ignore_lines_until = pause, 0.0
 
-    # -- the face
+    # -- ConsoleUi
 
-    def put(self, row: Row) -> None:
-        if not isinstance(row, PromptRow):  # what was typed stands there already
-            self._write(told(row) + "\n")
+    def print_row(self, row: Row) -> None:
+        if not isinstance(row, PromptRow):  # the terminal has already echoed it
+            self._write(row_text(row) + "\n")
 
-    def touch(self) -> None:
-        """Nothing is drawn again, but a line may have waited for this."""
+    def request_redraw(self) -> None:
+        """Nothing is drawn again, but a held line may be dispatched now."""
         if self._reading:
-            asyncio.get_running_loop().call_soon(self._pass_on)
+            asyncio.get_running_loop().call_soon(self._dispatch_lines)
 
-    async def drawn(self) -> None:
-        """It is, at once."""
+    async def wait_until_drawn(self) -> None:
+        """Return immediately: rows are written without delay."""
 
-    def fill(self, text: str) -> None:
+    def fill_prompt(self, text: str) -> None:
         if text.strip():
-            self._write(f"Not said: {clean(text)}\n")
+            self._write(f"Not sent: {clean(text)}\n")
 
-    def wipe(self) -> None:
-        """What stands there stays."""
+    def clear_screen(self) -> None:
+        """Do nothing: text that was written stays."""
 
     def leave(self) -> None:
         self._ended.set()
 
     async def choose(self, menu: Menu) -> MenuAnswer | None:
-        self._read()
+        self._start_reader()
         self._write(f"{escape(menu.title)}{f' ({menu.count})' if menu.count else ''}\n")
         if menu.about:
             self._write(f"{escape_line(menu.about)}\n")
@@ -160,18 +160,18 @@ class PlainUi:
                 return None
             if (answer := await self._answer(menu, line)) is not None:
                 return answer
-            self._later.append(line)
-            self._write("That is not one of the numbers. It is kept, and said after this question.\n")
+            self._held_lines.append(line)
+            self._write("That is not one of the numbers. It will be sent as a prompt after this question.\n")
 
     def _hold_lines(self, is_sudden: bool) -> None:
-        """Lines that a user typed before this question was shown are no answers to it. Piped lines may be."""
-        if is_sudden and not self._waits:
-            self._later += [line for line in self._lines if line]
+        """Hold lines that the user typed before this question was shown: they do not answer it. Piped lines may."""
+        if is_sudden and not self._is_piped:
+            self._held_lines += [line for line in self._lines if line]
             self._lines = deque(line for line in self._lines if line is None)
-            self._deaf_until = asyncio.get_running_loop().time() + self._pause
+            self._ignore_lines_until = asyncio.get_running_loop().time() + self._pause
 
     async def _answer(self, menu: Menu, line: str) -> MenuAnswer | None:
-        """The answer that a line gives; None if it gives none. Text may follow a number where the option asks for it."""
+        """Return the answer that a line gives, or None. Text may follow a number if the option takes text."""
         first, _, text = line.partition(" ")
         words = [word.strip() for word in line.split(",")] if menu.is_many else [first]
         if not all(word in _NUMBERS[: len(menu.options)] for word in words):
@@ -187,78 +187,78 @@ class PlainUi:
                 return None
         return MenuAnswer(tuple(o.value for o in options if not (menu.is_many and o.needs_text)), text)
 
-    async def _ask(self, words: str) -> str:
-        self._write(words)
-        self._asked = asyncio.get_running_loop().create_future()
-        self._pass_on()
+    async def _ask(self, question: str) -> str:
+        self._write(question)
+        self._pending_answer = asyncio.get_running_loop().create_future()
+        self._dispatch_lines()
         try:
-            return await self._asked
+            return await self._pending_answer
         finally:
-            self._write("\n" if self._waits else "")  # nothing echoes what is piped in
-            self._asked = None
-            asyncio.get_running_loop().call_soon(self._pass_on)
+            self._write("\n" if self._is_piped else "")  # piped input is not echoed
+            self._pending_answer = None
+            asyncio.get_running_loop().call_soon(self._dispatch_lines)
 
     def _write(self, text: str) -> None:
         self._target.write(text)
         self._target.flush()
 
-    # -- the talk
+    # -- input
 
-    async def run(self, talk: Controller) -> None:
-        """Until the person leaves, or there is nothing more to read."""
-        self._talk = talk
-        self._read()
+    async def run(self, controller: Controller) -> None:
+        """Run until the user leaves or the input ends."""
+        self._controller = controller
+        self._start_reader()
         if sys.platform != "win32":
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt)
-        talking = asyncio.create_task(talk.run())
-        talking.add_done_callback(lambda _: self._ended.set())
+        running = asyncio.create_task(controller.run())
+        running.add_done_callback(lambda _: self._ended.set())
         await self._ended.wait()
-        if not talking.done():
-            await talk.finish()
-        await talking
+        if not running.done():
+            await controller.finish()
+        await running
 
-    def _read(self) -> None:
-        """Read lines beside the talk, from the first question on."""
+    def _start_reader(self) -> None:
+        """Start to read lines in a thread, unless it is already running."""
         if not self._reading:
             self._reading = True
             loop = asyncio.get_running_loop()
-            threading.Thread(target=self._listen, args=(loop,), daemon=True).start()
+            threading.Thread(target=self._read_lines, args=(loop,), daemon=True).start()
 
-    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _read_lines(self, loop: asyncio.AbstractEventLoop) -> None:
         for line in self._source:
-            loop.call_soon_threadsafe(self._hear, line.rstrip("\r\n"))
-        loop.call_soon_threadsafe(self._hear, None)
+            loop.call_soon_threadsafe(self._add_line, line.rstrip("\r\n"))
+        loop.call_soon_threadsafe(self._add_line, None)
 
-    def _hear(self, line: str | None) -> None:
-        is_early = self._asked is not None and asyncio.get_running_loop().time() < self._deaf_until
+    def _add_line(self, line: str | None) -> None:
+        is_early = self._pending_answer is not None and asyncio.get_running_loop().time() < self._ignore_lines_until
         if line is not None and is_early:
-            self._later += [line] if line else []
+            self._held_lines += [line] if line else []
         else:
             self._lines.append(line)
-        self._pass_on()
+        self._dispatch_lines()
 
-    def _pass_on(self) -> None:
-        """Give the lines that were read to whoever waits for them."""
-        if self._asked is None and self._talk is not None and self._later:
-            self._lines = deque([*self._later, *self._lines])
-            self._later.clear()
+    def _dispatch_lines(self) -> None:
+        """Pass the lines that were read to the open question, or to the controller."""
+        if self._pending_answer is None and self._controller is not None and self._held_lines:
+            self._lines = deque([*self._held_lines, *self._lines])
+            self._held_lines.clear()
         while self._lines:
-            if self._asked is not None:
-                if self._asked.done():
+            if self._pending_answer is not None:
+                if self._pending_answer.done():
                     return
-                self._asked.set_result(self._lines[0] or "")
-            elif self._talk is None or (self._waits and not self._talk.is_idle):
+                self._pending_answer.set_result(self._lines[0] or "")
+            elif self._controller is None or (self._is_piped and not self._controller.is_idle):
                 return
             elif self._lines[0] is None:
                 self._ended.set()
             elif self._lines[0].strip():
-                self._talk.hear(Typed(self._lines[0].strip()))
+                self._controller.handle_input(UserInput(self._lines[0].strip()))
             if self._lines[0] is None:
                 return
             self._lines.popleft()
 
     def _interrupt(self) -> None:
-        if self._asked is not None and not self._asked.done():
-            self._asked.set_result("")
-        elif self._talk is None or not self._talk.interrupt():
+        if self._pending_answer is not None and not self._pending_answer.done():
+            self._pending_answer.set_result("")
+        elif self._controller is None or not self._controller.interrupt():
             self._ended.set()

@@ -17,7 +17,7 @@ from prompt_toolkit.layout.processors import AfterInput, ConditionalProcessor
 
 from clew.console.completion import Completion, NamedCommand, find_completions, is_file_mention
 from clew.console.pasted_text import Pastes, mark_before
-from clew.console.ui import Typed
+from clew.console.ui import UserInput
 
 MAX_HEIGHT = 10
 MIN_WIDTH_FOR_HINTS = 68
@@ -100,7 +100,7 @@ class PromptEditor:
         before = self.buffer.document.text_before_cursor
         self.buffer.delete_before_cursor(mark_before(before) or 1)
 
-    def submit(self) -> Typed | None:
+    def submit(self) -> UserInput | None:
         """Return the typed text and clear the line; None if it is empty or ends with a backslash."""
         before = self.buffer.document.text_before_cursor
         if before.endswith("\\"):
@@ -110,7 +110,7 @@ class PromptEditor:
         shown = self.buffer.text.strip()
         if not shown:
             return None
-        typed = Typed(shown, self.pastes.unfold(shown), self.pastes.used(shown))
+        typed = UserInput(shown, self.pastes.unfold(shown), self.pastes.used(shown))
         self.buffer.reset(append_to_history=True)
         self.completions = []
         return typed

@@ -1,4 +1,4 @@
-"""Lay out a question: a box that holds everything it is about, and scrolls where the terminal is too small for it."""
+"""Lay out a question in a box that shows its whole subject, and scrolls if the terminal is too small."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clew.console.menu import Menu, QuestionLine
 from clew.view.approval_text import TAB, escape, escape_line
 from clew.view.sanitize import one_line
 
-LEAST = 3  # lines of the details that are always shown
+MIN_DETAIL_LINES = 3  # lines of the details that are always shown
 _TABS = 4
 _TITLE_LINES = 4
 _OPTION_LINES = 2
@@ -22,37 +22,37 @@ Row = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class QuestionBox:
     """The rows of a question that fit the screen, and where in the details they begin."""
 
     rows: list[Row]
     top: int
-    page: int  # rows of details that are visible at once
+    page: int  # rows of details on one screen
     total: int
 
     @property
     def text(self) -> StyleAndTextTuples:
-        made: StyleAndTextTuples = []
+        lines: StyleAndTextTuples = []
         for row in self.rows:
-            made += [*row, ("", "\n")]
-        return made[:-1]
+            lines += [*row, ("", "\n")]
+        return lines[:-1]
 
 
-def box(menu: Menu, width: int, height: int) -> Box:
-    """Lay out a question in so many columns and rows. Only its details scroll; title and options always stay."""
+def layout_question(menu: Menu, width: int, height: int) -> QuestionBox:
+    """Lay out a question in `width` columns and `height` rows. Only its details scroll; title and options stay visible."""
     title, options, overflow = [*_title(menu, width)], [*_options(menu, width)], _overflow(menu, width)
     head = [_rule(menu, width), *title]
     details = [
         row for detail in (*_long_title(menu, width), *menu.details, *overflow) for row in _detail(detail, width)
     ]
-    room = max(height - len(head) - len(options), LEAST)
+    room = max(height - len(head) - len(options), MIN_DETAIL_LINES)
     if len(details) <= room:
-        return Box([*head, *details, *options], 0, room, len(details))
+        return QuestionBox([*head, *details, *options], 0, room, len(details))
     page = max(room - 1, 1)
     top = max(0, min(menu.top, len(details) - page))
     last = min(top + page, len(details))
     note = f" lines {top + 1}-{last} of {len(details)} — PgUp/PgDn"
-    return Box([*head, *details[top:last], [("class:question.more", note)], *options], top, page, len(details))
+    return QuestionBox([*head, *details[top:last], [("class:question.more", note)], *options], top, page, len(details))
 
 
 def _rule(menu: Menu, width: int) -> Row:
@@ -123,27 +123,27 @@ def _options(menu: Menu, width: int) -> Iterator[Row]:
 
 
 def _overflow(menu: Menu, width: int) -> list[QuestionLine]:
-    """The options that are too long for their place, whole."""
-    made: list[QuestionLine] = []
+    """Return the complete text of options that are too long for the list."""
+    lines: list[QuestionLine] = []
     for index in menu.window:
         if len(_label(menu, index, width)) > _OPTION_LINES:
             option = menu.options[index]
-            made.append(QuestionLine(escape_line(option.label), f"Answer {index + 1}:", "fact"))
-            made += [QuestionLine(escape_line(option.about), "│")] if option.about else []
-    return made
+            lines.append(QuestionLine(escape_line(option.label), f"Answer {index + 1}:", "fact"))
+            lines += [QuestionLine(escape_line(option.about), "│")] if option.about else []
+    return lines
 
 
 def wrap(text: str, width: int, at_words: bool = False) -> list[str]:
     """Break a line at a number of columns: at any letter, or after spaces if possible. All characters stay; a tab becomes a
     sign and spaces."""
-    made, line, used = [], "", 0
+    lines, line, used = [], "", 0
     for letter in text:
         piece = TAB + " " * (_TABS - 1 - used % _TABS) if letter == "\t" else letter
         size = len(piece) if letter == "\t" else get_cwidth(piece)
         if used + size > max(width, 2) and line:
             cut = line.rfind(" ") + 1 if at_words and letter != " " else 0
-            made.append(line[:cut] if cut else line)
+            lines.append(line[:cut] if cut else line)
             line = line[cut:] if cut else ""
             used = get_cwidth(line)
         line, used = line + piece, used + size
-    return [*made, line]
+    return [*lines, line]

@@ -1,4 +1,4 @@
-"""Paint: rows as text for a terminal of some width, with colours if they are welcome. All words are cleaned here."""
+"""Render rows as text for a terminal of a given width, with or without colours. Control characters are removed here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from io import StringIO
 from itertools import chain
 from typing import TYPE_CHECKING, assert_never
 
-from clew.console.colours import PAINT
+from clew.console.colours import TRANSCRIPT_STYLES
 from clew.system.plural import plural
 from clew.view.row_labels import compaction_label, duration_label, todo_sign
 from clew.view.row_types import (
@@ -51,8 +51,8 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-class Painter:
-    """Paints for one width."""
+class RowRenderer:
+    """Renders rows for one width."""
 
     def __init__(self, width: int, colour: bool = True) -> None:
         from rich.console import Console
@@ -70,35 +70,37 @@ class Painter:
             highlight=False,
             markup=False,
             emoji=False,
-            theme=Theme(PAINT),
+            theme=Theme(TRANSCRIPT_STYLES),
         )
 
-    def paint(self, row: Row) -> str:
-        """A row, with the empty line before it that sets it off."""
+    def render(self, row: Row) -> str:
+        """Return a row as lines, including the empty line that separates it from the one before."""
         indent = "  │ " * row.depth
         return "".join(f"{indent}{line}\n" for line in _row_lines(self, row))
 
-    def lines(self, what: RenderableType, first: str = "", rest: str | None = None, width: int = 0) -> Iterator[str]:
-        """Anything, line by line, behind a mark on the first line and as much room on the others."""
+    def lines(
+        self, renderable: RenderableType, first: str = "", rest: str | None = None, width: int = 0
+    ) -> Iterator[str]:
+        """Yield something that rich can print, line by line: after a mark on the first line, indented on the others."""
         from rich.cells import cell_len
         from rich.text import Text
 
         mark = Text.from_ansi(first).plain
-        behind = " " * cell_len(mark) if rest is None else rest
+        indent = " " * cell_len(mark) if rest is None else rest
         room = max((width or self.width) - cell_len(mark), NARROWEST // 3)
         self._file.seek(0)
         self._file.truncate()
-        self._console.print(what, width=room, no_wrap=False, overflow="fold")
-        found = self._file.getvalue().rstrip("\n").split("\n")
-        while len(found) > 1 and not _bare(found[0]):
-            del found[0]
-        while len(found) > 1 and not _bare(found[-1]):
-            del found[-1]
-        for index, line in enumerate(found):
-            yield (first if index == 0 else behind) + line.rstrip(" ")
+        self._console.print(renderable, width=room, no_wrap=False, overflow="fold")
+        lines = self._file.getvalue().rstrip("\n").split("\n")
+        while len(lines) > 1 and not _without_colour(lines[0]):
+            del lines[0]
+        while len(lines) > 1 and not _without_colour(lines[-1]):
+            del lines[-1]
+        for index, line in enumerate(lines):
+            yield (first if index == 0 else indent) + line.rstrip(" ")
 
     def styled(self, text: str, style: str) -> str:
-        """A few words in a style, on one line."""
+        """Return a short text in a style, on one line."""
         from rich.text import Text
 
         self._file.seek(0)
@@ -107,12 +109,12 @@ class Painter:
         return self._file.getvalue()
 
     def markdown(self, text: str, first: str, rest: str | None = None) -> Iterator[str]:
-        from clew.console.terminal_markdown import prose
+        from clew.console.terminal_markdown import render_markdown
 
-        return self.lines(prose(clean(text)), first, rest, width=min(self.width, WIDEST))
+        return self.lines(render_markdown(clean(text)), first, rest, width=min(self.width, WIDEST))
 
 
-def _bare(line: str) -> str:
+def _without_colour(line: str) -> str:
     return _COLOUR.sub("", line).strip()
 
 
@@ -122,155 +124,155 @@ def _text(text: str, style: str = "") -> Text:
     return Text(clean(text).expandtabs(4), style=style, overflow="fold")
 
 
-def _row_lines(painter: Painter, row: Row) -> Iterator[str]:
+def _row_lines(renderer: RowRenderer, row: Row) -> Iterator[str]:
     match row:
         case PromptRow():
-            return _prompt(painter, row, row.images)
+            return _prompt(renderer, row, row.images)
         case QueuedRow():
-            return _prompt(painter, row)
+            return _prompt(renderer, row)
         case ReplyRow():
-            return _reply(painter, row)
+            return _reply(renderer, row)
         case PlanRow():
-            return _plan(painter, row)
+            return _plan(renderer, row)
         case ThinkingRow():
-            return _thinking(painter, row)
+            return _thinking(renderer, row)
         case CallRow():
-            return _call(painter, row)
+            return _call(renderer, row)
         case ResultRow():
-            return _result(painter, row, "sign")
+            return _result(renderer, row, "sign")
         case FailureRow():
-            return _result(painter, row, "sign.failed")
+            return _result(renderer, row, "sign.failed")
         case DiffRow():
-            return _diff(painter, row)
+            return _diff(renderer, row)
         case TodoRow():
-            return _todo(painter, row)
+            return _todo(renderer, row)
         case CompactionRow():
-            return _compaction(painter, row)
+            return _compaction(renderer, row)
         case AgentRow():
-            return painter.lines(_text(row.text), painter.styled("◆ ", "sign.agent"))
+            return renderer.lines(_text(row.text), renderer.styled("◆ ", "sign.agent"))
         case TableRow():
-            return _table(painter, row)
+            return _table(renderer, row)
         case TitleRow():
-            return _marked(painter, row, "", "", "strong")
+            return _marked(renderer, row, "", "", "strong")
         case AboutRow() | SummaryRow():
-            return _marked(painter, row, "  ", "")
+            return _marked(renderer, row, "  ", "")
         case ErrorRow():
-            return chain([""], _marked(painter, row, "✗ ", "sign.error"))
+            return chain([""], _marked(renderer, row, "✗ ", "sign.error"))
         case WarningRow():
-            return _marked(painter, row, "! ", "sign.warning")
+            return _marked(renderer, row, "! ", "sign.warning")
         case InterruptRow():
-            return _marked(painter, row, "  ⎿  ", "sign.warning")
+            return _marked(renderer, row, "  ⎿  ", "sign.warning")
         case DoneRow():
-            return _marked(painter, row, "  ⎿  ", "")
+            return _marked(renderer, row, "  ⎿  ", "")
         case NoteRow() | MetaRow() | InputRow() | PictureRow():
-            return _marked(painter, row, "· ", "sign")
+            return _marked(renderer, row, "· ", "sign")
         case _:
             assert_never(row)
 
 
-def _prompt(painter: Painter, row: PromptRow | QueuedRow, images: int = 0) -> Iterator[str]:
+def _prompt(renderer: RowRenderer, row: PromptRow | QueuedRow, images: int = 0) -> Iterator[str]:
     yield ""
-    seen = f"  [{plural(images, 'image')}]" if images else ""
-    mark = painter.styled("❯ ", "sign.prompt")
-    yield from painter.lines(_text((row.text or "(no text)") + seen, "strong"), mark)
+    image_note = f"  [{plural(images, 'image')}]" if images else ""
+    mark = renderer.styled("❯ ", "sign.prompt")
+    yield from renderer.lines(_text((row.text or "(no text)") + image_note, "strong"), mark)
 
 
-def _reply(painter: Painter, row: ReplyRow) -> Iterator[str]:
-    """A reply, or a part of it: the first has a mark, one that goes on stands close below the one before."""
-    if row.part != "on":
+def _reply(renderer: RowRenderer, row: ReplyRow) -> Iterator[str]:
+    """Yield a part of a reply. The first has a mark; a continued part follows without an empty line."""
+    if row.part != "continued":
         yield ""
-    yield from painter.markdown(row.text, "● " if row.part == "first" else "  ")
+    yield from renderer.markdown(row.text, "● " if row.part == "first" else "  ")
 
 
-def _plan(painter: Painter, row: PlanRow) -> Iterator[str]:
-    bar = painter.styled("  │ ", "sign.plan")
-    yield from painter.markdown(row.text, bar, bar)
+def _plan(renderer: RowRenderer, row: PlanRow) -> Iterator[str]:
+    bar = renderer.styled("  │ ", "sign.plan")
+    yield from renderer.markdown(row.text, bar, bar)
 
 
-def _thinking(painter: Painter, row: ThinkingRow) -> Iterator[str]:
+def _thinking(renderer: RowRenderer, row: ThinkingRow) -> Iterator[str]:
     yield ""
     shown, more = truncate(clean(row.text), row.limit)
-    yield from painter.lines(_text(shown, "thought"), painter.styled("✻ ", "sign"))
+    yield from renderer.lines(_text(shown, "thought"), renderer.styled("✻ ", "sign"))
     if more:
-        yield painter.styled(f"  … {plural(more, 'more line')}", "hint")
+        yield renderer.styled(f"  … {plural(more, 'more line')}", "hint")
 
 
-def call_title(painter: Painter, name: str, about: str, dot: str) -> Iterator[str]:
-    """A call in a line or two: its tool, and what it is about in brackets."""
+def call_title(renderer: RowRenderer, name: str, about: str, dot: str) -> Iterator[str]:
+    """Yield a call in a line or two: its tool, and its subject in brackets."""
     from rich.text import Text
 
-    words = Text.assemble((clean(name), "strong"), (f"({one_line(about, 3 * painter.width)})" if about else "", ""))
-    yield from painter.lines(words, painter.styled("● ", f"sign.{dot}"))
+    words = Text.assemble((clean(name), "strong"), (f"({one_line(about, 3 * renderer.width)})" if about else "", ""))
+    yield from renderer.lines(words, renderer.styled("● ", f"sign.{dot}"))
 
 
-def _call(painter: Painter, row: CallRow) -> Iterator[str]:
+def _call(renderer: RowRenderer, row: CallRow) -> Iterator[str]:
     yield ""
     name, _, about = one_line(row.text).partition(" ")
     dot = "failed" if row.failed else "open" if row.is_open else "done"
-    yield from call_title(painter, name, about, dot)
+    yield from call_title(renderer, name, about, dot)
     if time := duration_label(row):
-        yield painter.styled(f"  took {time}", "hint")
+        yield renderer.styled(f"  took {time}", "hint")
 
 
-def _result(painter: Painter, row: ResultRow | FailureRow, sign_style: str) -> Iterator[str]:
+def _result(renderer: RowRenderer, row: ResultRow | FailureRow, sign_style: str) -> Iterator[str]:
     shown, more = truncate(clean(row.text), row.limit)
-    yield from painter.lines(_text(shown or "(no output)"), painter.styled("  ⎿  ", sign_style))
+    yield from renderer.lines(_text(shown or "(no output)"), renderer.styled("  ⎿  ", sign_style))
     if more:
-        yield painter.styled(f"     … +{plural(more, 'line')}", "hint")
+        yield renderer.styled(f"     … +{plural(more, 'line')}", "hint")
 
 
-def _diff(painter: Painter, row: DiffRow) -> Iterator[str]:
-    """A diff with the numbers of its lines."""
+def _diff(renderer: RowRenderer, row: DiffRow) -> Iterator[str]:
+    """Yield a diff with line numbers."""
     shown, more = truncate(clean(row.text), row.limit)
     old = new = 0
     for line in shown.split("\n"):
-        if found := _HUNK.match(line):
+        if hunk := _HUNK.match(line):
             if new:
-                yield painter.styled("     ⋮", "sign")
-            old, new = int(found[1]), int(found[2])
+                yield renderer.styled("     ⋮", "sign")
+            old, new = int(hunk[1]), int(hunk[2])
             continue
         if line.startswith(("---", "+++")) and not new:
             continue
         number = old if line.startswith("-") else new
         style = {"+": "added", "-": "removed"}.get(line[:1], "quiet")
-        mark = painter.styled(f"     {number or 1:>4} {line[:1] or ' '} ", style)
-        yield from painter.lines(_text(line[1:]), mark)
+        mark = renderer.styled(f"     {number or 1:>4} {line[:1] or ' '} ", style)
+        yield from renderer.lines(_text(line[1:]), mark)
         old += not line.startswith("+")
         new += not line.startswith("-")
     if more:
-        yield painter.styled(f"     … +{plural(more, 'line')}", "hint")
+        yield renderer.styled(f"     … +{plural(more, 'line')}", "hint")
 
 
-def _todo(painter: Painter, row: TodoRow) -> Iterator[str]:
+def _todo(renderer: RowRenderer, row: TodoRow) -> Iterator[str]:
     style = f"todo.{row.status}" if row.status in ("completed", "in_progress") else ""
-    yield from painter.lines(_text(row.text, style), f"     {todo_sign(row)} ")
+    yield from renderer.lines(_text(row.text, style), f"     {todo_sign(row)} ")
 
 
-def _compaction(painter: Painter, row: CompactionRow) -> Iterator[str]:
+def _compaction(renderer: RowRenderer, row: CompactionRow) -> Iterator[str]:
     yield ""
     text = f"Compacted ({row.trigger or 'unknown'}{compaction_label(row)})"
-    yield from painter.lines(_text(text), painter.styled("✻ ", "sign.warning"))
+    yield from renderer.lines(_text(text), renderer.styled("✻ ", "sign.warning"))
 
 
-def _marked(painter: Painter, row: Row, mark: str, style: str, text_style: str = "") -> Iterator[str]:
+def _marked(renderer: RowRenderer, row: Row, mark: str, style: str, text_style: str = "") -> Iterator[str]:
     """Yield the text of a row after a mark, which leaves as much room on the other lines."""
     shown, more = truncate(clean(row.text), row.limit)
-    yield from painter.lines(_text(shown, text_style), painter.styled(mark, style) if mark.strip() else mark)
+    yield from renderer.lines(_text(shown, text_style), renderer.styled(mark, style) if mark.strip() else mark)
     if more:
-        yield painter.styled(f"{' ' * len(mark)}… +{plural(more, 'line')}", "hint")
+        yield renderer.styled(f"{' ' * len(mark)}… +{plural(more, 'line')}", "hint")
 
 
-def _table(painter: Painter, row: TableRow) -> Iterator[str]:
-    """Pairs in two columns: what a command tells."""
+def _table(renderer: RowRenderer, row: TableRow) -> Iterator[str]:
+    """Yield names and values in two columns, as slash commands show them."""
     from rich.table import Table
 
     yield ""
     table = Table.grid(padding=(0, 2))
-    table.add_column(style="strong", overflow="fold", max_width=max(painter.width // 2, 12))
+    table.add_column(style="strong", overflow="fold", max_width=max(renderer.width // 2, 12))
     table.add_column(overflow="fold")
     for name, value in row.pairs:
         table.add_row(_text(name), _text(value))
     if row.text:
-        yield from painter.lines(_text(row.text, "strong"), "  ")
+        yield from renderer.lines(_text(row.text, "strong"), "  ")
     if row.pairs:
-        yield from painter.lines(table, "  ")
+        yield from renderer.lines(table, "  ")

@@ -1,7 +1,7 @@
-"""The screen: what is finished goes to the scrollback, and below it a few lines are drawn again and again.
+"""Draw the console: finished rows go to the scrollback, and a few lines below them are redrawn.
 
-These are what still changes of the transcript, the prompt or a question, and the status line. They are drawn at most fifteen
-times a second, whatever comes; only keys are answered at once.
+Those lines are the live part of the transcript, the prompt or a question, and the status line. They are redrawn at most
+fifteen times a second; only keys are handled immediately.
 """
 
 from __future__ import annotations
@@ -21,60 +21,60 @@ from clew.console.completion import MAX_VISIBLE
 from clew.console.key_bindings import Actions, create_bindings
 from clew.console.menu import PAUSE, Menu, MenuAnswer
 from clew.console.prompt_editor import PromptEditor
-from clew.console.question_box import Box, box
-from clew.console.styles import STYLE, lines, offer_lines, rule, search_lines
-from clew.console.terminal_output import Resized, Terminal
+from clew.console.question_box import QuestionBox, layout_question
+from clew.console.styles import STYLE, completion_lines, rule_window, search_lines, text_window
+from clew.console.terminal_output import ReflowingApplication, SynchronizedOutput
 from clew.view.sanitize import one_line
 
 if TYPE_CHECKING:
-    from clew.console.render import Painter
+    from clew.console.render import RowRenderer
     from clew.view.row_types import Row
 
-FRAME = 1 / 15  # seconds between two drawings
-TURN = 1 / 8  # seconds between two pictures of what turns
+FRAME = 1 / 15  # seconds between two redraws
+TURN = 1 / 8  # seconds between two frames of the spinner
 SMALLEST = 6  # lines of the live part
 _BELOW_QUESTION = 2  # lines: the text kept for the prompt, and the keys
-_FEWEST_LIVE = 4  # lines for which it is worth showing what runs above a question
+_FEWEST_LIVE = 4  # minimum height of the live part above a question
 
 
 class Screen:
-    """The face that draws."""
+    """The user interface that draws on a terminal."""
 
     def __init__(
         self,
         actions: Actions,
         line: PromptEditor,
         *,
-        live: Callable[[Callable[[], Painter], int], list[str]],
+        live_lines: Callable[[Callable[[], RowRenderer], int], list[str]],
         status: Callable[[int], list[tuple[str, str]]],
-        waiting: Callable[[], list[str]],
+        queued: Callable[[], list[str]],
         colour: bool = True,
         input: Input | None = None,
         output: Output | None = None,
         term: str = "",
         pause: float = PAUSE,
     ) -> None:
-        self._live = live
-        self._status = status
-        self._waiting = waiting
+        self._get_live = live_lines
+        self._get_status = status
+        self._get_queued = queued
         self._colour = colour
-        self._painter: Painter | None = None
+        self._renderer: RowRenderer | None = None
         self._rows: list[Row] = []
         self._timer: asyncio.TimerHandle | None = None
         self._shown_live: list[str] = []
-        self._wipes = False
-        self._pause, self._deaf_until = pause, 0.0
+        self._clears_screen = False
+        self._pause, self._ignore_keys_until = pause, 0.0
         self._answered_at = float("-inf")
-        self._numbered, self._numbered_at = "", 0.0  # the number by which an option was selected, and when
+        self._selected_number, self._selected_at = "", 0.0  # the digit that selected an option, and when
         self._is_drafting = False  # text was typed since the question opened, and no option was selected after it
-        self._box: Box | None = None
+        self._box: QuestionBox | None = None
         self.is_drawn = asyncio.Event()
         self.line = line
         self.menu: Menu | None = None
         self._answer: asyncio.Future[MenuAnswer | None] | None = None
-        self._output: Output = output or Terminal(term)
-        self._menu_window = lines(self._menu_lines, wraps=True, takes_keys=True)
-        self.app: Application[int] = Resized(
+        self._output: Output = output or SynchronizedOutput(term)
+        self._menu_window = text_window(self._menu_lines, wraps=True, takes_keys=True)
+        self.app: Application[int] = ReflowingApplication(
             layout=Layout(self._layout(), focused_element=line.buffer),
             key_bindings=create_bindings(self, actions),
             style=STYLE,
@@ -88,14 +88,14 @@ class Screen:
         self.app.ttimeoutlen = 0.05
         self.app.timeoutlen = 0.1
 
-    # -- the face
+    # -- ConsoleUi
 
-    def put(self, row: Row) -> None:
+    def print_row(self, row: Row) -> None:
         self._rows.append(row)
-        self.touch()
+        self.request_redraw()
 
-    def touch(self) -> None:
-        """Draw soon."""
+    def request_redraw(self) -> None:
+        """Draw within one frame."""
         if not self.app.is_running:
             return
         loop = asyncio.get_running_loop()
@@ -105,127 +105,127 @@ class Screen:
         if self._timer is None:
             self._timer = loop.call_later(FRAME, self.draw)
 
-    async def drawn(self) -> None:
+    async def wait_until_drawn(self) -> None:
         self.is_drawn.clear()
         self.draw()
         await self.is_drawn.wait()
 
     async def choose(self, menu: Menu) -> MenuAnswer | None:
-        return await self.closed(self.open(menu))
+        return await self.wait_for_answer(self.open(menu))
 
     def open(self, menu: Menu) -> asyncio.Future[MenuAnswer | None]:
-        """Show a question in the place of the prompt."""
+        """Show a question in place of the prompt. Return a future for the answer."""
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[MenuAnswer | None] = loop.create_future()
-        self.settle(None)  # a menu that is open is cancelled
-        self.menu, self._answer, self._deaf_until = menu, waiting, 0.0
-        self._numbered, self._is_drafting = "", bool(self.line.buffer.text)
+        self.close_menu(None)  # cancel an open menu
+        self.menu, self._answer, self._ignore_keys_until = menu, waiting, 0.0
+        self._selected_number, self._is_drafting = "", bool(self.line.buffer.text)
         is_next = loop.time() < self._answered_at + self._pause  # a key that is pressed twice must not answer it too
         if menu.is_sudden or self.line.buffer.text or (is_next and not menu.is_sought):
             self._wait_for_pause()
         self.line.close_note()
         self.app.layout.focus(self._menu_window)
-        self.touch()
+        self.request_redraw()
         return waiting
 
-    async def closed(self, waiting: asyncio.Future[MenuAnswer | None]) -> MenuAnswer | None:
-        """Wait for the answer to an open question; then the prompt is back."""
+    async def wait_for_answer(self, waiting: asyncio.Future[MenuAnswer | None]) -> MenuAnswer | None:
+        """Wait for the answer to an open question, then show the prompt again."""
         try:
             return await waiting
         finally:
             if self._answer is waiting:
                 if self.line.is_noting and (waiting.cancelled() or waiting.result() is None):
-                    self.line.buffer.insert_text(self.line.note.text)  # the question is gone, the words are not
+                    self.line.buffer.insert_text(self.line.note.text)  # keep the text of a withdrawn question
                 self.menu = self._answer = self._box = None
                 self.line.close_note()
                 self.app.layout.focus(self.line.buffer)
-            self.touch()
+            self.request_redraw()
 
-    def fill(self, text: str) -> None:
+    def fill_prompt(self, text: str) -> None:
         if not self.line.buffer.text:
             self.line.buffer.text = text
             self.line.buffer.cursor_position = len(text)
-            self.touch()
+            self.request_redraw()
 
     def leave(self) -> None:
         if self.app.is_running and not self.app.is_done:
             self.draw()
             self.app.exit(result=0)
 
-    def wipe(self) -> None:
-        self._wipes = True
-        self.touch()
+    def clear_screen(self) -> None:
+        self._clears_screen = True
+        self.request_redraw()
 
     # -- answers
 
     @property
     def is_listening(self) -> bool:
         """Whether keys reach the question: no key was pressed for a while."""
-        return asyncio.get_running_loop().time() >= self._deaf_until
+        return asyncio.get_running_loop().time() >= self._ignore_keys_until
 
     @property
     def is_drafting(self) -> bool:
         """Whether the user types a prompt while the question is open: numbers are text then."""
         return self._is_drafting
 
-    def takes_key(self) -> bool:
+    def accepts_key(self) -> bool:
         """Whether a key that moves or confirms is meant for the question. Otherwise the pause begins again."""
         if self.is_listening:
             return True
         self._wait_for_pause()
         return False
 
-    def draft(self, text: str) -> None:
+    def add_to_draft(self, text: str) -> None:
         """Keep typed text for the prompt. It selects nothing, and an option selected by number is not selected any more."""
         menu = self.menu
         if menu is not None and not menu.is_sought:
-            if self._numbered:
-                self.line.buffer.insert_text(self._numbered)
+            if self._selected_number:
+                self.line.buffer.insert_text(self._selected_number)
             menu.deselect()
             self._wait_for_pause()
             self._is_drafting = True
-        self._numbered = ""
+        self._selected_number = ""
         self.line.buffer.insert_text(text)
-        self.touch()
+        self.request_redraw()
 
     def select(self, number: str) -> bool:
         """Select an option by its number; Enter has to confirm it, and a letter makes it text."""
         assert self.menu is not None
         now = asyncio.get_running_loop().time()
-        is_text = bool(self._numbered) and now < self._numbered_at + self._pause  # the second digit of a number
+        is_text = bool(self._selected_number) and now < self._selected_at + self._pause  # the second digit of a number
         if is_text or not self.menu.point(int(number)):
             return False
-        self._numbered, self._numbered_at = number, now
+        self._selected_number, self._selected_at = number, now
         return True
 
-    def undraft(self) -> None:
-        """Delete the last letter of what is kept for the prompt."""
+    def delete_from_draft(self) -> None:
+        """Delete the last character of the draft."""
         self.line.delete()
         self._is_drafting = self._is_drafting and bool(self.line.buffer.text)
 
     def move(self, by: int) -> None:
-        if self.menu is not None and self.takes_key():
-            self._numbered, self._is_drafting = "", False
+        if self.menu is not None and self.accepts_key():
+            self._selected_number, self._is_drafting = "", False
             self.menu.move(by)
 
     def scroll(self, pages: int) -> None:
         if self.menu is not None and not self.menu.is_sought:
             shown = self._layout_question(self.menu)
             self.menu.top = max(0, min(shown.top + pages * shown.page, shown.total - shown.page))
-            self.touch()
+            self.request_redraw()
 
     def _wait_for_pause(self) -> None:
         loop = asyncio.get_running_loop()
-        self._deaf_until = loop.time() + self._pause
-        loop.call_later(self._pause + 0.01, self.touch)
+        self._ignore_keys_until = loop.time() + self._pause
+        loop.call_later(self._pause + 0.01, self.request_redraw)
 
-    def settle(self, answer: MenuAnswer | None) -> None:
+    def close_menu(self, answer: MenuAnswer | None) -> None:
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(answer)
             self._answered_at = asyncio.get_running_loop().time() if answer else float("-inf")
 
-    def note(self) -> None:
-        """Let something be written behind the option pointed at."""
+    def open_note(self) -> None:
+        """Let the user add text to the selected option."""
         self.line.open_note()
         self.app.layout.focus(self.line.note)
 
@@ -235,102 +235,102 @@ class Screen:
 
     # -- drawing
 
-    def painter(self) -> Painter:
-        """Whoever paints for the width that the terminal has now; loaded when there is something to paint."""
-        from clew.console.render import Painter
+    def get_renderer(self) -> RowRenderer:
+        """Return a renderer for the current width. It is imported when there is something to render."""
+        from clew.console.render import RowRenderer
 
         width = self._output.get_size().columns
-        if self._painter is None or self._painter.width != max(width, 20):
-            self._painter = Painter(width, self._colour)
-        return self._painter
+        if self._renderer is None or self._renderer.width != max(width, 20):
+            self._renderer = RowRenderer(width, self._colour)
+        return self._renderer
 
     def draw(self) -> None:
-        """Print what is finished, and draw the rest below it."""
+        """Print finished rows, and draw the live lines below them."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._rows or self._wipes:
+        if self._rows or self._clears_screen:
             rows, self._rows = self._rows, []
-            painter = self.painter()
-            text = "".join(painter.paint(row) for row in rows)
-            self._hold()
+            renderer = self.get_renderer()
+            text = "".join(renderer.render(row) for row in rows)
+            self._begin_update()
             self.app.renderer.erase()
-            if self._wipes:
-                self._wipes = False
+            if self._clears_screen:
+                self._clears_screen = False
                 self._output.write_raw("\x1b[2J\x1b[3J\x1b[H")
             self._output.write_raw(text.replace("\n", "\r\n"))
         self.app.invalidate()
 
-    def _hold(self) -> None:
-        if isinstance(self._output, Terminal):
-            self._output.hold()
+    def _begin_update(self) -> None:
+        if isinstance(self._output, SynchronizedOutput):
+            self._output.begin_update()
 
     def _before_render(self, app: Application[int]) -> None:
-        """What has become lower is drawn anew: the lines below it would stay."""
+        """Erase the drawn lines first if there are fewer now; otherwise the last of them would stay."""
         size = self._output.get_size()
         if self.menu is not None and not self.menu.is_sought:
             self._box = self._layout_question(self.menu)
-            room = size.rows - len(self._box.rows) - len(self._waiting()) - _BELOW_QUESTION
-            self._shown_live = self._live(self.painter, room) if room >= _FEWEST_LIVE else []
+            room = size.rows - len(self._box.rows) - len(self._get_queued()) - _BELOW_QUESTION
+            self._shown_live = self._get_live(self.get_renderer, room) if room >= _FEWEST_LIVE else []
         else:
-            self._shown_live = self._live(self.painter, max(SMALLEST, size.rows - self._below() - 1))
-        self._hold()
+            self._shown_live = self._get_live(self.get_renderer, max(SMALLEST, size.rows - self._below() - 1))
+        self._begin_update()
         last = app.renderer.last_rendered_screen
         wanted = app.layout.container.preferred_height(size.columns, size.rows).preferred
         if last is not None and wanted < last.height:
             app.renderer.erase()
 
     def _after_render(self, app: Application[int]) -> None:
-        if isinstance(self._output, Terminal):
-            self._output.release()
+        if isinstance(self._output, SynchronizedOutput):
+            self._output.end_update()
         self.is_drawn.set()
         if self._shown_live and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(TURN, self.draw)
 
     def _below(self) -> int:
-        """How many lines the prompt and what is around it take, at most."""
-        return 6 + min(self.line.height, 10) + len(self._waiting()) + min(len(self.line.completions), MAX_VISIBLE)
+        """Return the maximum height of the prompt and everything around it."""
+        return 6 + min(self.line.height, 10) + len(self._get_queued()) + min(len(self.line.completions), MAX_VISIBLE)
 
     def _layout(self) -> HSplit:
         asks = Condition(lambda: self.menu is not None)
         has_live = Condition(lambda: bool(self._shown_live))
-        has_waiting = Condition(lambda: bool(self._waiting()))
-        has_offers = Condition(lambda: bool(self.line.completions) and self.menu is None)
-        prompt = HSplit([Window(height=1), rule(), self.line.window(), rule()])
+        has_queued = Condition(lambda: bool(self._get_queued()))
+        has_completions = Condition(lambda: bool(self.line.completions) and self.menu is None)
+        prompt = HSplit([Window(height=1), rule_window(), self.line.window(), rule_window()])
         menu = HSplit(
             [
                 self._menu_window,
                 ConditionalContainer(self.line.note_window(), Condition(lambda: self.line.is_noting)),
-                ConditionalContainer(lines(self._draft_line), Condition(lambda: bool(self.line.buffer.text))),
-                lines(self._menu_keys),
+                ConditionalContainer(text_window(self._draft_line), Condition(lambda: bool(self.line.buffer.text))),
+                text_window(self._menu_keys),
             ]
         )
         return HSplit(
             [
-                ConditionalContainer(lines(self._live_lines), has_live),
-                ConditionalContainer(lines(self._waiting_lines), has_waiting),
+                ConditionalContainer(text_window(self._live_lines), has_live),
+                ConditionalContainer(text_window(self._queued_lines), has_queued),
                 ConditionalContainer(prompt, ~asks),
                 ConditionalContainer(menu, asks),
-                ConditionalContainer(lines(self._offer_lines), has_offers),
-                ConditionalContainer(lines(self._status_line), ~has_offers & ~asks),
+                ConditionalContainer(text_window(self._completion_lines), has_completions),
+                ConditionalContainer(text_window(self._status_line), ~has_completions & ~asks),
             ]
         )
 
     def _live_lines(self) -> StyleAndTextTuples:
         return to_formatted_text(ANSI("\n".join(self._shown_live)))
 
-    def _waiting_lines(self) -> StyleAndTextTuples:
+    def _queued_lines(self) -> StyleAndTextTuples:
         width = self._output.get_size().columns
-        texts = self._waiting()
+        texts = self._get_queued()
         return [("class:queued", "\n".join(f"  ❯ {one_line(text, width - 12)}  (queued)" for text in texts))]
 
-    def _offer_lines(self) -> StyleAndTextTuples:
-        return offer_lines(self.line.completions, self.line.selected, self._output.get_size().columns)
+    def _completion_lines(self) -> StyleAndTextTuples:
+        return completion_lines(self.line.completions, self.line.selected, self._output.get_size().columns)
 
     def _status_line(self) -> StyleAndTextTuples:
         if self.line.remark:
             return [("class:hint", f"  {self.line.remark}")]
-        return [*self._status(self._output.get_size().columns)]
+        return [*self._get_status(self._output.get_size().columns)]
 
     def _menu_lines(self) -> StyleAndTextTuples:
         if self.menu is None:
@@ -340,10 +340,10 @@ class Screen:
         self._box = self._layout_question(self.menu)
         return self._box.text
 
-    def _layout_question(self, menu: Menu) -> Box:
+    def _layout_question(self, menu: Menu) -> QuestionBox:
         size = self._output.get_size()
-        below = _BELOW_QUESTION + len(self._waiting()) + (2 if self.line.is_noting else 0)
-        return box(menu, size.columns, size.rows - below)
+        below = _BELOW_QUESTION + len(self._get_queued()) + (2 if self.line.is_noting else 0)
+        return layout_question(menu, size.columns, size.rows - below)
 
     def _draft_line(self) -> StyleAndTextTuples:
         text = one_line(self.line.buffer.text, max(self._output.get_size().columns - 26, 10))

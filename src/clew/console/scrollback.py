@@ -1,4 +1,4 @@
-"""The scrollback of a session that is gone on with: its newest turns, without reading all that came before them."""
+"""Show the last turns of a resumed session without reading the whole file."""
 
 from __future__ import annotations
 
@@ -12,34 +12,35 @@ from clew.system.plural import plural
 from clew.view.row_types import AboutRow, Row
 from clew.view.rows import ViewOptions, rows
 
-REACH = 512 << 10  # bytes from the end of the file that are looked at first
-TURNS = 20
-SHOWN = ViewOptions(agents=False)
+TAIL_BYTES = 512 << 10  # bytes at the end of the file that are read first
+MAX_TURNS = 20
+VIEW_OPTIONS = ViewOptions(agents=False)
 
 
-def newest(path: Path, turns: int = TURNS) -> Iterator[Row]:
-    """The rows of the last turns of a file, and before them how much is not shown."""
+def read_recent_rows(path: Path, turns: int = MAX_TURNS) -> Iterator[Row]:
+    """Yield the rows of the last turns of a file, preceded by a note about what is not shown."""
     size = os.path.getsize(path)
-    session, is_whole = _end(path, size, REACH)
+    session, is_whole = _read_tail(path, size, TAIL_BYTES)
     if not is_whole and not session.turns:  # one turn of megabytes
-        session, is_whole = _end(path, size, size)
-    found = session.turns
-    shown = found[-turns:]
+        session, is_whole = _read_tail(path, size, size)
+    all_turns = session.turns
+    shown = all_turns[-turns:]
     if not is_whole:
         yield AboutRow(
             f"Earlier turns are not shown. Read them with: {shell_quoting.session_command('show', path.stem)}"
         )
-    elif len(found) > len(shown):
-        more = len(found) - len(shown)
+    elif len(all_turns) > len(shown):
+        more = len(all_turns) - len(shown)
         hidden = plural(more, "earlier turn is", "earlier turns are")
         yield AboutRow(f"{hidden} not shown. Read: {shell_quoting.session_command('show', path.stem)}")
-    yield from rows(session, shown, SHOWN)
+    yield from rows(session, shown, VIEW_OPTIONS)
 
 
-def _end(path: Path, size: int, reach: int) -> tuple[Session, bool]:
+def _read_tail(path: Path, size: int, length: int) -> tuple[Session, bool]:
+    """Return the session in the last bytes of a file, and whether that is the whole file."""
     with open(path, "rb") as file:
-        file.seek(max(0, size - reach))
+        file.seek(max(0, size - length))
         data = file.read()
-    if size <= reach:
+    if size <= length:
         return Session(data), True
     return Session(data[data.find(b"\n") + 1 :]), False

@@ -1,4 +1,4 @@
-"""What was typed, on its way: to the model as a prompt, and into the history that Claude Code shares."""
+"""Turn typed input into a prompt for the model, and append it to the prompt history shared with Claude Code."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from clew.chat.store.live_conversation import UserPrompt, blocks_of
 from clew.chat.tools.image_files import image_result
 from clew.chat.tools.tool import ToolFailed
 from clew.console.pasted_text import history_record
-from clew.console.ui import Typed
+from clew.console.ui import UserInput
 from clew.wire.json_codec import Json
 from clew.wire.prompt_history import append_prompt
 
 
-async def prompt_of(typed: Typed, session: ChatSession) -> UserPrompt:
-    """The prompt: commands and mentions understood, pictures behind the words. Raises Refused."""
+async def build_prompt(typed: UserInput, session: ChatSession) -> UserPrompt:
+    """Return the prompt with commands and mentions expanded, and pasted images after the text. Raises Refused."""
     prompt = await session.prompt(typed.line)
     pictures = [block for pasted in typed.pasted if pasted.picture for block in _picture(pasted.picture)]
     return UserPrompt([*blocks_of(prompt.content), *pictures], prompt.notes) if pictures else prompt
@@ -31,8 +31,8 @@ def _picture(path: Path) -> list[Json]:
     return blocks_of(content)
 
 
-def note_down(typed: Typed, spec: SessionSpec, session_id: str) -> None:
-    """Write down what was typed; a history that cannot be written stops nobody."""
+def append_to_history(typed: UserInput, spec: SessionSpec, session_id: str) -> None:
+    """Append input to the prompt history. A history that cannot be written is not an error."""
     with suppress(OSError):
         path = spec.claude / "history.jsonl"
         append_prompt(path, typed.shown, history_record(typed.pasted), str(spec.cwd), session_id)

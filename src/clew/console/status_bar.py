@@ -1,4 +1,4 @@
-"""The status line: the mode to the left; the model, how full its window is, and the cost to the right."""
+"""Format the status line: the mode on the left; model, context use and cost on the right."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ if TYPE_CHECKING:
 MODES = {
     "default": "",
     "acceptEdits": "accepting edits",
-    "plan": "planning: nothing is changed",
-    "bypassPermissions": "asking nothing",
-    "dontAsk": "refusing what is not allowed",
+    "plan": "planning: no changes",
+    "bypassPermissions": "permissions bypassed",
+    "dontAsk": "refusing calls without permission",
 }
 NARROW = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What the line tells."""
+    """The values of the status line."""
 
     mode: str
     model: str
-    share: float
+    share: float  # of the context window that is used
     dollars: float | None
     tasks: int = 0  # in the background
 
     @classmethod
     def of(cls, session: ChatSession) -> Status:
         engine = session.engine
-        tally, window = engine.deps.cost, engine.window
+        cost, window = engine.deps.cost, engine.window
         share = engine.conversation.size / window if window else 0.0
-        dollars = tally.dollars if tally.is_priced else None
+        dollars = cost.dollars if cost.is_priced else None
         tasks = sum(task.status == "running" for task in engine.tasks.values())
         return cls(engine.conversation.mode, engine.conversation.model, share, dollars, tasks)
 
     @property
     def facts(self) -> list[str]:
         cost = "" if self.dollars is None else f"${self.dollars:.2f}"
-        aside = f"{self.tasks} in the background" if self.tasks else ""
+        tasks = f"{self.tasks} in the background" if self.tasks else ""
         model = self.model.removeprefix("claude-")
-        return [fact for fact in (aside, model, f"{self.share:.0%} context", cost) if fact]
+        return [fact for fact in (tasks, model, f"{self.share:.0%} context", cost) if fact]
 
 
-def fragments(status: Status | None, width: int, is_verbose: bool = False) -> list[tuple[str, str]]:
-    """The line in its styles."""
+def status_fragments(status: Status | None, width: int, is_verbose: bool = False) -> list[tuple[str, str]]:
+    """Return the status line as styled fragments that fit into `width` columns."""
     if status is None:
         return [("class:status", "  starting…")]
     mode = MODES.get(status.mode, status.mode)
@@ -56,7 +56,7 @@ def fragments(status: Status | None, width: int, is_verbose: bool = False) -> li
     if not mode and width >= NARROW:
         left = "/help for help"
     if is_verbose:
-        left = f"{left} · everything is shown (ctrl+o)"
+        left = f"{left} · verbose (ctrl+o)"
     facts = status.facts if width >= NARROW else status.facts[-2:]
     right = " · ".join(facts)
     room = width - 4 - columns(left) - columns(right)

@@ -1,4 +1,4 @@
-"""The look of what is drawn: its styles, and a question with its answers."""
+"""Styles of the screen, and the lines of its search menu and completions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clew.console.completion import MAX_VISIBLE, Completion
 from clew.console.menu import Menu
 from clew.view.sanitize import clean, columns, one_line
 
-# Text keeps the terminal's own foreground, or brings a background along: no single colour is readable on every ground. The
+# Text keeps the foreground of the terminal, or sets a background too: no single colour is readable on every background. The
 # names must not begin with one that prompt_toolkit styles by itself, such as "menu".
 DANGER = "bold #ffffff bg:#b00020"
 STYLES = {
@@ -43,30 +43,30 @@ STYLE = Style.from_dict(STYLES)
 
 
 def search_lines(menu: Menu, width: int) -> StyleAndTextTuples:
-    """A menu whose options can be searched."""
-    made: StyleAndTextTuples = [("", "\n"), ("class:question.title", f" {clean(menu.title)}\n")]
+    """Return the lines of a menu whose options can be searched."""
+    fragments: StyleAndTextTuples = [("", "\n"), ("class:question.title", f" {clean(menu.title)}\n")]
     if menu.about:
-        made.append(("class:question.about", f" {one_line(menu.about, width - 2)}\n"))
-    made.append(("", f" Search: {menu.sought}▏\n"))
+        fragments.append(("class:question.about", f" {one_line(menu.about, width - 2)}\n"))
+    fragments.append(("", f" Search: {menu.sought}▏\n"))
     window = menu.window
     for index in window:
         option = menu.options[index]
         is_here = index == menu.at
         label = one_line(option.label, max(width - 12, 10))
-        made.append(("class:question.chosen" if is_here else "", f" {'❯' if is_here else ' '} {label}"))
+        fragments.append(("class:question.chosen" if is_here else "", f" {'❯' if is_here else ' '} {label}"))
         if option.about and width >= 60:
-            made.append(("class:question.about", f"  {one_line(option.about, max(width - len(label) - 14, 8))}"))
-        made.append(("", "\n"))
+            fragments.append(("class:question.about", f"  {one_line(option.about, max(width - len(label) - 14, 8))}"))
+        fragments.append(("", "\n"))
     if len(menu.shown) > len(window):
-        made.append(("class:hint", f"   {len(menu.shown)} in all\n"))
+        fragments.append(("class:hint", f"   {len(menu.shown)} options\n"))
     if not window:
-        made.append(("class:hint", "   nothing fits\n"))
-    return made[:-1]
+        fragments.append(("class:hint", "   no matches\n"))
+    return fragments[:-1]
 
 
-def offer_lines(offers: Sequence[Completion], chosen: int, width: int) -> StyleAndTextTuples:
-    """What could be meant, around the one that is chosen."""
-    made: StyleAndTextTuples = []
+def completion_lines(offers: Sequence[Completion], chosen: int, width: int) -> StyleAndTextTuples:
+    """Return the completions around the selected one."""
+    fragments: StyleAndTextTuples = []
     first = max(0, min(chosen - MAX_VISIBLE // 2, len(offers) - MAX_VISIBLE))
     shown = offers[first : first + MAX_VISIBLE]
     room = min(max((columns(offer.text) for offer in shown), default=0) + 2, max(width - 4, 8))
@@ -75,14 +75,14 @@ def offer_lines(offers: Sequence[Completion], chosen: int, width: int) -> StyleA
         name = one_line(offer.text, room)
         about = one_line(offer.about, width - room - 4) if offer.about and width - room > 12 else ""
         gap = " " * (room - columns(name))
-        made.append((style, f"{chr(10) if index > first else ''}  {name}{gap}{about}"))
-    return made
+        fragments.append((style, f"{chr(10) if index > first else ''}  {name}{gap}{about}"))
+    return fragments
 
 
-def rule() -> Window:
+def rule_window() -> Window:
     return Window(height=1, char="─", style="class:rule")
 
 
-def lines(text: Callable[[], StyleAndTextTuples], wraps: bool = False, takes_keys: bool = False) -> Window:
+def text_window(text: Callable[[], StyleAndTextTuples], wraps: bool = False, takes_keys: bool = False) -> Window:
     control = FormattedTextControl(text, focusable=takes_keys, show_cursor=False)
     return Window(control, dont_extend_height=True, wrap_lines=wraps, height=Dimension(min=1))

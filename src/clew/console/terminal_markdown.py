@@ -1,4 +1,4 @@
-"""Prose: Markdown for a terminal, plain and to the left."""
+"""Render Markdown for a terminal, left-aligned and without boxes around headings and code."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class _CodeBlock(CodeBlock):
         yield Syntax(code, self.lexer_name, theme=THEME, word_wrap=True, padding=0, background_color="default")
 
 
-class _Item(ListItem):
-    """An item with a dot behind its number."""
+class _NumberedItem(ListItem):
+    """A numbered item with a dot after its number."""
 
     def render_number(self, console: Console, options: ConsoleOptions, number: int, last_number: int) -> RenderResult:
         room = len(str(last_number)) + 2
@@ -46,16 +46,16 @@ class _Rule(HorizontalRule):
         yield Rule(style="sign")
 
 
-class _Prose(Markdown):
-    elements = {  # noqa: RUF012 - it is rich that wants it so
+class _TerminalMarkdown(Markdown):
+    elements = {  # noqa: RUF012 - rich declares it so
         **Markdown.elements,
         "heading_open": _Heading,
         "fence": _CodeBlock,
         "code_block": _CodeBlock,
-        "list_item_open": _Item,
+        "list_item_open": _NumberedItem,
         "hr": _Rule,
     }
 
 
-def prose(text: str) -> Any:
-    return _Prose(text, code_theme=THEME, inline_code_theme=THEME, hyperlinks=False)
+def render_markdown(text: str) -> Any:
+    return _TerminalMarkdown(text, code_theme=THEME, inline_code_theme=THEME, hyperlinks=False)

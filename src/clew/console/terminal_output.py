@@ -1,4 +1,4 @@
-"""The terminal that is drawn on: what belongs together reaches it in one piece, so that nothing flickers."""
+"""Write to the terminal in synchronized updates, so that nothing flickers, and keep the screen in place on a resize."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from clew.system.environment import rewraps_lines
 
-BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"  # of an update that a terminal shows at once, if it knows how
+BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"  # around an update that the terminal shows as one, if it supports that
 _ROWS, _COLUMNS = 24, 80
 
 
-class Terminal(Vt100_Output):
-    """Standard output; while it is held, nothing is sent."""
+class SynchronizedOutput(Vt100_Output):
+    """Standard output that buffers everything between the begin and the end of an update."""
 
     def __init__(self, term: str) -> None:
         super().__init__(sys.stdout, _size, term=term, enable_cpr=False)
-        self._is_held = False
+        self._is_updating = False
 
-    def hold(self) -> None:
-        if not self._is_held:
+    def begin_update(self) -> None:
+        if not self._is_updating:
             super().flush()
-            self._is_held = True
+            self._is_updating = True
             self.write_raw(BEGIN)
 
-    def release(self) -> None:
-        if self._is_held:
-            self._is_held = False
+    def end_update(self) -> None:
+        if self._is_updating:
+            self._is_updating = False
             self.write_raw(END)
             super().flush()
 
     def flush(self) -> None:
-        if not self._is_held:
+        if not self._is_updating:
             super().flush()
 
     def fileno(self) -> int:
@@ -51,19 +51,21 @@ def _size() -> Size:
     return Size(rows=size.lines or _ROWS, columns=size.columns or _COLUMNS)
 
 
-class Resized(Application[int]):
-    """An application that finds its first line again when a terminal became narrower and broke its lines anew."""
+class ReflowingApplication(Application[int]):
+    """An application that finds its first line again after a narrower terminal has wrapped its lines."""
 
     def _on_resize(self) -> None:
         drawn = self.renderer.last_rendered_screen
         if drawn is not None and rewraps_lines():
-            self.output.cursor_up(broken(drawn, self.layout.current_window, self.output.get_size().columns))
+            self.output.cursor_up(
+                extra_wrapped_lines(drawn, self.layout.current_window, self.output.get_size().columns)
+            )
         super()._on_resize()
 
 
-def broken(drawn: Screen, window: object, columns: int) -> int:
-    """How many lines more there are above the cursor, once each is broken at so many columns."""
-    cursor = next((at for held, at in drawn.cursor_positions.items() if held is window), None)
+def extra_wrapped_lines(drawn: Screen, window: object, columns: int) -> int:
+    """Return how many more lines are above the cursor after wrapping each of them at `columns`."""
+    cursor = next((position for key, position in drawn.cursor_positions.items() if key is window), None)
     if cursor is None:
         return 0
     widths = (

@@ -1,4 +1,4 @@
-"""Faces: how a person is shown things and asked. There are two: one draws, one only writes lines."""
+"""Define the interface between the console and its two user interfaces: `Screen` draws, `PlainUi` writes lines."""
 
 from __future__ import annotations
 
@@ -15,48 +15,50 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Typed:
-    """What a person typed: as it stood there, as it is meant, and what was pasted into it."""
+class UserInput:
+    """Typed input: as shown, with pastes expanded, and the pasted items."""
 
     shown: str
     text: str = ""
     pasted: list[PastedItem] = field(default_factory=list)
 
     @property
-    def meant(self) -> str:
+    def full_text(self) -> str:
         return (self.text or self.shown).strip()
 
     @cached_property
     def line(self) -> InputLine:
         """The text, parsed as a slash command if it is one."""
-        return parse_line(self.meant)
+        return parse_line(self.full_text)
 
 
-class Face(Protocol):
-    def put(self, row: Row) -> None:
-        """Print a row for good."""
+class ConsoleUi(Protocol):
+    """Shows rows and asks questions."""
+
+    def print_row(self, row: Row) -> None:
+        """Print a row. It never changes afterwards."""
         ...
 
-    def touch(self) -> None:
-        """Something that is shown has changed."""
+    def request_redraw(self) -> None:
+        """Draw again soon, because something visible has changed."""
         ...
 
-    async def drawn(self) -> None:
-        """Wait until all that was printed can be seen."""
+    async def wait_until_drawn(self) -> None:
+        """Wait until all printed rows are visible."""
         ...
 
     async def choose(self, menu: Menu) -> MenuAnswer | None:
-        """Ask; None if the person would rather not answer. Cancelling takes the question back."""
+        """Ask the user; return None if the question is dismissed. Cancelling withdraws the question."""
         ...
 
-    def fill(self, text: str) -> None:
-        """Put words into the prompt, if it is empty."""
+    def fill_prompt(self, text: str) -> None:
+        """Put text into the prompt if it is empty."""
         ...
 
     def leave(self) -> None:
         """End the console."""
         ...
 
-    def wipe(self) -> None:
-        """Begin with an empty screen."""
+    def clear_screen(self) -> None:
+        """Clear the screen before the next row."""
         ...

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from clew.view.attachments import Picture, TurnTotals
 
-ReplyPart = Literal["first", "next", "on"]
+ReplyPart = Literal["first", "next", "continued"]
 
 
 class BaseRow(Struct, frozen=True):
