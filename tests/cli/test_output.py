@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 import pytest
 
 from clew.cli.commands import COMMANDS
-from clew.report.svg import Series, areas, bars, heat
+from clew.report.svg import Series, area_chart, bar_chart, heat_map
 from clew.system import control_characters
 from clew.system.control_characters import clean, clean_name, escape_json
 from tests.cli.hostile import CONTROLS, HOSTILE_ID, NAME, TEXT, forged, hostile_home, leaks
@@ -252,9 +252,9 @@ def test_every_kind_of_picture_bears_every_character_and_shortens_long_names() -
     names = ["".join(map(chr, range(start, start + 256))) for start in (0, 0x2000, 0xD800, 0xFF00)] + ["x" * 100_000]
     series = [Series(name, [1.0] * len(names)) for name in names]
     for svg in (
-        bars(names[0], names, series, str),
-        areas(names[1], names, series, str, [(0, name) for name in names]),
-        heat(names[2], names, names, [[1.0] * len(names)] * len(names), str),
+        bar_chart(names[0], names, series, str),
+        area_chart(names[1], names, series, str, [(0, name) for name in names]),
+        heat_map(names[2], names, names, [[1.0] * len(names)] * len(names), str),
     ):
         root = ElementTree.fromstring(svg.encode("utf-8"))
         assert len(svg) < 60_000

@@ -88,7 +88,7 @@ def test_a_time_zone(claude: Path, clew: Run) -> None:
     assert told(clew)[0]["name"] == "2026-03-01"
     assert told(clew, "--tz", "Asia/Tokyo")[0]["name"] == "2026-03-02"
     code, _, err = clew("usage", "--tz", "Nowhere/Land")
-    assert code == 2 and "is no time zone" in err
+    assert code == 2 and "is not a time zone" in err
 
 
 def test_comma_separated_values(demo: DemoSummary, clew: Run) -> None:

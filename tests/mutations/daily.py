@@ -98,7 +98,7 @@ def meaning_is_hidden(patch: Patch) -> None:
 
 @violates("R364", "the hours of the statistics are not shown")
 def hours_are_left_out(patch: Patch) -> None:
-    @patch.wrap(activity_totals.with_activity)
+    @patch.wrap(activity_totals.compare_activity)
     def wrong(original, *args):
         return (each for each in original(*args) if each.what != "sessions by hour")
 

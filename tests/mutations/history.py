@@ -32,7 +32,7 @@ def prompts_name_no_session(patch: Patch) -> None:
 
 @violates("R338", "numbers that differ are not compared")
 def nothing_differs(patch: Patch) -> None:
-    @patch.wrap(reconcile.with_stats)
+    @patch.wrap(reconcile.compare_stats)
     def wrong(original, *args):
         return (each._replace(ours=each.theirs, why="") for each in original(*args))
 

@@ -84,7 +84,7 @@ def large_files_are_collected(patch: Patch) -> None:
 
 @violates("R337", "hours and tool calls of stats-cache.json are not shown")
 def totals_are_left_out(patch: Patch) -> None:
-    @patch.wrap(activity_totals.with_activity)
+    @patch.wrap(activity_totals.compare_activity)
     def wrong(original, *args):
         return (each for each in original(*args) if each.what in ("sessions", "messages"))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from clew.report.usage_bucket import Cell, ReplyContext
+from clew.report.usage_bucket import ReplyContext, UsageBucket
 from clew.wire.json_codec import encode
 
 TREE = "claude"
@@ -49,13 +49,13 @@ def write(root: Path, name: str, *lines: bytes, project: str = "-p") -> Path:
     return path
 
 
-def totals(cells: Iterable[Cell]) -> tuple[int, int]:
+def totals(buckets: Iterable[UsageBucket]) -> tuple[int, int]:
     """Replies and output tokens."""
-    found = list(cells)
-    return sum(cell.replies for cell in found), sum(cell.output for cell in found)
+    found = list(buckets)
+    return sum(bucket.replies for bucket in found), sum(bucket.output for bucket in found)
 
 
-def cell(
+def bucket(
     when: int = NOON_SECONDS,
     model: str = "claude-opus-5",
     *,
@@ -65,6 +65,6 @@ def cell(
     write_5m: int = 0,
     mode: str = "",
     missing: int = 0,
-    place: ReplyContext | None = None,
-) -> Cell:
-    return Cell(when, model, mode, 0, not missing, 1, given, output, write_5m, 0, read, 0, 0, missing, place)
+    context: ReplyContext | None = None,
+) -> UsageBucket:
+    return UsageBucket(when, model, mode, 0, not missing, 1, given, output, write_5m, 0, read, 0, 0, missing, context)

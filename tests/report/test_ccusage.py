@@ -20,9 +20,9 @@ from benchmarks.corpus import generate
 from benchmarks.corpus.truth import Manifest
 from clew.demo.demo_tree import write_demo
 from clew.facts.prices import MICRO, load
-from clew.report.collect_buckets import gather
+from clew.report.collect_buckets import collect_buckets
 from clew.report.usage_row import UsageRow
-from clew.report.usage_table import Wanted, table
+from clew.report.usage_table import UsageQuery, build_table
 from clew.wire.json_codec import encode
 from tests.cli.conftest import NOW
 from tests.report.build import line, session, write
@@ -44,8 +44,8 @@ def judge() -> None:
 
 
 def ours(root: Path) -> dict[str, UsageRow]:
-    cells = gather(str(root), None, places=False).cells
-    return {row.name: row for row in table(cells, Wanted(by="model"), PRICES).rows}
+    buckets = collect_buckets(str(root), None, per_reply=False).buckets
+    return {row.name: row for row in build_table(buckets, UsageQuery(by="model"), PRICES).rows}
 
 
 def spent(row: UsageRow) -> Spent:

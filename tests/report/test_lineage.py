@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import clew
 from clew.demo.talk import Talk, bash, talk, task
 from clew.facts.prices import load
-from clew.report.collect_buckets import gather
-from clew.report.usage_row import summed
+from clew.report.collect_buckets import collect_buckets
+from clew.report.usage_row import sum_buckets
 from clew.wire.json_codec import encode
 from tests.report.build import session
 
@@ -47,8 +47,8 @@ def told(version: str, steps: list[str]) -> Talk:
 
 def total(root: Path) -> dict[str, Any]:
     """Tokens and money, summed up by both ways."""
-    found = [gather(str(root), None, places=places).cells for places in (False, True)]
-    sums = [summed(cells, PRICES).told() for cells in found]
+    found = [collect_buckets(str(root), None, per_reply=per_reply).buckets for per_reply in (False, True)]
+    sums = [sum_buckets(buckets, PRICES).to_json() for buckets in found]
     assert sums[0] == sums[1]
     return sums[0]
 

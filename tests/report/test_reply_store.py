@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from clew.demo.talk import bash, talk, task
-from clew.report.collect_buckets import ArchivedTranscript, gather
-from clew.report.reply_store import Store
-from clew.report.usage_bucket import Cell
-from clew.report.usage_summary import folder_of, load
+from clew.report.collect_buckets import ArchivedTranscript, collect_buckets
+from clew.report.reply_store import ReplyStore
+from clew.report.usage_bucket import UsageBucket
+from clew.report.usage_summary import cache_folder, load_summary
 from clew.wire.tree_walk import list_transcripts
 from tests.report.build import TREE, line, session, totals, write
 
@@ -29,9 +29,9 @@ def look(tmp_path: Path, cache: Path) -> Callable[[], tuple[int, ...]]:
     def totals_now() -> tuple[int, ...]:
         root = str(tmp_path / "claude")
         found = [
-            totals(gather(root, str(cache), places=False).cells),
-            totals(gather(root, str(cache), places=True).cells),
-            totals(gather(root, None, places=False).cells),
+            totals(collect_buckets(root, str(cache), per_reply=False).buckets),
+            totals(collect_buckets(root, str(cache), per_reply=True).buckets),
+            totals(collect_buckets(root, None, per_reply=False).buckets),
         ]
         assert found[0] == found[1] == found[2]
         return found[0]
@@ -82,12 +82,12 @@ def test_a_file_that_is_gone_is_forgotten(tmp_path: Path, look: Look) -> None:
 def test_what_could_not_be_looked_at_is_not_forgotten(tmp_path: Path, cache: Path) -> None:
     write(tmp_path, session(1), line("a", output=10))
     root = str(tmp_path / "claude")
-    store = Store(root, str(cache))
+    store = ReplyStore(root, str(cache))
     store.refresh(list_transcripts(root))
     store.refresh([], is_whole=False)
-    assert totals(store.cells()) == (1, 10)
+    assert totals(store.buckets()) == (1, 10)
     store.refresh([], is_whole=True)
-    assert totals(store.cells()) == (0, 0)
+    assert totals(store.buckets()) == (0, 0)
     store.close()
 
 
@@ -115,8 +115,8 @@ def test_a_reply_in_several_files_counts_once_with_its_last_word(tmp_path: Path,
 def test_a_reply_belongs_to_the_session_that_is_no_copy(tmp_path: Path, cache: Path) -> None:
     write(tmp_path, session(1), line("a", output=1, forkedFrom={"sessionId": session(2)}), line("b", output=2))
     write(tmp_path, session(2), line("a", output=1))
-    found = gather(str(tmp_path / "claude"), str(cache), places=True).cells
-    owners = {cell.output: cell.place.session for cell in found if cell.place}
+    found = collect_buckets(str(tmp_path / "claude"), str(cache), per_reply=True).buckets
+    owners = {bucket.output: bucket.context.session for bucket in found if bucket.context}
     assert owners == {1: session(2), 2: session(1)}
 
 
@@ -125,19 +125,19 @@ def test_agents_belong_to_their_session_in_every_layout(tmp_path: Path, cache: P
         told = talk(version=version, session_id=session(int(version.replace(".", "")))).user("go")
         errand = talk(version=version).user("Look.").reply("Seen.")
         told.reply(call=task("Look", "Look.")).agent(0, errand).reply("done").write(tmp_path / "claude")
-    cells = gather(str(tmp_path / "claude"), str(cache), places=True).cells
+    buckets = collect_buckets(str(tmp_path / "claude"), str(cache), per_reply=True).buckets
     by_session: dict[str, int] = {}
-    for cell in cells:
-        assert cell.place is not None
-        by_session[cell.place.session] = by_session.get(cell.place.session, 0) + 1
+    for bucket in buckets:
+        assert bucket.context is not None
+        by_session[bucket.context.session] = by_session.get(bucket.context.session, 0) + 1
     assert sorted(by_session.values()) == [3, 3, 3]
 
 
 def test_the_tools_and_the_branch_of_a_reply_are_kept(tmp_path: Path, cache: Path) -> None:
     talk(branch="topic").user("go").reply(calls=[bash("a"), bash("b")]).result("1").write(tmp_path / "claude")
-    (cell,) = gather(str(tmp_path / "claude"), str(cache), places=True).cells
-    assert cell.place is not None
-    assert (cell.place.branch, cell.place.tools) == ("topic", "Bash")
+    (bucket,) = collect_buckets(str(tmp_path / "claude"), str(cache), per_reply=True).buckets
+    assert bucket.context is not None
+    assert (bucket.context.branch, bucket.context.tools) == ("topic", "Bash")
 
 
 # -- the cache itself
@@ -145,7 +145,7 @@ def test_the_tools_and_the_branch_of_a_reply_are_kept(tmp_path: Path, cache: Pat
 
 def test_it_is_for_the_eyes_of_the_user_alone(tmp_path: Path, cache: Path) -> None:
     write(tmp_path, session(1), line("a", output=10))
-    gather(str(tmp_path / "claude"), str(cache), places=False)
+    collect_buckets(str(tmp_path / "claude"), str(cache), per_reply=False)
     (folder,) = (cache / "usage").iterdir()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(p.stat().st_mode) for p in folder.iterdir()} == {0o600}
@@ -167,19 +167,19 @@ def test_one_that_is_damaged_or_gone_is_made_anew(tmp_path: Path, cache: Path, l
 def test_a_summary_holds_only_for_the_files_that_it_was_made_of(tmp_path: Path, cache: Path) -> None:
     write(tmp_path, session(1), line("a", output=10))
     root = str(tmp_path / "claude")
-    gather(root, str(cache), places=False)
-    kept = load(folder_of(root, str(cache)))
+    collect_buckets(root, str(cache), per_reply=False)
+    kept = load_summary(cache_folder(root, str(cache)))
     assert kept is not None and list(kept.states) == [f.path for f in list_transcripts(root)]
     write(tmp_path, session(2), line("b", output=1))
-    assert totals(gather(root, str(cache), places=False).cells) == (2, 11)
-    assert load(folder_of(root, str(cache))) != kept
+    assert totals(collect_buckets(root, str(cache), per_reply=False).buckets) == (2, 11)
+    assert load_summary(cache_folder(root, str(cache))) != kept
 
 
 def test_where_nothing_can_be_kept_it_works_all_the_same(tmp_path: Path) -> None:
     write(tmp_path, session(1), line("a", output=10))
     blocked = tmp_path / "cache"
     blocked.write_text("a file where a folder should be")
-    assert totals(gather(str(tmp_path / "claude"), str(blocked), places=False).cells) == (1, 10)
+    assert totals(collect_buckets(str(tmp_path / "claude"), str(blocked), per_reply=False).buckets) == (1, 10)
 
 
 def test_files_from_elsewhere_count_too(tmp_path: Path, cache: Path) -> None:
@@ -191,13 +191,13 @@ def test_files_from_elsewhere_count_too(tmp_path: Path, cache: Path) -> None:
     kept = [
         ArchivedTranscript(each._replace(path=f"archive:{each.path}"), Path(each.path).read_bytes) for each in found
     ]
-    assert totals(gather(str(tmp_path / TREE), str(cache), places=False, kept=kept).cells) == (3, 16)
+    assert totals(collect_buckets(str(tmp_path / TREE), str(cache), per_reply=False, kept=kept).buckets) == (3, 16)
 
 
 def test_progress_is_told(tmp_path: Path, cache: Path) -> None:
     sizes = [write(tmp_path, session(n), line(f"m{n}", output=1)).stat().st_size for n in range(3)]
     heard: list[tuple[int, int]] = []
-    store = Store(str(tmp_path / "claude"), str(cache))
+    store = ReplyStore(str(tmp_path / "claude"), str(cache))
     store.refresh(list_transcripts(str(tmp_path / "claude")), progress=lambda done, total: heard.append((done, total)))
     store.close()
     assert heard[-1] == (sum(sizes), sum(sizes)) and len(heard) == 3
@@ -206,8 +206,10 @@ def test_progress_is_told(tmp_path: Path, cache: Path) -> None:
 def test_two_stores_at_once_agree(tmp_path: Path, cache: Path) -> None:
     write(tmp_path, session(1), line("a", output=10))
     root = str(tmp_path / "claude")
-    first, second = Store(root, str(cache)), Store(root, str(cache))
-    cells: list[list[Cell]] = [store.refresh(list_transcripts(root)).cells for store in (first, second, first)]
-    assert cells[0] == cells[1] == cells[2]
+    first, second = ReplyStore(root, str(cache)), ReplyStore(root, str(cache))
+    buckets: list[list[UsageBucket]] = [
+        store.refresh(list_transcripts(root)).buckets for store in (first, second, first)
+    ]
+    assert buckets[0] == buckets[1] == buckets[2]
     first.close()
     second.close()

@@ -16,29 +16,29 @@ import clew
 from clew.demo.demo_tree import write_demo
 from clew.demo.talk import Talk, bash, talk
 from clew.facts.prices import load
-from clew.report.collect_buckets import gather
-from clew.report.context_history import context
+from clew.report.collect_buckets import collect_buckets
+from clew.report.context_history import context_points
 from clew.report.plots import (
-    activity,
+    activity_chart,
     activity_lines,
-    activity_picture,
+    context_chart,
     context_lines,
-    context_picture,
+    cost_chart,
     cost_lines,
-    cost_picture,
+    replies_by_hour,
 )
-from clew.report.svg import Series, areas, bars, heat, page, png
+from clew.report.svg import Series, area_chart, bar_chart, heat_map, html_page, render_png
 from clew.report.text_table import table_lines
 from clew.report.timezone import Zone
-from clew.report.usage_bucket import Cell
-from clew.report.usage_table import Wanted, table
+from clew.report.usage_bucket import UsageBucket
+from clew.report.usage_table import UsageQuery, build_table
 from tests.cli.conftest import NOW
-from tests.report.build import NOON_SECONDS, cell, session
+from tests.report.build import NOON_SECONDS, bucket, session
 
 PRICES = load()
 DOCS = Path(__file__).parents[2] / "docs"
 SVG = "{http://www.w3.org/2000/svg}"
-UTC = Wanted(zone="UTC")
+UTC = UsageQuery(zone="UTC")
 
 
 def shapes(svg: str, kind: str) -> list[ElementTree.Element]:
@@ -50,7 +50,7 @@ def titles(svg: str) -> list[str]:
 
 
 def test_bars_stand_on_each_other_and_are_to_scale() -> None:
-    svg = bars("Cost", ["a", "b"], [Series("x", [1, 2]), Series("y", [3, 0])], str)
+    svg = bar_chart("Cost", ["a", "b"], [Series("x", [1, 2]), Series("y", [3, 0])], str)
     boxes = [rect for rect in shapes(svg, "rect") if len(rect)]
     heights = [float(rect.attrib["height"]) for rect in boxes]
     assert titles(svg) == ["a · x: 1", "a · y: 3", "b · x: 2"]
@@ -59,7 +59,7 @@ def test_bars_stand_on_each_other_and_are_to_scale() -> None:
 
 
 def test_names_cannot_break_a_picture() -> None:
-    svg = bars("<&>", ['"<script>'], [Series("</svg>", [1.0])], str)
+    svg = bar_chart("<&>", ['"<script>'], [Series("</svg>", [1.0])], str)
     assert '"<script> · </svg>: 1.0' in titles(svg)
     assert not shapes(svg, "script")
 
@@ -68,34 +68,39 @@ def test_names_cannot_break_a_picture() -> None:
 def test_any_number_of_places_can_be_drawn(count: int) -> None:
     names = [str(n) for n in range(count)]
     for svg in (
-        bars("t", names, [Series("x", [0.5] * count)], str),
-        areas("t", names, [Series("x", [1.0] * count)], str, [(0, "mark")] if count else []),
-        heat("t", names, names, [[1.0] * count] * count, str) if count < 10 else "<svg/>",
+        bar_chart("t", names, [Series("x", [0.5] * count)], str),
+        area_chart("t", names, [Series("x", [1.0] * count)], str, [(0, "mark")] if count else []),
+        heat_map("t", names, names, [[1.0] * count] * count, str) if count < 10 else "<svg/>",
     ):
         ElementTree.fromstring(svg)
 
 
 def test_areas_mark_what_happened() -> None:
-    svg = areas("Context", ["1", "2"], [Series("x", [1.0, 2.0])], str, [(1, "compacted")])
+    svg = area_chart("Context", ["1", "2"], [Series("x", [1.0, 2.0])], str, [(1, "compacted")])
     assert "compacted" in titles(svg)
 
 
 def test_activity_is_by_weekday_and_hour() -> None:
-    cells: list[Cell] = [cell(NOON_SECONDS), cell(NOON_SECONDS), cell(NOON_SECONDS + 86400 * 6 + 3600), cell(-1)]
-    found = activity(cells, Zone("UTC"))
+    buckets: list[UsageBucket] = [
+        bucket(NOON_SECONDS),
+        bucket(NOON_SECONDS),
+        bucket(NOON_SECONDS + 86400 * 6 + 3600),
+        bucket(-1),
+    ]
+    found = replies_by_hour(buckets, Zone("UTC"))
     assert (found[0][12], found[6][13], sum(map(sum, found))) == (2, 1, 3)
-    lines = activity_lines(cells, Zone("UTC"))
+    lines = activity_lines(buckets, Zone("UTC"))
     assert len(lines) == 8 and lines[1].startswith("Mon") and "▓" in lines[1]
-    assert "Mon 12: 2 replies" in titles(activity_picture(cells, Zone("UTC")))
+    assert "Mon 12: 2 replies" in titles(activity_chart(buckets, Zone("UTC")))
 
 
 def test_a_page_holds_all_pictures() -> None:
-    svg = bars("t", ["a"], [Series("x", [1])], str)
-    assert page("T", [svg, svg]).count("<svg") == 2
+    svg = bar_chart("t", ["a"], [Series("x", [1])], str)
+    assert html_page("T", [svg, svg]).count("<svg") == 2
 
 
 def test_a_png_is_one() -> None:
-    data = png(bars("t", ["a"], [Series("x", [1])], str))
+    data = render_png(bar_chart("t", ["a"], [Series("x", [1])], str))
     assert data is None or (data.startswith(b"\x89PNG") and len(data) > 2000)  # a machine without fonts makes none
 
 
@@ -110,8 +115,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cells(demo: Path) -> list[Cell]:
-    return gather(str(demo), None, places=True).cells
+def buckets(demo: Path) -> list[UsageBucket]:
+    return collect_buckets(str(demo), None, per_reply=True).buckets
 
 
 def kept(name: str, svg: str) -> None:
@@ -122,25 +127,25 @@ def kept(name: str, svg: str) -> None:
     assert path.read_text(encoding="utf-8") == svg, f"docs/{name} is out of date: CLEW_UPDATE_PICTURES=1"
 
 
-def test_the_picture_of_a_table(cells: list[Cell]) -> None:
+def test_the_picture_of_a_table(buckets: list[UsageBucket]) -> None:
     console = Console(record=True, width=100, file=StringIO(), force_terminal=True)
-    found = table(cells, UTC._replace(by="week", by_model=True), PRICES)
+    found = build_table(buckets, UTC._replace(by="week", by_model=True), PRICES)
     for number, text in enumerate(table_lines(found, "WEEK", PRICES, 100)):
         console.print(Text(text, style="bold" if number == 0 or text.startswith("Total") else ""))
     svg = console.export_svg(title="clew usage weekly --breakdown", unique_id="clew")
     kept("usage.svg", re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL))
 
 
-def test_the_picture_of_the_cost(cells: list[Cell]) -> None:
-    found = table(cells, UTC._replace(by_model=True), PRICES)
-    svg = cost_picture(found)
+def test_the_picture_of_the_cost(buckets: list[UsageBucket]) -> None:
+    found = build_table(buckets, UTC._replace(by_model=True), PRICES)
+    svg = cost_chart(found)
     assert len(cost_lines(found, 80)) == len(found.rows)
     assert max(map(len, cost_lines(found, 80))) <= 80
     kept("usage-cost.svg", svg)
 
 
-def test_the_picture_of_the_activity(cells: list[Cell]) -> None:
-    kept("usage-activity.svg", activity_picture(cells, Zone("UTC")))
+def test_the_picture_of_the_activity(buckets: list[UsageBucket]) -> None:
+    kept("usage-activity.svg", activity_chart(buckets, Zone("UTC")))
 
 
 def grown() -> Talk:
@@ -156,7 +161,7 @@ def grown() -> Talk:
 
 
 def test_the_picture_of_a_window(tmp_path: Path) -> None:
-    points = context(clew.read(grown().write(tmp_path)))
+    points = context_points(clew.read(grown().write(tmp_path)))
     assert any(point.is_compacted for point in points)
     assert sum("compacted" in line for line in context_lines(points, 80)) == sum(p.is_compacted for p in points)
-    kept("usage-context.svg", context_picture(points))
+    kept("usage-context.svg", context_chart(points))

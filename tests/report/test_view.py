@@ -12,12 +12,12 @@ import clew
 from clew.demo.demo_tree import write_demo
 from clew.demo.talk import bash, read, talk, task
 from clew.facts.prices import load
-from clew.report.collect_buckets import gather
-from clew.report.context_history import KINDS, context
-from clew.report.cost_by_turn import ELSEWHERE, by_turn
-from clew.report.reconcile import with_agents, with_cost_state, with_stats
+from clew.report.collect_buckets import collect_buckets
+from clew.report.context_history import KINDS, context_points
+from clew.report.cost_by_turn import ELSEWHERE, cost_by_turn
+from clew.report.reconcile import compare_agents, compare_cost_state, compare_stats
 from clew.report.timezone import Zone
-from clew.report.waste import waste
+from clew.report.waste import find_waste
 from clew.wire.side_files import read_stats
 from tests.cli.conftest import NOW
 
@@ -44,7 +44,7 @@ def test_the_window_is_what_the_last_reply_of_a_turn_says(tmp_path: Path) -> Non
         .user("More.")
         .reply("Yes.", usage=used(read=3000))
     )
-    points = context(clew.read(told.write(tmp_path)))
+    points = context_points(clew.read(told.write(tmp_path)))
     assert [(p.number, p.tokens, p.is_compacted) for p in points] == [(1, 2050, False), (2, 3000, False)]
     first = points[0].parts
     assert first["prompts"] == 100 and first["tool result"] == 1000 and first["tool input"] > 0
@@ -55,7 +55,7 @@ def test_the_window_is_what_the_last_reply_of_a_turn_says(tmp_path: Path) -> Non
 
 def test_an_estimate_above_the_window_is_cut_to_it(tmp_path: Path) -> None:
     told = talk().user("x" * 4000).reply("y", usage=used(given=100))
-    (point,) = context(clew.read(told.write(tmp_path)))
+    (point,) = context_points(clew.read(told.write(tmp_path)))
     assert point.tokens == sum(point.parts.values()) == 100
 
 
@@ -67,7 +67,7 @@ def test_thinking_of_earlier_turns_is_not_in_the_window(tmp_path: Path) -> None:
         .user("c")
         .reply("d", usage=used(given=500))
     )
-    first, second = context(clew.read(told.write(tmp_path)))
+    first, second = context_points(clew.read(told.write(tmp_path)))
     assert (first.parts["thinking"], second.parts["thinking"]) == (100, 0)
 
 
@@ -80,7 +80,7 @@ def test_a_compaction_is_marked_and_empties_the_window(tmp_path: Path) -> None:
         .user("go")
         .reply("b", usage=used(given=300))
     )
-    points = context(clew.read(told.write(tmp_path)))
+    points = context_points(clew.read(told.write(tmp_path)))
     assert (points[0].tokens, points[-1].tokens) == (2000, 300)
     assert [point.is_compacted for point in points].count(True) == 1
     assert points[-1].parts["prompts"] < 300
@@ -100,7 +100,7 @@ def test_agents_are_rolled_up_to_the_turn_that_began_them(tmp_path: Path) -> Non
         .agent(0, errand)
         .reply("done", usage=used(output=100))
     )
-    found = by_turn(clew.read(told.write(tmp_path)), PRICES)
+    found = cost_by_turn(clew.read(told.write(tmp_path)), PRICES)
     assert [(row.name.split(), row.output) for row in found.rows] == [(["1", "one"], 1), (["2", "two"], 1110)]
     assert found.total.output == 1111
 
@@ -108,7 +108,7 @@ def test_agents_are_rolled_up_to_the_turn_that_began_them(tmp_path: Path) -> Non
 def test_a_branch_that_was_left_counts_once_and_apart(tmp_path: Path) -> None:
     told = talk().user("one").reply("1", usage=used(output=1)).user("two").reply("2", usage=used(output=2))
     told = told.rewind(to=2).user("three").reply("3", usage=used(output=4))
-    found = by_turn(clew.read(told.write(tmp_path)), PRICES)
+    found = cost_by_turn(clew.read(told.write(tmp_path)), PRICES)
     assert [(row.name.split()[-1], row.output) for row in found.rows] == [
         ("one", 1),
         ("three", 4),
@@ -120,7 +120,7 @@ def test_a_branch_that_was_left_counts_once_and_apart(tmp_path: Path) -> None:
 def test_the_turns_of_every_session_add_up_to_its_usage(tmp_path: Path) -> None:
     write_demo(tmp_path, NOW)
     for session in clew.sessions(claude=tmp_path):
-        found = by_turn(session, PRICES)
+        found = cost_by_turn(session, PRICES)
         assert sum(row.output for row in found.rows) == found.total.output == clew.usage(session).total.output
         assert sum(row.cost for row in found.rows) == found.total.cost
 
@@ -129,7 +129,7 @@ def test_the_turns_of_every_session_add_up_to_its_usage(tmp_path: Path) -> None:
 
 
 def wasted(path: Path) -> dict[str, tuple[int, int]]:
-    return {each.kind: (each.times, each.tokens) for each in waste([clew.read(path)], PRICES) if each.times}
+    return {each.kind: (each.times, each.tokens) for each in find_waste([clew.read(path)], PRICES) if each.times}
 
 
 def test_a_reply_whose_calls_all_failed_is_wasted(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_cache_that_was_lost_is_paid_for_again(tmp_path: Path) -> None:
     )
     path = told.write(tmp_path)
     assert wasted(path) == {"expired": (1, 10_100)}
-    (expired,) = (each for each in waste([clew.read(path)], PRICES) if each.times)
+    (expired,) = (each for each in find_waste([clew.read(path)], PRICES) if each.times)
     assert expired.cost == 10_100 * (6_250_000 - 500_000)
 
 
@@ -203,8 +203,8 @@ def test_our_numbers_beside_those_of_stats_cache(tmp_path: Path) -> None:
     )
     stats = read_stats(tmp_path / "stats-cache.json")
     assert stats is not None
-    cells = gather(str(tmp_path), None, places=False).cells
-    found = {each.what: each for each in with_stats(stats, cells, Zone("UTC"))}
+    buckets = collect_buckets(str(tmp_path), None, per_reply=False).buckets
+    found = {each.what: each for each in compare_stats(stats, buckets, Zone("UTC"))}
     assert found["claude-opus-5 input"].why == ""
     assert (found["claude-opus-5 output"].theirs, found["claude-opus-5 output"].ours) == ("9", "5")
     assert "once for each line" in found["claude-opus-5 output"].why
@@ -220,32 +220,32 @@ def test_what_came_after_the_day_of_the_statistics_is_left_out(tmp_path: Path) -
     )
     stats = read_stats(tmp_path / "stats-cache.json")
     assert stats is not None
-    cells = gather(str(tmp_path), None, places=False).cells
-    assert [each.why for each in with_stats(stats, cells, Zone("UTC"))] == ["", "", "", ""]
+    buckets = collect_buckets(str(tmp_path), None, per_reply=False).buckets
+    assert [each.why for each in compare_stats(stats, buckets, Zone("UTC"))] == ["", "", "", ""]
 
 
 @pytest.mark.parametrize(
     ("state", "why"),
     [
         ({"totalCostUSD": 25.0}, ""),
-        ({"totalCostUSD": 30.0}, "leave no reply in the file"),
+        ({"totalCostUSD": 30.0}, "without a reply in the file"),
         ({"totalCostUSD": 30.0, "hasUnknownModelCost": True}, "did not know the price"),
         ({"totalCostUSD": 5.0}, "resumed"),
     ],
 )
 def test_the_cost_that_the_program_wrote_down(tmp_path: Path, state: dict[str, Any], why: str) -> None:
     told = talk().user("a").reply("b", usage=used(output=10**6)).line({"type": "cost-state", **state})
-    (found,) = with_cost_state(clew.read(told.write(tmp_path)), PRICES)
+    (found,) = compare_cost_state(clew.read(told.write(tmp_path)), PRICES)
     assert (found.why == "") is (why == "") and why in found.why
     assert found.ours == "$25.00"
 
 
 def test_a_session_that_says_nothing_has_nothing_to_compare(tmp_path: Path) -> None:
     session = clew.read(talk().user("a").reply("b").write(tmp_path))
-    assert not list(with_cost_state(session, PRICES)) and not list(with_agents(session))
+    assert not list(compare_cost_state(session, PRICES)) and not list(compare_agents(session))
 
 
 def test_the_total_of_an_agent_is_its_window(tmp_path: Path) -> None:
     write_demo(tmp_path, NOW)
-    found = [each for session in clew.sessions(claude=tmp_path) for each in with_agents(session)]
+    found = [each for session in clew.sessions(claude=tmp_path) for each in compare_agents(session)]
     assert found and [each for each in found if each.why] == []

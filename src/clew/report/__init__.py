@@ -1,28 +1,28 @@
 """Token usage and cost: buckets, tables, plots.
 
 Modules:
-    activity_totals   Activity: sessions, messages, tool calls and hours, as stats-cache.json totals them, counted
-                      from the transcripts.
-    collect_buckets   Gathering: the cells that a report needs, from the summary if it will do, else from the store.
-    context_history   Context: how the window of a session filled up, turn by turn, and with what.
-    cost_by_turn      Turns: what each prompt cost, with all the agents that came of it.
+    activity_totals   Count sessions, messages, tool calls and hours in transcripts, and compare them with stats-
+                      cache.json.
+    collect_buckets   Collect the usage buckets of a report: from the summary if it is sufficient, otherwise from
+                      the reply store.
+    context_history   Measure the context window of a session turn by turn, and estimate its parts.
+    cost_by_turn      Cost of each turn, including the agents that it started.
     custom_prices     Prices from a file of the user, which override the table of the package.
-    five_hour_blocks  Blocks: windows of five hours, as the limits of subscriptions count them, with how fast they
-                      fill.
-    plots             Plots: what is drawn of usage, as pictures and as lines for a terminal.
+    five_hour_blocks  Group usage into windows of five hours, as subscription limits do, with rates and projections.
+    plots             Plot usage: as SVG charts, and as lines for a terminal.
     rate_limits       The limits of a subscription: five hours and a week, as Claude Code passes them to its status
                       line.
-    reconcile         Reconciling: our numbers beside those that Claude Code wrote down itself, and why they differ.
-    reply_store       The store: the replies of each transcript, as far as it has been read.
-    session_cost      The cost of a session, a usage or some entries in US dollars: `clew.cost`.
+    reconcile         Compare our numbers with those that Claude Code recorded, and explain the differences.
+    reply_store       Cache the replies of every transcript, so that only new lines are read.
+    session_cost      The cost of a session, a usage or entries in US dollars: `clew.cost`.
     status_format     The format of the status line: text with fields in braces.
-    svg               Pictures: bars, areas and heat maps as SVG, written by hand; HTML is a page around one.
-    text_table        Tables as text, for a terminal: columns of numbers, a sum, and what there is to say of it.
-    timezone          Zones: which day, week, month or hour an instant belongs to, where the user is or wherever is
-                      asked for.
-    usage_bucket      Cells: replies that are alike in what a report asks, added up.
-    usage_row         Rows: cells of one name added up and priced.
-    usage_summary     The summary: the usage of a tree by quarter of an hour and model, kept in a file of its own.
-    usage_table       Tables: the usage of a tree by what is asked, chosen and ordered.
-    waste             Waste: tokens that bought nothing, as far as the files tell.
+    svg               Draw bar charts, area charts and heat maps as SVG, and embed them in an HTML page.
+    text_table        Format usage as text tables with totals and notes.
+    timezone          Map instants to hours, days, weeks and months of the local time zone or a named one.
+    usage_bucket      Buckets of usage: sums over replies with the same quarter of an hour, model and mode, or over
+                      a single reply.
+    usage_row         Rows of a usage report: buckets added up by name, with their cost.
+    usage_summary     Cache the usage of a tree by quarter of an hour and model in a small file.
+    usage_table       Build usage tables: select buckets, group them by name and sort the rows.
+    waste             Find tokens that had no use, as far as the files show.
 """

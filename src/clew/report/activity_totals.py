@@ -1,4 +1,4 @@
-"""Activity: sessions, messages, tool calls and hours, as stats-cache.json totals them, counted from the transcripts."""
+"""Count sessions, messages, tool calls and hours in transcripts, and compare them with stats-cache.json."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOTALS = "stats-cache.json totals"
 
 @dataclass
 class Activity:
-    """Counts over some sessions; `hours` are sessions by the hour that they began in."""
+    """Counts over some sessions; `hours` counts sessions by the hour in which they began."""
 
     sessions: int = 0
     messages: int = 0
@@ -25,47 +25,49 @@ class Activity:
     hours: Counter[int] = field(default_factory=Counter)
 
 
-def activity(sessions: Iterable[Session], zone: Zone, until: str | None = None) -> Activity:
-    """What the sessions hold up to a day, which is not included: messages are user and assistant lines."""
-    found = Activity()
+def count_activity(sessions: Iterable[Session], zone: Zone, until: str | None = None) -> Activity:
+    """Count the activity of sessions before the day `until`. Messages are user and assistant lines."""
+    total = Activity()
     for session in sessions:
         counted = [entry for entry in session.entries if entry.type in ("user", "assistant") and not entry.is_sidechain]
         days = [(entry, zone.day(int(entry.time.timestamp()))) for entry in counted if entry.time]
-        wanted = [entry for entry, day in days if until is None or day < until]
-        if not wanted:
+        query = [entry for entry, day in days if until is None or day < until]
+        if not query:
             continue
-        found.sessions += 1
-        found.messages += len(wanted)
-        lines = {entry.offset for entry in wanted}
-        found.tool_calls += sum(call.entry.offset in lines for call in session.calls)
-        first = min(entry.time for entry in wanted if entry.time)
-        found.hours[int(zone.hour(int(first.timestamp()))[11:13])] += 1
-    return found
+        total.sessions += 1
+        total.messages += len(query)
+        lines = {entry.offset for entry in query}
+        total.tool_calls += sum(call.entry.offset in lines for call in session.calls)
+        first = min(entry.time for entry in query if entry.time)
+        total.hours[int(zone.hour(int(first.timestamp()))[11:13])] += 1
+    return total
 
 
-def with_activity(stats: Stats, sessions: Iterable[Session], zone: Zone) -> Iterator[CountDifference]:
-    """The totals of stats-cache.json beside our own, up to the day that it was last computed."""
+def compare_activity(stats: Stats, sessions: Iterable[Session], zone: Zone) -> Iterator[CountDifference]:
+    """Yield the totals of stats-cache.json and our own, up to the day on which the file was computed."""
     until = (stats.last_computed + timedelta(days=1)).isoformat() if stats.last_computed else None
-    ours = activity(sessions, zone, until)
+    ours = count_activity(sessions, zone, until)
     pairs = (
         ("sessions", stats.total_sessions, ours.sessions),
         ("messages", stats.total_messages, ours.messages),
         ("tool calls", stats.total_tool_calls, ours.tool_calls),
     )
     for what, theirs, mine in pairs:
-        yield CountDifference(TOTALS, what, f"{theirs:,}", f"{mine:,}", "" if theirs == mine else _why(theirs, mine))
-    theirs_by_hour, ours_by_hour = _hours(stats.hours), _hours(ours.hours)
-    why = "" if theirs_by_hour == ours_by_hour else _why(sum(stats.hours.values()), sum(ours.hours.values()))
+        yield CountDifference(
+            TOTALS, what, f"{theirs:,}", f"{mine:,}", "" if theirs == mine else _explain(theirs, mine)
+        )
+    theirs_by_hour, ours_by_hour = _format_hours(stats.hours), _format_hours(ours.hours)
+    why = "" if theirs_by_hour == ours_by_hour else _explain(sum(stats.hours.values()), sum(ours.hours.values()))
     yield CountDifference(TOTALS, "sessions by hour", theirs_by_hour, ours_by_hour, why)
 
 
-def _hours(counts: dict[int, int] | Counter[int]) -> str:
+def _format_hours(counts: dict[int, int] | Counter[int]) -> str:
     return " ".join(f"{hour:02d}h:{counts[hour]}" for hour in sorted(counts) if counts[hour]) or "none"
 
 
-def _why(theirs: int, ours: int) -> str:
+def _explain(theirs: int, ours: int) -> str:
     if theirs > ours:
-        return "it keeps sessions that are deleted by now"
+        return "it includes sessions that have been deleted"
     if theirs < ours:
-        return "it leaves out what was written after it was computed, or sessions that it has not seen"
-    return "it counts by the clock of the machine and the time that it was computed"
+        return "it does not include lines written after it was computed, or sessions that it has not seen"
+    return "it uses the clock of the machine at the time it was computed"

@@ -1,12 +1,12 @@
-"""Gathering: the cells that a report needs, from the summary if it will do, else from the store.
+"""Collect the usage buckets of a report: from the summary if it is sufficient, otherwise from the reply store.
 
-`kept` are transcripts beyond the tree, such as those of an archive: what Claude Code has cleaned up still counts, and what
-is in both counts once.
+`kept` are transcripts outside of the tree, such as those of an archive: replies that Claude Code has deleted still count,
+and a reply in both places counts once.
 """
 
 from __future__ import annotations
 
-from clew.report.usage_summary import folder_of, load, states_of
+from clew.report.usage_summary import cache_folder, file_states, load_summary
 from clew.wire.tree_walk import list_transcripts
 
 TYPE_CHECKING = False
@@ -14,54 +14,54 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import NamedTuple
 
-    from clew.report.usage_bucket import Cell
+    from clew.report.usage_bucket import UsageBucket
     from clew.wire.tree_walk import TranscriptFile
 
     class ArchivedTranscript(NamedTuple):
-        """A transcript that is not in the tree: a name that no other has in place of a path, and how to read it."""
+        """A transcript outside of the tree. `found.path` is a unique name, not a path; `read` returns the content."""
 
         found: TranscriptFile
         read: Callable[[], bytes]
 else:
     from collections import namedtuple
 
-    ArchivedTranscript = namedtuple("Kept", "found read")
+    ArchivedTranscript = namedtuple("ArchivedTranscript", "found read")
 
 
-class Gathered:
-    """Cells, the files that they are from, and what could not be looked at."""
+class CollectedBuckets:
+    """Buckets, the files they come from, and the paths that could not be read."""
 
-    __slots__ = ("cells", "files", "missed")
+    __slots__ = ("buckets", "files", "missed")
 
-    def __init__(self, cells: list[Cell], files: list[TranscriptFile], missed: list[str]) -> None:
-        self.cells = cells
+    def __init__(self, buckets: list[UsageBucket], files: list[TranscriptFile], missed: list[str]) -> None:
+        self.buckets = buckets
         self.files = files
         self.missed = missed
 
 
-def gather(
+def collect_buckets(
     root: str,
     cache: str | None,
     *,
-    places: bool,
+    per_reply: bool,
     kept: Sequence[ArchivedTranscript] = (),
     progress: Callable[[int, int], None] | None = None,
-) -> Gathered:
-    """Every reply below a folder of Claude Code, each once; with `places` one by one, else summed up by time and model."""
+) -> CollectedBuckets:
+    """Collect every reply below a folder of Claude Code once: one bucket each if `per_reply`, else by time and model."""
     missed: list[str] = []
     files = [*list_transcripts(root, missed), *(each.found for each in kept)]
-    if not places and cache is not None:
-        summary = load(folder_of(root, cache))
-        if summary is not None and summary.is_whole and summary.states == states_of(files):
-            return Gathered(summary.cells, files, missed)
-    from clew.report.reply_store import Store
+    if not per_reply and cache is not None:
+        summary = load_summary(cache_folder(root, cache))
+        if summary is not None and summary.is_whole and summary.states == file_states(files):
+            return CollectedBuckets(summary.buckets, files, missed)
+    from clew.report.reply_store import ReplyStore
 
-    store = Store(root, cache, {each.found.path: each.read for each in kept})
+    store = ReplyStore(root, cache, {each.found.path: each.read for each in kept})
     try:
-        cells = store.refresh(files, not missed, progress).cells
-        if places:
-            cells = store.every_cell(files, not missed)
+        buckets = store.refresh(files, not missed, progress).buckets
+        if per_reply:
+            buckets = store.load_buckets(files, not missed)
         missed += store.failed
-        return Gathered(cells, files, missed)
+        return CollectedBuckets(buckets, files, missed)
     finally:
         store.close()

@@ -1,7 +1,7 @@
-"""Context: how the window of a session filled up, turn by turn, and with what.
+"""Measure the context window of a session turn by turn, and estimate its parts.
 
-How large it was, the API said with each reply. What it was made of is estimated from the text; what the text does not
-explain is the system's: its prompt, the tools, and what the program puts in.
+The API reports the size with each reply. The parts are estimated from the text; the remainder is counted as "system": the
+system prompt, the tools, and what Claude Code adds.
 """
 
 from __future__ import annotations
@@ -28,48 +28,48 @@ class ContextPoint(NamedTuple):
     is_compacted: bool
 
 
-def context(session: Session) -> list[ContextPoint]:
-    """A point for each turn of the active path that was answered."""
-    return list(_points(session))
+def context_points(session: Session) -> list[ContextPoint]:
+    """Return a point for each answered turn of the active path."""
+    return list(_iterate_points(session))
 
 
-def _points(session: Session) -> Iterator[ContextPoint]:
+def _iterate_points(session: Session) -> Iterator[ContextPoint]:
     weights = dict.fromkeys(KINDS, 0)
     is_compacted = False
     for turn in session.turns:
-        weights["thinking"] = 0  # that of earlier turns is not sent again
+        weights["thinking"] = 0  # thinking of earlier turns is not sent again
         point: ContextPoint | None = None
         for entry in turn.entries:
             if entry.is_boundary:
                 weights = dict.fromkeys(KINDS, 0)
                 is_compacted = True
-            _add(entry, weights)
-            if tokens := _size(entry):
+            _add_entry(entry, weights)
+            if tokens := _window_size(entry):
                 time = entry.time or turn.time
                 when = int(time.timestamp()) if time else -1
                 mark = is_compacted or (point is not None and point.is_compacted)
-                point = ContextPoint(turn.number, turn.text, when, tokens, _parts(weights, tokens), mark)
+                point = ContextPoint(turn.number, turn.text, when, tokens, _scale_parts(weights, tokens), mark)
                 is_compacted = False
         if point is not None:
             yield point
 
 
-def _add(entry: Entry, weights: dict[str, int]) -> None:
+def _add_entry(entry: Entry, weights: dict[str, int]) -> None:
     for kind, share in weigh(entry, entry.message.model if entry.message else None):
         weights[kind] += share.tokens
 
 
-def _size(entry: Entry) -> int:
-    """What a reply says of the window: what was sent, and what came."""
+def _window_size(entry: Entry) -> int:
+    """Return the tokens of the window that a reply reports: input and output; 0 if it reports none."""
     message = entry.message
     if entry.type != "assistant" or message is None or message.usage is None or entry.is_synthetic:
         return 0
     return count(message.usage).total
 
 
-def _parts(weights: dict[str, int], tokens: int) -> dict[str, int]:
-    """The weights as tokens; where the estimate is above what there was, all of it in proportion."""
+def _scale_parts(weights: dict[str, int], tokens: int) -> dict[str, int]:
+    """Return the weights as tokens. If the estimate exceeds the reported total, scale all parts down."""
     known = sum(weights.values())
-    found = {kind: weight * tokens // known if known > tokens else weight for kind, weight in weights.items()}
-    found["system"] += tokens - sum(found.values())
-    return found
+    parts = {kind: weight * tokens // known if known > tokens else weight for kind, weight in weights.items()}
+    parts["system"] += tokens - sum(parts.values())
+    return parts

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from clew.facts.prices import Prices
 
 
-def prices(path: str | None = None) -> Prices:
-    """The table, with a file laid over it: the one named, else that in the settings folder, if there is one.
+def load_prices(path: str | None = None) -> Prices:
+    """Return the price table of the package, overridden by a file: `path`, or prices.json in the settings folder.
 
-    Raises ValueError with a sentence for a file that is not a price table, and OSError for one that cannot be read.
+    Raises ValueError for a file that is not a price table, and OSError for one that cannot be read.
     """
     name = path or os.path.join(config_home(), "clew", "prices.json")
     if path is None and not os.path.exists(name):

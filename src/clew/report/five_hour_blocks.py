@@ -1,6 +1,6 @@
-"""Blocks: windows of five hours, as the limits of subscriptions count them, with how fast they fill.
+"""Group usage into windows of five hours, as subscription limits do, with rates and projections.
 
-A block begins with the full hour of its first reply and ends five hours later, or when nothing came for five hours.
+A block begins at the full hour of its first reply and ends five hours later, or after five hours without a reply.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clew.facts.prices import Prices
-    from clew.report.usage_bucket import Cell
+    from clew.report.usage_bucket import UsageBucket
 
 HOURS = 5
 LENGTH = HOURS * 3600
 
 
 class FiveHourBlock:
-    """`start` and `end` in seconds since 1970; rates are for a minute, over the time from the first reply to the last."""
+    """`start` and `end` are seconds since 1970; rates are per minute, measured from the first reply to the last."""
 
     __slots__ = ("is_active", "now", "row", "start")
 
@@ -39,47 +39,47 @@ class FiveHourBlock:
         return (self.row.last - self.row.first) / 60
 
     @property
-    def tokens_a_minute(self) -> float:
+    def tokens_per_minute(self) -> float:
         return self.row.total / self.minutes if self.minutes else 0.0
 
     @property
-    def cost_a_minute(self) -> float:
+    def cost_per_minute(self) -> float:
         return self.row.cost / self.minutes if self.minutes else 0.0
 
     @property
     def left(self) -> float:
-        """Minutes until its end, if it is active."""
+        """Minutes until its end; 0 if it is not active."""
         return (self.end - self.now) / 60 if self.is_active else 0.0
 
     @property
     def projected_tokens(self) -> int:
-        return self.row.total + round(self.tokens_a_minute * self.left)
+        return self.row.total + round(self.tokens_per_minute * self.left)
 
     @property
     def projected_cost(self) -> int:
-        return self.row.cost + round(self.cost_a_minute * self.left)
+        return self.row.cost + round(self.cost_per_minute * self.left)
 
-    def told(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         from clew.facts.prices import micros
 
         return {
-            **self.row.told(),
+            **self.row.to_json(),
             "start": self.start,
             "end": self.end,
             "active": self.is_active,
-            "tokens_per_minute": round(self.tokens_a_minute, 1),
-            "micros_per_hour": micros(round(self.cost_a_minute * 60)),
+            "tokens_per_minute": round(self.tokens_per_minute, 1),
+            "micros_per_hour": micros(round(self.cost_per_minute * 60)),
             "minutes_left": round(self.left),
             "projected_total": self.projected_tokens,
             "projected_cost_micros": micros(self.projected_cost),
         }
 
 
-def blocks(cells: Iterable[Cell], prices: Prices, now: float) -> list[FiveHourBlock]:
-    """The blocks of some cells, oldest first; what has no time is in none."""
-    found: list[tuple[int, UsageRow]] = []
-    for cell in sorted((cell for cell in cells if cell.when >= 0), key=lambda cell: cell.when):
-        if not found or cell.when >= found[-1][0] + LENGTH or cell.when - found[-1][1].last >= LENGTH:
-            found.append((cell.when // 3600 * 3600, UsageRow("")))
-        found[-1][1].add(cell, prices.rate(cell.model, cell.mode, cell.steps))
-    return [FiveHourBlock(start, row, now) for start, row in found]
+def group_into_blocks(buckets: Iterable[UsageBucket], prices: Prices, now: float) -> list[FiveHourBlock]:
+    """Return the blocks of some buckets, oldest first. Buckets without a time are left out."""
+    blocks: list[tuple[int, UsageRow]] = []
+    for bucket in sorted((bucket for bucket in buckets if bucket.when >= 0), key=lambda bucket: bucket.when):
+        if not blocks or bucket.when >= blocks[-1][0] + LENGTH or bucket.when - blocks[-1][1].last >= LENGTH:
+            blocks.append((bucket.when // 3600 * 3600, UsageRow("")))
+        blocks[-1][1].add(bucket, prices.rate(bucket.model, bucket.mode, bucket.steps))
+    return [FiveHourBlock(start, row, now) for start, row in blocks]

@@ -1,7 +1,7 @@
-"""The store: the replies of each transcript, as far as it has been read. A cache that can be deleted at any time.
+"""Cache the replies of every transcript, so that only new lines are read. The cache can be deleted at any time.
 
-A file is known by its path, its inode, the bytes consumed and a hash of some before them. One that has grown is read on from
-there, one that was rewritten is read anew, and one that is gone is forgotten, but only after a whole walk.
+A file is identified by its path, its inode, the bytes consumed and a hash of some of them. A file that has grown is read
+from there, a file that was rewritten is read again, and a missing file is removed, but only after a complete walk.
 """
 
 from __future__ import annotations
@@ -19,8 +19,16 @@ from msgspec import msgpack
 
 from clew.errors import READ_ERRORS, UNEXPECTED_ERRORS
 from clew.facts.token_usage import Spend, usage
-from clew.report.usage_bucket import Cell, ReplyContext, add_to, cell_of, cells_of, put, sum_replies
-from clew.report.usage_summary import UsageSummary, folder_of, load, save, states_of
+from clew.report.usage_bucket import (
+    ReplyContext,
+    UsageBucket,
+    add_bucket,
+    add_numbers,
+    bucket_for_reply,
+    buckets_from_sums,
+    sum_replies,
+)
+from clew.report.usage_summary import UsageSummary, cache_folder, file_states, load_summary, save_summary
 from clew.system.sqlite_file import BUSY_MS, DAMAGE, UNUSABLE, WriteTransaction, reset_database
 from clew.wire.bulk_scan import scan
 from clew.wire.growth import ReadState, fingerprint, has_only_grown
@@ -46,88 +54,86 @@ _SPENDS = msgpack.Decoder(list[Spend])
 
 
 Values = tuple[str | int | bytes, ...]
-Progress = Callable[[int, int], None]  # bytes that have been read, and all that are to be
+Progress = Callable[[int, int], None]  # bytes read so far, and in total
 
 
-def _silent(done: int, total: int) -> None:
+def _no_progress(done: int, total: int) -> None:
     return
 
 
-class Store:
-    """The replies of a tree. `refresh` brings it up to date; `cells` gives each reply once, with its place."""
+class ReplyStore:
+    """The replies of a tree. `refresh` updates it; `buckets` yields each reply once, with its context."""
 
-    def __init__(
-        self, root: str, cache: str | None, elsewhere: Mapping[str, Callable[[], bytes]] | None = None
-    ) -> None:
-        """Without a cache, or where it cannot be written, it is kept in memory and gone with the process.
+    def __init__(self, root: str, cache: str | None, readers: Mapping[str, Callable[[], bytes]] | None = None) -> None:
+        """Open the cache in a folder; without one, or if it cannot be written, use memory.
 
-        `elsewhere` says of files that are not at their path how to read them.
+        `readers` return the content of files that do not exist at their path.
         """
-        self._elsewhere = elsewhere or {}
-        self.folder = folder_of(root, cache) if cache else None
+        self._readers = readers or {}
+        self.folder = cache_folder(root, cache) if cache else None
         try:
-            self.database = _opened(self.folder)
+            self.database = _open_database(self.folder)
         except UNUSABLE:
-            self._forget_cache()
+            self._use_memory()
         self._minutes: dict[str, int] = {}
         self.failed: list[str] = []
 
-    def _forget_cache(self) -> None:
-        """Go on in memory, where the cache cannot be read or written."""
+    def _use_memory(self) -> None:
+        """Continue in memory, because the cache cannot be read or written."""
         self.folder = None
-        self.database = _opened(None)
+        self.database = _open_database(None)
 
     def close(self) -> None:
         self.database.close()
 
     def refresh(
-        self, found: list[TranscriptFile], is_whole: bool = True, progress: Progress | None = None
+        self, files: list[TranscriptFile], is_whole: bool = True, progress: Progress | None = None
     ) -> UsageSummary:
-        """Read what has changed of these files, and sum up; what is not among them is gone if they are all there are."""
-        states = states_of(found)
-        kept = load(self.folder) if self.folder else None
+        """Read what has changed in these files, and sum up. If `is_whole`, files that are not listed are removed."""
+        states = file_states(files)
+        kept = load_summary(self.folder) if self.folder else None
         if kept is not None and kept.states == states and kept.is_whole:
             return kept
         try:
-            summary = self._refreshed(states, found, is_whole, progress or _silent)
+            summary = self._update_and_sum(states, files, is_whole, progress or _no_progress)
             if self.folder:
-                save(self.folder, summary)
+                save_summary(self.folder, summary)
         except (*UNUSABLE, *DAMAGE, *UNEXPECTED_ERRORS) as error:
             self.reset(error)
-            summary = self._refreshed(states, found, is_whole, progress or _silent)
+            summary = self._update_and_sum(states, files, is_whole, progress or _no_progress)
         return summary
 
     def reset(self, error: BaseException) -> None:
-        """Empty a store that is damaged, and leave one that cannot be used: the next refresh reads everything again."""
+        """Empty a damaged store, or continue in memory if it cannot be used. The next refresh reads everything again."""
         self.failed.clear()
         try:
             if isinstance(error, UNUSABLE) or not self.folder:
                 raise error
             Path(self.folder, "summary").unlink(missing_ok=True)
             reset_database(self.database)
-            _prepare(self.database)
+            _create_table(self.database)
         except (*UNUSABLE, *DAMAGE, *UNEXPECTED_ERRORS):
             self.close()
-            self._forget_cache()
+            self._use_memory()
 
-    def _refreshed(
-        self, states: dict[str, tuple[int, int, int]], found: list[TranscriptFile], is_whole: bool, progress: Progress
+    def _update_and_sum(
+        self, states: dict[str, tuple[int, int, int]], files: list[TranscriptFile], is_whole: bool, progress: Progress
     ) -> UsageSummary:
         try:
-            is_complete = self._update(found, is_whole, progress)
-        except apsw.BusyError:  # another clew is at it: what there is will do
+            is_complete = self._update(files, is_whole, progress)
+        except apsw.BusyError:  # another process is updating it: use what is there
             is_complete = False
-        return UsageSummary(states, cells_of(self._sums()), is_whole and is_complete)
+        return UsageSummary(states, buckets_from_sums(self._sum_all()), is_whole and is_complete)
 
-    def _update(self, found: list[TranscriptFile], is_whole: bool, progress: Progress) -> bool:
+    def _update(self, files: list[TranscriptFile], is_whole: bool, progress: Progress) -> bool:
         self.database.execute("BEGIN IMMEDIATE")
         try:
             rows = self.database.execute("SELECT path, inode, size, mtime FROM file")
             known = {path: (inode, size, mtime) for path, inode, size, mtime in rows}
-            changed = [file for file in found if known.get(file.path) != (file.inode, file.size, file.mtime_ns)]
-            self.database.executemany(_INSERT, self._read_all(changed, known, progress))
+            changed = [file for file in files if known.get(file.path) != (file.inode, file.size, file.mtime_ns)]
+            self.database.executemany(_INSERT, self._read_rows(changed, known, progress))
             if is_whole:
-                gone = known.keys() - {file.path for file in found}
+                gone = known.keys() - {file.path for file in files}
                 self.database.executemany("DELETE FROM file WHERE path=?", ((path,) for path in gone))
             self.database.execute("COMMIT")
         finally:
@@ -135,8 +141,8 @@ class Store:
                 self.database.execute("ROLLBACK")
         return not any(os.path.exists(path) for path in self.failed)
 
-    def _read_all(self, changed: list[TranscriptFile], known: Container[str], progress: Progress) -> Iterator[Values]:
-        """The rows of files that have changed; those that cannot be read have none."""
+    def _read_rows(self, changed: list[TranscriptFile], known: Container[str], progress: Progress) -> Iterator[Values]:
+        """Yield the rows of changed files; files that cannot be read are added to `failed`."""
         done, total = 0, sum(file.size for file in changed)
         for file in changed:
             row = self._read(file, file.path in known)
@@ -147,22 +153,22 @@ class Store:
             done += file.size
             progress(done, total)
 
-    def _read(self, found: TranscriptFile, is_known: bool) -> Values | None:
-        """Read a file on, or anew: its row, or None if it cannot be read."""
+    def _read(self, transcript: TranscriptFile, is_known: bool) -> Values | None:
+        """Read the new lines of a file, or all of it. Return its row; None if it cannot be read."""
         try:
-            if found.path in self._elsewhere:
-                return self._row(found, BytesIO(self._elsewhere[found.path]()), False)
-            with open(found.path, "rb") as file:
-                return self._row(found, file, is_known)
+            if transcript.path in self._readers:
+                return self._row(transcript, BytesIO(self._readers[transcript.path]()), False)
+            with open(transcript.path, "rb") as file:
+                return self._row(transcript, file, is_known)
         except READ_ERRORS:
             return None
 
-    def _row(self, found: TranscriptFile, file: BinaryIO, is_known: bool) -> Values:
-        offset, session = 0, found.session
+    def _row(self, transcript: TranscriptFile, file: BinaryIO, is_known: bool) -> Values:
+        offset, session = 0, transcript.session
         replies: dict[str, Spend] = {}
         if is_known:
-            row = self.database.execute(_SELECT, (found.path,)).fetchone()
-            if row and row[1] and has_only_grown(file, ReadState(*row[:3]), found.inode, found.size):
+            row = self.database.execute(_SELECT, (transcript.path,)).fetchone()
+            if row and row[1] and has_only_grown(file, ReadState(*row[:3]), transcript.inode, transcript.size):
                 offset, session = row[1], row[3]
                 replies = dict(zip(_KEYS.decode(row[4]), _SPENDS.decode(row[5]), strict=True))
         reader = _UsageLines(file, offset, session)
@@ -170,94 +176,102 @@ class Store:
         for key, spend in spent.items():
             replies[key] = spend.merge(replies[key]) if key in replies else spend
         offset, session = 0 if reader.has_tail else reader.offset, reader.session
-        state = (found.path, found.inode, found.size, found.mtime_ns, offset, fingerprint(file, offset))
+        state = (
+            transcript.path,
+            transcript.inode,
+            transcript.size,
+            transcript.mtime_ns,
+            offset,
+            fingerprint(file, offset),
+        )
         blobs = (msgpack.encode(list(replies)), msgpack.encode(list(replies.values())))
         sums = marshal.dumps(list(sum_replies(replies.values(), self._minutes).items()))
-        return (*state, found.folder, session, found.agent, sums, *blobs)
+        return (*state, transcript.folder, session, transcript.agent, sums, *blobs)
 
-    def _sums(self) -> Sums:
-        """All files added up, with what is in several of them counted once."""
-        found: Sums = {}
+    def _sum_all(self) -> Sums:
+        """Sum up all files; a reply in several files counts once."""
+        sums: Sums = {}
         for (blob,) in self.database.execute("SELECT sums FROM file"):
             for key, numbers in marshal.loads(blob):
-                put(found, key, numbers)
-        for tellings in self._tellings(self._shared()).values():
-            for telling in tellings:
-                add_to(found, cell_of(telling.spend, None, {}), -1)
-            add_to(found, cell_of(_joined(tellings), None, {}))
-        return found
+                add_numbers(sums, key, numbers)
+        for copies in self._stored_copies(self._find_shared()).values():
+            for copy in copies:
+                add_bucket(sums, bucket_for_reply(copy.spend, None, {}), -1)
+            add_bucket(sums, bucket_for_reply(_merge_copies(copies), None, {}))
+        return sums
 
-    def every_cell(self, found: list[TranscriptFile], is_whole: bool) -> list[Cell]:
-        """As `cells`; a store that proves to be damaged is made again from the files."""
+    def load_buckets(self, files: list[TranscriptFile], is_whole: bool) -> list[UsageBucket]:
+        """Return `buckets` as a list; if the store is damaged, rebuild it from the files first."""
         try:
-            return list(self.cells())
+            return list(self.buckets())
         except (*UNUSABLE, *DAMAGE, *UNEXPECTED_ERRORS) as error:
             self.reset(error)
-            self.refresh(found, is_whole)
-            return list(self.cells())
+            self.refresh(files, is_whole)
+            return list(self.buckets())
 
-    def cells(self) -> Iterator[Cell]:
-        """Every reply once, with its place: a reply in several files is the best telling of it, in the first of them."""
-        shared = self._shared()
+    def buckets(self) -> Iterator[UsageBucket]:
+        """Yield every reply once, with its context. Copies in several files are merged, in the context of the original."""
+        shared = self._find_shared()
         minutes: dict[str, int] = {}
         rows = self.database.execute("SELECT path, folder, session, agent, keys, spends FROM file ORDER BY path")
         for _, folder, session, agent, keys, spends in rows:
             for key, spend in zip(_KEYS.decode(keys), _SPENDS.decode(spends), strict=True):
                 if key not in shared:
-                    yield cell_of(spend, _place(folder, session, agent, spend), minutes)
-        for tellings in self._tellings(shared).values():
-            original = min(tellings, key=lambda telling: telling.spend.is_copy)
-            yield cell_of(_joined(tellings), original.place, minutes)
+                    yield bucket_for_reply(spend, _reply_context(folder, session, agent, spend), minutes)
+        for copies in self._stored_copies(shared).values():
+            original = min(copies, key=lambda copy: copy.spend.is_copy)
+            yield bucket_for_reply(_merge_copies(copies), original.context, minutes)
 
-    def _tellings(self, shared: Mapping[str, Collection[str]]) -> dict[str, list[_StoredUsage]]:
-        """What each of several files says of a reply that is in all of them, in the order of their paths."""
-        found: dict[str, list[_StoredUsage]] = {}
+    def _stored_copies(self, shared: Mapping[str, Collection[str]]) -> dict[str, list[_StoredUsage]]:
+        """Return the copies of replies that are in several files, in the order of their paths."""
+        copies: dict[str, list[_StoredUsage]] = {}
         for path in sorted({path for paths in shared.values() for path in paths}):
             row = self.database.execute("SELECT folder, session, agent, keys, spends FROM file WHERE path=?", (path,))
             for folder, session, agent, keys, spends in row:
                 for key, spend in zip(_KEYS.decode(keys), _SPENDS.decode(spends), strict=True):
                     if key in shared:
-                        found.setdefault(key, []).append(_StoredUsage(spend, _place(folder, session, agent, spend)))
-        return found
+                        context = _reply_context(folder, session, agent, spend)
+                        copies.setdefault(key, []).append(_StoredUsage(spend, context))
+        return copies
 
-    def _shared(self) -> dict[str, list[str]]:
-        """The replies that are in more than one file, with the paths of those."""
+    def _find_shared(self) -> dict[str, list[str]]:
+        """Return the paths of replies that are in more than one file, by reply."""
         seen: dict[str, str] = {}
         shared: dict[str, list[str]] = {}
         for path, keys in self.database.execute("SELECT path, keys FROM file"):
-            found = dict.fromkeys(_KEYS.decode(keys), path)
-            for key in found.keys() & seen.keys():
+            here = dict.fromkeys(_KEYS.decode(keys), path)
+            for key in here.keys() & seen.keys():
                 shared.setdefault(key, [seen[key]]).append(path)
-            seen |= found
+            seen |= here
         return shared
 
 
 class _StoredUsage(NamedTuple):
-    """What one file says of a reply."""
+    """The usage of a reply as one file records it."""
 
     spend: Spend
-    place: ReplyContext
+    context: ReplyContext
 
 
-def _joined(tellings: Sequence[_StoredUsage]) -> Spend:
-    return reduce(Spend.merge, (telling.spend for telling in tellings))
+def _merge_copies(copies: Sequence[_StoredUsage]) -> Spend:
+    return reduce(Spend.merge, (copy.spend for copy in copies))
 
 
-def _place(folder: str, session: str, agent: str, spend: Spend) -> ReplyContext:
+def _reply_context(folder: str, session: str, agent: str, spend: Spend) -> ReplyContext:
     return ReplyContext(
-        folder, session, agent, spend.branch, " ".join(sorted({_word(name) for name in spend.calls.values()}))
+        folder, session, agent, spend.branch, " ".join(sorted({_one_word(name) for name in spend.calls.values()}))
     )
 
 
-def _word(name: str) -> str:
-    """The name of a tool as one word: a space stands between names."""
+def _one_word(name: str) -> str:
+    """Return the name of a tool as one word, because names are separated by spaces."""
     return name if name.isalnum() else "·".join(name.split())
 
 
 class _UsageLines:
-    """The lines of a file that have usage in them, how far they were read, and the session that they name.
+    """The lines of a file that contain usage, how far they were read, and the session that they name.
 
-    A last line without its newline counts if it is whole; but it may yet become another, and the file be read anew.
+    A last line without a newline counts if it is complete; as it may still change, the next refresh reads the file again.
     """
 
     def __init__(self, file: BinaryIO, offset: int, session: str) -> None:
@@ -281,7 +295,7 @@ class _UsageLines:
                 yield from piece.spoken
 
 
-def _opened(folder: str | None) -> apsw.Connection:
+def _open_database(folder: str | None) -> apsw.Connection:
     path = os.path.join(folder, "replies.db") if folder else ":memory:"
     if folder:
         os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -291,19 +305,19 @@ def _opened(folder: str | None) -> apsw.Connection:
     if is_missing:
         os.chmod(path, 0o600)
     try:
-        _prepare(connection)
+        _create_table(connection)
     except DAMAGE:
         reset_database(connection)
-        _prepare(connection)
-    connection.execute("PRAGMA synchronous=OFF")  # it can be made again
+        _create_table(connection)
+    connection.execute("PRAGMA synchronous=OFF")  # the cache can be rebuilt
     return connection
 
 
-def _prepare(connection: apsw.Connection) -> None:
-    """Make the table, unless it is there in this version; one of another version goes."""
+def _create_table(connection: apsw.Connection) -> None:
+    """Create the table unless it exists in this version; drop the one of another version."""
     if connection.pragma("user_version") == VERSION:
         return
     connection.execute("PRAGMA journal_mode=DELETE")  # rows are mostly new: a write-ahead log would write them twice
     with WriteTransaction(connection):
-        if connection.pragma("user_version") != VERSION:  # another clew may have been faster
+        if connection.pragma("user_version") != VERSION:  # another process may have created it meanwhile
             connection.execute(f"DROP TABLE IF EXISTS file; {_TABLE} PRAGMA user_version={VERSION}")

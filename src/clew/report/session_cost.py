@@ -1,4 +1,4 @@
-"""The cost of a session, a usage or some entries in US dollars: `clew.cost`."""
+"""The cost of a session, a usage or entries in US dollars: `clew.cost`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from clew.conversation.session import Session
 from clew.facts.prices import MICRO, dollars, money_of
 from clew.facts.token_usage import Usage, usage
-from clew.report.custom_prices import prices
+from clew.report.custom_prices import load_prices
 from clew.wire.entry import Entry
 
 
@@ -32,12 +32,12 @@ class Cost(NamedTuple):
 
 
 def cost(source: Session | Usage | Iterable[Entry], *, price_file: str | None = None) -> Cost:
-    """The cost of a session with its agents, of a usage, or of entries; every reply is counted once.
+    """Return the cost of a session with its agents, of a usage, or of entries. Every reply counts once.
 
-    Prices are those of the package, corrected by the user's price file (or `price_file`).
+    Prices are those of the package, overridden by the price file of the user (or `price_file`).
     """
     spent = source if isinstance(source, Usage) else usage(source)
-    table = prices(price_file)
+    table = load_prices(price_file)
     total, unpriced = 0, set()
     for spend in spent.replies.values():
         money = money_of(table, spend)

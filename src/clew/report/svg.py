@@ -1,6 +1,6 @@
-"""Pictures: bars, areas and heat maps as SVG, written by hand; HTML is a page around one.
+"""Draw bar charts, area charts and heat maps as SVG, and embed them in an HTML page.
 
-Every shape carries what it stands for as a title, which browsers show under the pointer.
+Every shape has its meaning as a title, which browsers show as a tooltip.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ WIDTH, HEIGHT = 960, 420
 LEFT, RIGHT, TOP, BOTTOM = 78, 24, 56, 64
 COLOURS = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#76b7b2", "#edc948", "#9c755f", "#ff9da7", "#bab0ac")
 HEAT = ("#ebedf0", "#c6dbef", "#9ecae1", "#6baed6", "#3182bd", "#08519c")
-LABELS = 12  # names below the axis, at most
-LONGEST = 40  # characters of a name in the picture; its hint holds more
+LABELS = 12  # maximum number of names below the axis
+LONGEST = 40  # characters of a name in the chart; its tooltip has more
 LONGEST_HINT = 300
 
 
 class Series(NamedTuple):
-    """One colour of a picture: its name, and a number for each place along the axis."""
+    """One colour of a chart: its name, and a value for each position on the axis."""
 
     name: str
     values: Sequence[float]
 
 
-def bars(title: str, names: Sequence[str], series: Sequence[Series], say: Callable[[float], str]) -> str:
-    """Bars of several colours on top of each other."""
+def bar_chart(title: str, names: Sequence[str], series: Sequence[Series], format_value: Callable[[float], str]) -> str:
+    """Return a chart of stacked bars."""
     top = _round_up(max((sum(s.values[i] for s in series) for i in range(len(names))), default=0))
     step = (WIDTH - LEFT - RIGHT) / max(1, len(names))
     shapes: list[str] = []
@@ -38,21 +38,23 @@ def bars(title: str, names: Sequence[str], series: Sequence[Series], say: Callab
             value = each.values[index]
             if value > 0:
                 y, height = _y(below + value, top), _y(below, top) - _y(below + value, top)
-                place = f'x="{LEFT + index * step + step * 0.1:.1f}" y="{y:.1f}" width="{step * 0.8:.1f}"'
-                hint = f"{name} · {each.name}: {say(value)}"
-                shapes.append(_titled(f'<rect {place} height="{height:.1f}" fill="{_colour(number)}"', "rect", hint))
+                position = f'x="{LEFT + index * step + step * 0.1:.1f}" y="{y:.1f}" width="{step * 0.8:.1f}"'
+                hint = f"{name} · {each.name}: {format_value(value)}"
+                shapes.append(
+                    _with_title(f'<rect {position} height="{height:.1f}" fill="{_colour(number)}"', "rect", hint)
+                )
                 below += value
-    return _svg(title, [*_axis(top, say), *shapes, *_names(names, step), *_legend(series)])
+    return _svg(title, [*_axis(top, format_value), *shapes, *_axis_names(names, step), *_legend(series)])
 
 
-def areas(
+def area_chart(
     title: str,
     names: Sequence[str],
     series: Sequence[Series],
-    say: Callable[[float], str],
+    format_value: Callable[[float], str],
     marks: Sequence[tuple[int, str]] = (),
 ) -> str:
-    """Areas on top of each other, with marks where something happened."""
+    """Return a chart of stacked areas, with labelled marks."""
     count = len(names)
     top = _round_up(max((sum(s.values[i] for s in series) for i in range(count)), default=0))
     step = (WIDTH - LEFT - RIGHT) / max(1, count - 1)
@@ -63,26 +65,27 @@ def areas(
         line = [f"{LEFT + i * step:.1f},{_y(v, top):.1f}" for i, v in enumerate(above)]
         line += [f"{LEFT + i * step:.1f},{_y(v, top):.1f}" for i, v in reversed(list(enumerate(below)))]
         shape = f'<polygon points="{" ".join(line)}" fill="{_colour(number)}"'
-        shapes.append(_titled(shape, "polygon", f"{each.name}: {say(each.values[-1]) if count else ''} at the end"))
+        last = format_value(each.values[-1]) if count else ""
+        shapes.append(_with_title(shape, "polygon", f"{each.name}: {last} at the end"))
         below = above
     for index, text in marks:
         x = LEFT + index * step
         line_ = (
             f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" stroke="#222" stroke-dasharray="4 3"'
         )
-        shapes.append(_titled(line_, "line", text))
+        shapes.append(_with_title(line_, "line", text))
         shapes.append(f'<text x="{x + 3:.1f}" y="{TOP + 10}" font-size="10">{_text(text)}</text>')
-    return _svg(title, [*_axis(top, say), *shapes, *_names(names, step, middle=False), *_legend(series)])
+    return _svg(title, [*_axis(top, format_value), *shapes, *_axis_names(names, step, middle=False), *_legend(series)])
 
 
-def heat(
+def heat_map(
     title: str,
     rows: Sequence[str],
     columns: Sequence[str],
     values: Sequence[Sequence[float]],
-    say: Callable[[float], str],
+    format_value: Callable[[float], str],
 ) -> str:
-    """A square for each row and column, the darker the more."""
+    """Return a square for each row and column, darker for larger values."""
     top = max((value for line in values for value in line), default=0)
     size = min((WIDTH - LEFT - RIGHT) / max(1, len(columns)), (HEIGHT - TOP - BOTTOM) / max(1, len(rows)))
     shapes: list[str] = []
@@ -91,9 +94,9 @@ def heat(
         shapes.append(f'<text x="{LEFT - 8}" y="{y + size * 0.65:.1f}" text-anchor="end">{_text(rows[i])}</text>')
         for j, value in enumerate(line):
             shade = HEAT[0] if not value or not top else HEAT[1 + min(4, int(5 * value / top))]
-            place = f'x="{LEFT + j * size + 1:.1f}" y="{y + 1:.1f}" width="{size - 2:.1f}" height="{size - 2:.1f}"'
-            hint = f"{rows[i]} {columns[j]}: {say(value)}"
-            shapes.append(_titled(f'<rect {place} rx="2" fill="{shade}"', "rect", hint))
+            position = f'x="{LEFT + j * size + 1:.1f}" y="{y + 1:.1f}" width="{size - 2:.1f}" height="{size - 2:.1f}"'
+            hint = f"{rows[i]} {columns[j]}: {format_value(value)}"
+            shapes.append(_with_title(f'<rect {position} rx="2" fill="{shade}"', "rect", hint))
     for j, name in enumerate(columns):
         if len(columns) <= LABELS or j % 3 == 0:
             x, y = LEFT + (j + 0.5) * size, TOP + len(rows) * size + 16
@@ -101,17 +104,17 @@ def heat(
     return _svg(title, shapes)
 
 
-def page(title: str, pictures: Sequence[str]) -> str:
-    """A page that holds pictures and needs nothing else."""
+def html_page(title: str, pictures: Sequence[str]) -> str:
+    """Return a self-contained HTML page with charts."""
     head = f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{_text(title)}</title>'
     style = "<style>body{font-family:sans-serif;max-width:980px;margin:2em auto}svg{width:100%;height:auto}</style>"
     return f"{head}{style}</head><body>{''.join(pictures)}</body></html>\n"
 
 
-def png(svg: str) -> bytes | None:
-    """The picture as pixels, by the library of the extra `plot`; None on a machine that has no letters to write with.
+def render_png(svg: str) -> bytes | None:
+    """Return a chart as PNG; None on a machine without fonts.
 
-    Raises ModuleNotFoundError without the library.
+    Raises ModuleNotFoundError without the extra `plot`.
     """
     from resvg_py import svg_to_bytes
 
@@ -130,12 +133,12 @@ def _svg(title: str, shapes: Sequence[str]) -> str:
 
 
 def _text(text: str, most: int = LONGEST) -> str:
-    """Text as XML 1.0 allows it, whatever it holds, and no longer than there is room for."""
+    """Return text that is valid in XML 1.0, shortened to `most` characters."""
     name = clean_name(text[: 4 * most])
     return escape(name if len(name) <= most else f"{name[: most - 1]}…")
 
 
-def _titled(shape: str, kind: str, text: str) -> str:
+def _with_title(shape: str, kind: str, text: str) -> str:
     return f"{shape}><title>{_text(text, LONGEST_HINT)}</title></{kind}>"
 
 
@@ -147,38 +150,38 @@ def _y(value: float, top: float) -> float:
     return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value / top if top else 0)
 
 
-def _axis(top: float, say: Callable[[float], str]) -> list[str]:
-    found: list[str] = []
+def _axis(top: float, format_value: Callable[[float], str]) -> list[str]:
+    shapes: list[str] = []
     for part in range(5):
         value = top * part / 4
         y = _y(value, top)
-        found.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
-        found.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{_text(say(value))}</text>')
-    return found
+        shapes.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
+        shapes.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{_text(format_value(value))}</text>')
+    return shapes
 
 
-def _names(names: Sequence[str], step: float, *, middle: bool = True) -> list[str]:
+def _axis_names(names: Sequence[str], step: float, *, middle: bool = True) -> list[str]:
     every = max(1, -(-len(names) // LABELS))
-    place = [(LEFT + (i + (0.5 if middle else 0)) * step, name) for i, name in enumerate(names) if i % every == 0]
+    position = [(LEFT + (i + (0.5 if middle else 0)) * step, name) for i, name in enumerate(names) if i % every == 0]
     y = HEIGHT - BOTTOM + 18
-    return [f'<text x="{x:.1f}" y="{y}" text-anchor="middle">{_text(name)}</text>' for x, name in place]
+    return [f'<text x="{x:.1f}" y="{y}" text-anchor="middle">{_text(name)}</text>' for x, name in position]
 
 
 def _legend(series: Sequence[Series]) -> list[str]:
-    found: list[str] = []
+    shapes: list[str] = []
     x, y = float(LEFT), HEIGHT - 32
     for number, each in enumerate(series):
         room = 28 + 6.4 * min(LONGEST, len(each.name))
         if x > LEFT and x + room > WIDTH:
             x, y = float(LEFT), y + 18
-        found.append(f'<rect x="{x:.0f}" y="{y}" width="11" height="11" fill="{_colour(number)}"/>')
-        found.append(f'<text x="{x + 15:.0f}" y="{y + 10}">{_text(each.name)}</text>')
+        shapes.append(f'<rect x="{x:.0f}" y="{y}" width="11" height="11" fill="{_colour(number)}"/>')
+        shapes.append(f'<text x="{x + 15:.0f}" y="{y + 10}">{_text(each.name)}</text>')
         x += room
-    return found
+    return shapes
 
 
 def _round_up(value: float) -> float:
-    """A number that is good to read at the top of an axis."""
+    """Return a round number for the top of an axis."""
     if value <= 0:
         return 1.0
     size = 10.0 ** (len(str(int(value))) - 1) if value >= 1 else 0.01

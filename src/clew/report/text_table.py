@@ -1,4 +1,4 @@
-"""Tables as text, for a terminal: columns of numbers, a sum, and what there is to say of it. No library is loaded for it."""
+"""Format usage as text tables with totals and notes. No library is imported, so that `clew usage` starts quickly."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from clew.report.usage_row import UsageRow
     from clew.report.usage_table import UsageTable
 
-NARROW = 76  # columns below which numbers are short ones
-FIRST = 20  # columns that a name has at least
-WIDEST = 200  # columns that a name has at most where no terminal limits it
+NARROW = 76  # below this many columns, numbers are abbreviated
+FIRST = 20  # minimum columns of a name
+WIDEST = 200  # maximum columns of a name without a terminal
 
 
 def table_lines(
@@ -29,35 +29,37 @@ def table_lines(
     compact: bool = False,
     measure: Callable[[str], int] = len,
 ) -> Iterator[str]:
-    """A table with a row for each name; where models are told apart, one below it for each.
+    """Yield a line for each row, followed by one for each of its models if the table has them, and notes.
 
-    `width` is that of the terminal, 0 for none; `measure` says how many columns a name takes on it.
+    `width` is that of the terminal, 0 for none; `measure` returns the number of columns of a name.
     """
-    lines = _cells(table, heading, _COMPACT if compact else _FULL)
-    if 0 < width < sum(_widths(lines)) + max(FIRST, measure(heading)):
-        lines = _cells(table, heading, _COMPACT)
-    widths = _widths(lines)
+    lines = _table_cells(table, heading, _COMPACT if compact else _FULL)
+    if 0 < width < sum(_column_widths(lines)) + max(FIRST, measure(heading)):
+        lines = _table_cells(table, heading, _COMPACT)
+    widths = _column_widths(lines)
     room = max(FIRST, width - sum(widths)) if width else WIDEST
     first = min(room, max(measure(name) for name, _ in lines))
     for name, cells in lines:
         text = name if measure(name) <= first else f"{name[: first - 1]}…"
         numbers = "".join(cell.rjust(size) for cell, size in zip(cells, widths, strict=True))
         yield f"{text}{' ' * (first - measure(text))}{numbers}"
-    yield from notes(table.total, prices)
+    yield from note_lines(table.total, prices)
 
 
-def _cells(
+def _table_cells(
     table: UsageTable, heading: str, columns: Sequence[tuple[str, Callable[[UsageRow], str]]]
 ) -> list[tuple[str, list[str]]]:
     lines = [(heading, [head for head, _ in columns])]
     for row in [*table.rows, table.total]:
-        lines.append((shown(row.name), [read(row) for _, read in columns]))
-        lines += [(f"  {shown(name)}", [read(part) for _, read in columns]) for name, part in row.models.items()]
+        lines.append((printable_name(row.name), [read(row) for _, read in columns]))
+        lines += [
+            (f"  {printable_name(name)}", [read(part) for _, read in columns]) for name, part in row.models.items()
+        ]
     return lines
 
 
-def shown(name: str) -> str:
-    """A name out of a transcript as it stands in a table: on one line, without control characters."""
+def printable_name(name: str) -> str:
+    """Return a name from a transcript on one line, without control characters."""
     if name.isprintable():
         return name
     from clew.system.control_characters import clean_name
@@ -65,12 +67,12 @@ def shown(name: str) -> str:
     return clean_name(name)
 
 
-def _widths(lines: Sequence[tuple[str, list[str]]]) -> list[int]:
-    """The width of each column of numbers, with the space before it."""
+def _column_widths(lines: Sequence[tuple[str, list[str]]]) -> list[int]:
+    """Return the width of each column of numbers, including the space before it."""
     return [2 + max(map(len, column)) for column in zip(*(cells for _, cells in lines), strict=True)]
 
 
-def _money(row: UsageRow) -> str:
+def _format_cost(row: UsageRow) -> str:
     return dollars(row.cost) + ("*" if row.unpriced else "")
 
 
@@ -80,25 +82,25 @@ _FULL: tuple[tuple[str, Callable[[UsageRow], str]], ...] = (
     ("OUTPUT", lambda row: f"{row.output:,}"),
     ("WRITE", lambda row: f"{row.write:,}"),
     ("READ", lambda row: f"{row.read:,}"),
-    ("COST", _money),
+    ("COST", _format_cost),
 )
 _COMPACT: tuple[tuple[str, Callable[[UsageRow], str]], ...] = (
-    ("TOKENS", lambda row: short(row.total)),
-    ("OUTPUT", lambda row: short(row.output)),
-    ("COST", _money),
+    ("TOKENS", lambda row: short_number(row.total)),
+    ("OUTPUT", lambda row: short_number(row.output)),
+    ("COST", _format_cost),
 )
 
 
-def short(number: int) -> str:
-    """A number in few letters."""
+def short_number(number: int) -> str:
+    """Return a number such as `1.2M`."""
     for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
         if number >= size:
             return f"{number / size:.1f}{unit}"
     return str(number)
 
 
-def notes(total: UsageRow, prices: Prices) -> Iterator[str]:
-    """What has to be known to read the numbers: how far they can be trusted, what has no price, what the cache saved."""
+def note_lines(total: UsageRow, prices: Prices) -> Iterator[str]:
+    """Yield notes on the numbers: how reliable they are, what has no price, what the cache saved."""
     yield ""
     final = total.replies - total.stubs
     share = f"{100 * final / total.replies:.1f} %" if total.replies else "all"
@@ -113,22 +115,21 @@ def notes(total: UsageRow, prices: Prices) -> Iterator[str]:
         yield f"Web searches: {total.searches:,}."
     if total.unpriced:
         named = ", ".join(
-            f"{shown(model)[:WIDEST]} ({short(tokens)} tokens)" for model, tokens in sorted(total.unpriced.items())
+            f"{printable_name(model)[:WIDEST]} ({short_number(tokens)} tokens)"
+            for model, tokens in sorted(total.unpriced.items())
         )
         yield f"* Without a price, and not in the cost: {named}."
     yield f"Prices of {prices.date}."
 
 
-def block_lines(found: Sequence[FiveHourBlock], zone: Zone, width: int, compact: bool = False) -> Iterator[str]:
-    """A line for each block; below the active one how fast it fills and where that leads."""
-    for block in found:
+def block_lines(blocks: Sequence[FiveHourBlock], zone: Zone, width: int, compact: bool = False) -> Iterator[str]:
+    """Yield a line for each block; after the active one its rate and projection."""
+    for block in blocks:
         row = block.row
-        tokens = short(row.total) if compact or 0 < width < NARROW else f"{row.total:,}"
-        yield f"{zone.minute(block.start)}  {tokens:>15}  {_money(row):>11}{'  active' if block.is_active else ''}"
+        tokens = short_number(row.total) if compact or 0 < width < NARROW else f"{row.total:,}"
+        yield f"{zone.minute(block.start)}  {tokens:>15}  {_format_cost(row):>11}{'  active' if block.is_active else ''}"
         if block.is_active:
-            rate = (
-                f"{short(round(block.tokens_a_minute))} tokens and {dollars(round(block.cost_a_minute * 60))} an hour"
-            )
-            yield f"    {rate.replace(' tokens', ' tokens a minute', 1)}"
-            ahead = f"{short(block.projected_tokens)} tokens, {dollars(block.projected_cost)}"
+            hourly = dollars(round(block.cost_per_minute * 60))
+            yield f"    {short_number(round(block.tokens_per_minute))} tokens a minute and {hourly} an hour"
+            ahead = f"{short_number(block.projected_tokens)} tokens, {dollars(block.projected_cost)}"
             yield f"    {round(block.left) // 60}h{round(block.left) % 60:02d}m left; at this rate {ahead}"

@@ -1,6 +1,6 @@
-"""Cells: replies that are alike in what a report asks, added up. One reply by itself is a cell too.
+"""Buckets of usage: sums over replies with the same quarter of an hour, model and mode, or over a single reply.
 
-All tables are made from cells, whether they come from the summary that is kept of a tree or from the replies one by one.
+All tables are built from buckets, whether these come from the summary of a tree or from single replies.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clew.facts.token_usage import Spend
 
     class ReplyContext(NamedTuple):
-        """Where a reply stands: `tools` are those that it called, with a space between."""
+        """Where a reply was made: `tools` are the names of the tools that it called, separated by spaces."""
 
         project: str = ""
         session: str = ""
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
         branch: str = ""
         tools: str = ""
 
-    Key = tuple[int, str, str, int, bool]  # a quarter of an hour, model, mode, steps, and whether it is final
-    Sums = dict[Key, list[int]]  # the numbers of cells, by what they are of
+    Key = tuple[int, str, str, int, bool]  # quarter of an hour, model, mode, steps, is_final
+    Sums = dict[Key, list[int]]  # the numbers of buckets
 
-    class Cell(NamedTuple):
-        """`when` is in seconds since 1970, or -1; `missing` are tokens that stubs lack, by an estimate from the text."""
+    class UsageBucket(NamedTuple):
+        """`when` is in seconds since 1970, or -1; `missing` is the estimated output that placeholders do not report."""
 
         when: int
         model: str
@@ -45,27 +45,27 @@ if TYPE_CHECKING:
         searches: int
         fetches: int
         missing: int
-        place: ReplyContext | None = None
+        context: ReplyContext | None = None
 else:
     from collections import namedtuple
 
-    ReplyContext = namedtuple("Place", "project session agent branch tools", defaults=("",) * 5)
-    Cell = namedtuple(
-        "Cell",
-        "when model mode steps is_final replies input output write_5m write_1h read searches fetches missing place",
+    ReplyContext = namedtuple("ReplyContext", "project session agent branch tools", defaults=("",) * 5)
+    UsageBucket = namedtuple(
+        "UsageBucket",
+        "when model mode steps is_final replies input output write_5m write_1h read searches fetches missing context",
         defaults=(None,),
     )
 
 QUARTER = 900  # seconds: the offsets of all time zones are multiples of it
 
 
-def cell_of(spend: Spend, place: ReplyContext | None, minutes: dict[str, int]) -> Cell:
-    """One reply as a cell; `minutes` remembers those that were met before."""
+def bucket_for_reply(spend: Spend, context: ReplyContext | None, minutes: dict[str, int]) -> UsageBucket:
+    """Return one reply as a bucket; `minutes` caches parsed timestamps."""
     count = spend.count
     written_5m, written_1h, read = count.cache_write_5m, count.cache_write_1h, count.cache_read
     is_final = spend.has_ended or spend.is_final
-    return Cell(
-        seconds(spend.timestamp, minutes),
+    return UsageBucket(
+        parse_seconds(spend.timestamp, minutes),
         spend.model,
         mode_of(spend),
         -(-(count.input + written_5m + written_1h + read) // STEP),
@@ -79,12 +79,12 @@ def cell_of(spend: Spend, place: ReplyContext | None, minutes: dict[str, int]) -
         count.web_searches,
         count.web_fetches,
         0 if is_final else spend.estimate - count.output,
-        place,
+        context,
     )
 
 
-def seconds(timestamp: str, minutes: dict[str, int]) -> int:
-    """Seconds since 1970 of a time as Claude Code writes it, or in any other form; -1 for none."""
+def parse_seconds(timestamp: str, minutes: dict[str, int]) -> int:
+    """Return the seconds since 1970 of a timestamp; -1 if it cannot be parsed. `minutes` caches the usual format."""
     if (
         len(timestamp) == 24
         and timestamp[16] == ":"
@@ -94,12 +94,12 @@ def seconds(timestamp: str, minutes: dict[str, int]) -> int:
     ):
         minute = minutes.get(timestamp[:16])
         if minute is None:
-            minute = minutes[timestamp[:16]] = _seconds(timestamp[:16])
+            minute = minutes[timestamp[:16]] = _parse_any_time(timestamp[:16])
         return minute + int(timestamp[17:19]) if minute >= 0 else minute
-    return _seconds(timestamp)
+    return _parse_any_time(timestamp)
 
 
-def _seconds(timestamp: str) -> int:
+def _parse_any_time(timestamp: str) -> int:
     from datetime import UTC, datetime
 
     try:
@@ -109,33 +109,33 @@ def _seconds(timestamp: str) -> int:
     return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp())
 
 
-def add_to(sums: Sums, cell: Cell, sign: int = 1) -> None:
-    """Add the numbers of a cell to those of its quarter of an hour, or take them away."""
-    when = cell.when
-    key = (when - when % QUARTER if when >= 0 else when, *cell[1:5])
-    put(sums, key, [sign * number for number in cell[5:14]])
+def add_bucket(sums: Sums, bucket: UsageBucket, sign: int = 1) -> None:
+    """Add the numbers of a bucket to its quarter of an hour; subtract them if `sign` is -1."""
+    when = bucket.when
+    key = (when - when % QUARTER if when >= 0 else when, *bucket[1:5])
+    add_numbers(sums, key, [sign * number for number in bucket[5:14]])
 
 
 def sum_replies(spends: Iterable[Spend], minutes: dict[str, int]) -> Sums:
-    """The numbers of replies, by quarter of an hour, model and mode."""
+    """Sum up replies by quarter of an hour, model and mode."""
     sums: Sums = {}
     for spend in spends:
-        add_to(sums, cell_of(spend, None, minutes))
+        add_bucket(sums, bucket_for_reply(spend, None, minutes))
     return sums
 
 
-def put(sums: Sums, key: Key, numbers: list[int]) -> None:
-    found = sums.get(key)
-    sums[key] = list(map(add, found, numbers)) if found else numbers
+def add_numbers(sums: Sums, key: Key, numbers: list[int]) -> None:
+    present = sums.get(key)
+    sums[key] = list(map(add, present, numbers)) if present else numbers
 
 
-def cells_of(sums: Sums) -> list[Cell]:
-    return [Cell._make((*key, *numbers, None)) for key, numbers in sums.items() if any(numbers)]
+def buckets_from_sums(sums: Sums) -> list[UsageBucket]:
+    return [UsageBucket._make((*key, *numbers, None)) for key, numbers in sums.items() if any(numbers)]
 
 
-def merge(cells: Iterable[Cell]) -> list[Cell]:
-    """Cells of one quarter of an hour, model and mode as one, wherever they stand."""
+def merge_buckets(buckets: Iterable[UsageBucket]) -> list[UsageBucket]:
+    """Merge buckets with the same quarter of an hour, model and mode, whatever their context."""
     sums: Sums = {}
-    for cell in cells:
-        add_to(sums, cell)
-    return cells_of(sums)
+    for bucket in buckets:
+        add_bucket(sums, bucket)
+    return buckets_from_sums(sums)

@@ -1,4 +1,4 @@
-"""Rows: cells of one name added up and priced."""
+"""Rows of a usage report: buckets added up by name, with their cost."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clew.facts.prices import Prices, Rate
-    from clew.report.usage_bucket import Cell
+    from clew.report.usage_bucket import UsageBucket
 
 NO_MODEL = "(no model)"
 
 
 class UsageRow:
-    """A sum with its price. Money is in the small unit of `facts.price`; `unpriced` are tokens by model without a price."""
+    """A sum with its cost, in the unit of `facts.prices`; `unpriced` counts tokens by model without a price."""
 
     __slots__ = (
         "cost",
@@ -63,7 +63,7 @@ class UsageRow:
 
     @property
     def saved(self) -> int:
-        """What the cache saved: the price of the same tokens without one, less what they cost."""
+        """The saving by the cache: the cost of the same tokens without it, minus the actual cost."""
         return self.uncached - self.cost
 
     @property
@@ -71,9 +71,9 @@ class UsageRow:
         """The share of the prompts that came from the cache."""
         return self.read / self.prompt if self.prompt else 0.0
 
-    def add(self, cell: Cell, rate: Rate | None) -> None:
+    def add(self, bucket: UsageBucket, rate: Rate | None) -> None:
         when, model, _, _, is_final, replies, given, output, write_5m, write_1h, read, searches, fetches, missing, _ = (
-            cell
+            bucket
         )
         self.replies += replies
         self.input += given
@@ -100,7 +100,7 @@ class UsageRow:
         elif prompt + output:
             self.unpriced[model or NO_MODEL] = self.unpriced.get(model or NO_MODEL, 0) + prompt + output
 
-    def absorb(self, other: UsageRow) -> None:
+    def add_row(self, other: UsageRow) -> None:
         """Add another row to this one."""
         for name in _ADDED:
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -110,8 +110,8 @@ class UsageRow:
         for model, tokens in other.unpriced.items():
             self.unpriced[model] = self.unpriced.get(model, 0) + tokens
 
-    def told(self) -> dict[str, Any]:
-        """All of it by name, for JSON."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the values as a JSON object."""
         return {
             "name": self.name,
             "replies": self.replies,
@@ -138,46 +138,50 @@ _ADDED: tuple[str, ...] = ("replies", "stubs", "input", "output", "write_5m", "w
 _ADDED += ("stub_output", "missing", "cost", "uncached", "missing_cost")
 
 
-def rows(
-    cells: Iterable[Cell], names: Callable[[Cell], list[tuple[str, Cell]]], prices: Prices, *, by_model: bool = False
+def group_buckets(
+    buckets: Iterable[UsageBucket],
+    names: Callable[[UsageBucket], list[tuple[str, UsageBucket]]],
+    prices: Prices,
+    *,
+    by_model: bool = False,
 ) -> list[UsageRow]:
-    """Cells added up by name, in the order of the names. `names` may share a cell out among several."""
-    found: dict[str, UsageRow] = {}
-    for each in cells:
-        for name, cell in names(each):
-            row = found.get(name)
+    """Add up buckets by name, sorted by name. `names` may split a bucket among several names."""
+    rows: dict[str, UsageRow] = {}
+    for each in buckets:
+        for name, bucket in names(each):
+            row = rows.get(name)
             if row is None:
-                row = found[name] = UsageRow(name)
-            rate = prices.rate(cell.model, cell.mode, cell.steps)
-            row.add(cell, rate)
+                row = rows[name] = UsageRow(name)
+            rate = prices.rate(bucket.model, bucket.mode, bucket.steps)
+            row.add(bucket, rate)
             if by_model:
-                model = model_name(cell)
+                model = model_name(bucket)
                 if model not in row.models:
                     row.models[model] = UsageRow(model)
-                row.models[model].add(cell, rate)
-    for row in found.values():
+                row.models[model].add(bucket, rate)
+    for row in rows.values():
         row.models = dict(sorted(row.models.items(), key=lambda pair: (-pair[1].cost, pair[0])))
-    return [found[name] for name in sorted(found)]
+    return [rows[name] for name in sorted(rows)]
 
 
-def summed(cells: Iterable[Cell], prices: Prices, name: str = "Total") -> UsageRow:
+def sum_buckets(buckets: Iterable[UsageBucket], prices: Prices, name: str = "Total") -> UsageRow:
     row = UsageRow(name)
-    for cell in cells:
-        row.add(cell, prices.rate(cell.model, cell.mode, cell.steps))
+    for bucket in buckets:
+        row.add(bucket, prices.rate(bucket.model, bucket.mode, bucket.steps))
     return row
 
 
-def model_name(cell: Cell) -> str:
-    """The model, with what makes its price another: fast, batch, a region."""
-    return f"{cell.model or NO_MODEL} {cell.mode}".rstrip()
+def model_name(bucket: UsageBucket) -> str:
+    """Return the model and the mode that changes its price: fast, batch, or a region."""
+    return f"{bucket.model or NO_MODEL} {bucket.mode}".rstrip()
 
 
-def share(cell: Cell, count: int) -> list[Cell]:
-    """A cell in equal parts that add up to it; what does not divide goes to the first."""
+def split_bucket(bucket: UsageBucket, count: int) -> list[UsageBucket]:
+    """Split a bucket into equal parts; the first gets the remainder."""
     return [
-        cell._replace(
+        bucket._replace(
             **{
-                field: getattr(cell, field) // count + (getattr(cell, field) % count if number == 0 else 0)
+                field: getattr(bucket, field) // count + (getattr(bucket, field) % count if number == 0 else 0)
                 for field in ("input", "output", "write_5m", "write_1h", "read", "searches", "fetches", "missing")
             }
         )

@@ -1,7 +1,7 @@
-"""The summary: the usage of a tree by quarter of an hour and model, kept in a file of its own.
+"""Cache the usage of a tree by quarter of an hour and model in a small file.
 
-It is a cache. It holds for exactly the transcripts whose state it names; while they are as they were, a report by time or
-model needs nothing else, and no library has to be loaded to read it.
+The summary is valid for exactly the transcripts whose state it lists. As long as they do not change, a report by time or
+model needs nothing else, and no library is imported to read it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 from zlib import crc32
 
 from clew.errors import UNEXPECTED_ERRORS
-from clew.report.usage_bucket import Cell
+from clew.report.usage_bucket import UsageBucket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,52 +21,52 @@ if TYPE_CHECKING:
     from clew.wire.tree_walk import TranscriptFile
 
     class UsageSummary(NamedTuple):
-        """`states` says of which files it was made; `is_whole`, whether all of them could be read."""
+        """`states` are the files it was built from; `is_whole` is True if all of them could be read."""
 
         states: dict[str, tuple[int, int, int]]
-        cells: list[Cell]
+        buckets: list[UsageBucket]
         is_whole: bool
 else:
     from collections import namedtuple
 
-    UsageSummary = namedtuple("Summary", "states cells is_whole")
+    UsageSummary = namedtuple("UsageSummary", "states buckets is_whole")
 
 VERSION = 3
-_CHECKED = 4  # bytes of the checksum before the rest: what was damaged on the disk is not given to `marshal`
+_CHECKED = 4  # bytes of the checksum at the beginning: damaged data is not passed to `marshal`
 
 
-def folder_of(root: str, cache: str) -> str:
-    """Where what is kept of the usage of a folder of Claude Code lies."""
+def cache_folder(root: str, cache: str) -> str:
+    """Return the cache folder for the usage of a folder of Claude Code."""
     path = os.path.realpath(root).encode("utf-8", "surrogateescape")
     return os.path.join(cache, "usage", f"{crc32(path):08x}-{len(path)}")
 
 
-def states_of(found: Iterable[TranscriptFile]) -> dict[str, tuple[int, int, int]]:
-    return {file.path: (file.inode, file.size, file.mtime_ns) for file in found}
+def file_states(files: Iterable[TranscriptFile]) -> dict[str, tuple[int, int, int]]:
+    return {file.path: (file.inode, file.size, file.mtime_ns) for file in files}
 
 
-def load(folder: str) -> UsageSummary | None:
-    """The summary that is kept, of whatever state; None if there is none that can be read."""
-    data = _data(folder)
+def load_summary(folder: str) -> UsageSummary | None:
+    """Return the stored summary, whatever its state; None if there is none that can be read."""
+    data = _read_checked(folder)
     try:
-        version, is_whole, size, cells = marshal.loads(data)
+        version, is_whole, size, buckets = marshal.loads(data)
         states = marshal.loads(data[-size:]) if version == VERSION else {}
-        return UsageSummary(states, list(map(Cell._make, cells)), is_whole) if version == VERSION else None
+        return UsageSummary(states, list(map(UsageBucket._make, buckets)), is_whole) if version == VERSION else None
     except UNEXPECTED_ERRORS:
         return None
 
 
-def recent(folder: str, since: float) -> list[Cell] | None:
-    """Only what came since then, whatever the state of the files; None if there is no summary."""
+def load_recent(folder: str, since: float) -> list[UsageBucket] | None:
+    """Return only the buckets since a time, whatever the state of the files; None if there is no summary."""
     try:
-        version, _, _, cells = marshal.loads(_data(folder))
-        return [Cell._make(cell) for cell in cells if cell[0] >= since] if version == VERSION else None
+        version, _, _, buckets = marshal.loads(_read_checked(folder))
+        return [UsageBucket._make(bucket) for bucket in buckets if bucket[0] >= since] if version == VERSION else None
     except UNEXPECTED_ERRORS:
         return None
 
 
-def _data(folder: str) -> bytes:
-    """The bytes of a summary; none if there is no sound one."""
+def _read_checked(folder: str) -> bytes:
+    """Return the data of a summary; empty if it is missing or damaged."""
     try:
         with open(os.path.join(folder, "summary"), "rb") as file:
             checksum, data = file.read(_CHECKED), file.read()
@@ -75,12 +75,12 @@ def _data(folder: str) -> bytes:
     return data if crc32(data).to_bytes(_CHECKED, "big") == checksum else b""
 
 
-def save(folder: str, summary: UsageSummary) -> None:
-    """Put a summary in the place of the one before, whole or not at all; for the eyes of the user alone."""
+def save_summary(folder: str, summary: UsageSummary) -> None:
+    """Replace the stored summary atomically, readable by the user only."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
     states = marshal.dumps(summary.states)
-    cells = marshal.dumps((VERSION, summary.is_whole, len(states), list(map(tuple, summary.cells))))
+    buckets = marshal.dumps((VERSION, summary.is_whole, len(states), list(map(tuple, summary.buckets))))
     path = os.path.join(folder, f"summary.{os.getpid()}")
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(crc32(cells + states).to_bytes(_CHECKED, "big") + cells + states)
+        file.write(crc32(buckets + states).to_bytes(_CHECKED, "big") + buckets + states)
     os.replace(path, os.path.join(folder, "summary"))

@@ -1,10 +1,10 @@
-"""Tables: the usage of a tree by what is asked, chosen and ordered."""
+"""Build usage tables: select buckets, group them by name and sort the rows."""
 
 from __future__ import annotations
 
 from clew.report.timezone import Zone
 from clew.report.usage_bucket import QUARTER
-from clew.report.usage_row import UsageRow, model_name, rows, share, summed
+from clew.report.usage_row import UsageRow, group_buckets, model_name, split_bucket, sum_buckets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from typing import NamedTuple
 
     from clew.facts.prices import Prices
-    from clew.report.usage_bucket import Cell
+    from clew.report.usage_bucket import UsageBucket
 
-    class Wanted(NamedTuple):
-        """What is asked: by what, of which time and place, how much of it, and in which time zone."""
+    class UsageQuery(NamedTuple):
+        """The options of a usage report: grouping, filters, limit and time zone."""
 
         by: str = "day"
         since: float | None = None
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 else:
     from collections import namedtuple
 
-    Wanted = namedtuple(
-        "Wanted",
+    UsageQuery = namedtuple(
+        "UsageQuery",
         "by since until project session branch model tool limit zone by_model estimate",
         defaults=("day", None, None, "", "", "", "", "", None, "", False, False),
     )
@@ -44,86 +44,87 @@ BY = (*TIMES, "model", *PLACES)
 
 
 class UsageTable:
-    """Rows, and their sum: in that a reply counts once, even if rows share it."""
+    """Rows and their total. A reply counts once in the total, even if rows share it."""
 
     __slots__ = ("by", "rows", "total")
 
-    def __init__(self, by: str, found: list[UsageRow], total: UsageRow) -> None:
+    def __init__(self, by: str, rows: list[UsageRow], total: UsageRow) -> None:
         self.by = by
-        self.rows = found
+        self.rows = rows
         self.total = total
 
 
-def needs_places(wanted: Wanted) -> bool:
-    """Whether the summary does not do: it knows neither places nor minutes."""
-    times = (wanted.since, wanted.until)
+def needs_replies(query: UsageQuery) -> bool:
+    """Return True if the summary is not sufficient, because it has neither contexts nor minutes."""
+    times = (query.since, query.until)
     return (
-        wanted.by not in (*TIMES, "model")
-        or bool(wanted.project or wanted.session or wanted.branch or wanted.tool)
+        query.by not in (*TIMES, "model")
+        or bool(query.project or query.session or query.branch or query.tool)
         or any(time is not None and time % QUARTER for time in times)
     )
 
 
-def table(cells: Iterable[Cell], wanted: Wanted, prices: Prices) -> UsageTable:
-    chosen = chosen_of(cells, wanted)
-    found = rows(chosen, naming(wanted.by, Zone(wanted.zone)), prices, by_model=wanted.by_model)
-    total = summed(chosen, prices) if wanted.by == "tool" else _total(found)
-    if wanted.by not in TIMES:
-        found.sort(key=lambda row: (-row.cost, -row.total, row.name))
-    if wanted.limit is not None:
-        found = (found[-wanted.limit :] if wanted.limit else []) if wanted.by in TIMES else found[: wanted.limit]
-    return UsageTable(wanted.by, found, total)
+def build_table(buckets: Iterable[UsageBucket], query: UsageQuery, prices: Prices) -> UsageTable:
+    chosen = select_buckets(buckets, query)
+    rows = group_buckets(chosen, bucket_names(query.by, Zone(query.zone)), prices, by_model=query.by_model)
+    total = sum_buckets(chosen, prices) if query.by == "tool" else _total(rows)
+    if query.by not in TIMES:
+        rows.sort(key=lambda row: (-row.cost, -row.total, row.name))
+    if query.limit is not None:
+        rows = (rows[-query.limit :] if query.limit else []) if query.by in TIMES else rows[: query.limit]
+    return UsageTable(query.by, rows, total)
 
 
-def _total(found: list[UsageRow]) -> UsageRow:
+def _total(rows: list[UsageRow]) -> UsageRow:
     total = UsageRow("Total")
-    for row in found:
-        total.absorb(row)
+    for row in rows:
+        total.add_row(row)
     return total
 
 
-def chosen_of(cells: Iterable[Cell], wanted: Wanted) -> list[Cell]:
-    """The cells of the time and place asked for; with `estimate` what stubs lack is put on top of them."""
-    found = [cell for cell in cells if _fits(cell, wanted)]
-    if wanted.estimate:
-        found = [
-            cell._replace(output=cell.output + cell.missing, missing=0) if cell.missing else cell for cell in found
+def select_buckets(buckets: Iterable[UsageBucket], query: UsageQuery) -> list[UsageBucket]:
+    """Return the buckets that match a query; with `estimate`, the missing output of placeholders is added."""
+    selected = [bucket for bucket in buckets if _matches(bucket, query)]
+    if query.estimate:
+        selected = [
+            bucket._replace(output=bucket.output + bucket.missing, missing=0) if bucket.missing else bucket
+            for bucket in selected
         ]
-    return found
+    return selected
 
 
-def _fits(cell: Cell, wanted: Wanted) -> bool:
-    if wanted.since is not None and cell.when < wanted.since:
+def _matches(bucket: UsageBucket, query: UsageQuery) -> bool:
+    if query.since is not None and bucket.when < query.since:
         return False
-    if wanted.until is not None and (cell.when >= wanted.until or cell.when < 0):
+    if query.until is not None and (bucket.when >= query.until or bucket.when < 0):
         return False
-    if wanted.model and wanted.model not in cell.model:
+    if query.model and query.model not in bucket.model:
         return False
-    place = cell.place
-    if place is None:
+    context = bucket.context
+    if context is None:
         return True
     return (
-        (not wanted.project or place.project == wanted.project)
-        and (not wanted.session or place.session == wanted.session)
-        and (not wanted.branch or place.branch == wanted.branch)
-        and (not wanted.tool or wanted.tool in place.tools.split())
+        (not query.project or context.project == query.project)
+        and (not query.session or context.session == query.session)
+        and (not query.branch or context.branch == query.branch)
+        and (not query.tool or query.tool in context.tools.split())
     )
 
 
-def naming(by: str, zone: Zone) -> Callable[[Cell], list[tuple[str, Cell]]]:
-    """How cells are named. A reply that called several tools is shared out among them."""
+def bucket_names(by: str, zone: Zone) -> Callable[[UsageBucket], list[tuple[str, UsageBucket]]]:
+    """Return the function that names a bucket. A reply that called several tools is split among them."""
     if by in TIMES:
         name: Callable[[int], str] = getattr(zone, by)
-        return lambda cell: [(name(cell.when), cell)]
+        return lambda bucket: [(name(bucket.when), bucket)]
     if by == "model":
-        return lambda cell: [(model_name(cell), cell)]
+        return lambda bucket: [(model_name(bucket), bucket)]
     if by == "tool":
         return _by_tool
-    return lambda cell: [(getattr(cell.place, by) or f"(no {by})", cell)]
+    return lambda bucket: [(getattr(bucket.context, by) or f"(no {by})", bucket)]
 
 
-def _by_tool(cell: Cell) -> list[tuple[str, Cell]]:
-    tools = cell.place.tools.split() if cell.place else []
+def _by_tool(bucket: UsageBucket) -> list[tuple[str, UsageBucket]]:
+    tools = bucket.context.tools.split() if bucket.context else []
     if not tools:
-        return [("(text only)", cell)]
-    return list(zip(tools, share(cell, len(tools)), strict=True)) if len(tools) > 1 else [(tools[0], cell)]
+        return [("(text only)", bucket)]
+    return list(zip(tools, split_bucket(bucket, len(tools)), strict=True)) if len(tools) > 1 else [(tools[0], bucket)]

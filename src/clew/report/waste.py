@@ -1,4 +1,4 @@
-"""Waste: tokens that bought nothing, as far as the files tell. The kinds may overlap; they are not to be added up."""
+"""Find tokens that had no use, as far as the files show. The kinds may overlap, so they must not be added up."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from clew.conversation.replies import Reply
 from clew.conversation.session import Session
 from clew.facts.prices import Prices, cost
 from clew.facts.token_usage import CHARACTERS_PER_TOKEN, Spend, usage
-from clew.report.usage_bucket import cell_of
+from clew.report.usage_bucket import bucket_for_reply
 from clew.report.usage_row import UsageRow
 from clew.system.file_errors import ErrorCollector
 
 KINDS = {
     "failed": "replies all of whose calls failed",
     "repeated": "results of reading a file again that had not changed (estimated)",
-    "expired": "prompts written to the cache again, after it had been lost",
-    "compacted": "prompts written to the cache anew, after a compaction",
-    "retried": "requests that the API refused or that broke off, and were made again",
+    "expired": "prompts written to the cache again after it expired",
+    "compacted": "prompts written to the cache again after a compaction",
+    "retried": "requests that were rejected or interrupted, and sent again",
 }
 
 
 class Waste(NamedTuple):
-    """One kind of waste: how often, how many tokens, and their price in the unit of `facts.price`."""
+    """One kind of waste: how often, how many tokens, and their cost in the unit of `facts.prices`."""
 
     kind: str
     times: int = 0
@@ -38,39 +38,42 @@ class Waste(NamedTuple):
         return Waste(self.kind, self.times + other.times, self.tokens + other.tokens, self.cost + other.cost)
 
 
-def waste(sessions: Iterable[Session], prices: Prices, fence: ErrorCollector | None = None) -> list[Waste]:
-    """The waste of some sessions and their agents by kind, the dearest first. The fence takes those that cannot be read."""
-    found = {kind: Waste(kind) for kind in KINDS}
-    fence = fence or ErrorCollector()
+def find_waste(sessions: Iterable[Session], prices: Prices, errors: ErrorCollector | None = None) -> list[Waste]:
+    """Return the waste of sessions and their agents by kind, the most expensive first.
+
+    Sessions that cannot be read are added to `errors`.
+    """
+    by_kind = {kind: Waste(kind) for kind in KINDS}
+    errors = errors or ErrorCollector()
     for session in sessions:
-        with fence.catch(session.path or session.id):
+        with errors.catch(session.path or session.id):
             for each in (session, *(agent.session for agent in session.agents)):
-                for one in list(_of(each, prices)):
-                    found[one.kind] = found[one.kind].plus(one)
-    return sorted(found.values(), key=lambda each: (-each.cost, -each.tokens, -each.times))
+                for one in list(_waste_of_session(each, prices)):
+                    by_kind[one.kind] = by_kind[one.kind].plus(one)
+    return sorted(by_kind.values(), key=lambda each: (-each.cost, -each.tokens, -each.times))
 
 
-def _of(session: Session, prices: Prices) -> Iterator[Waste]:
+def _waste_of_session(session: Session, prices: Prices) -> Iterator[Waste]:
     spent = usage(session.entries).replies
-    yield from _failed(session, spent, prices)
-    yield from _repeated(session, prices)
-    yield from _rewritten(session, spent, prices)
+    yield from _failed_calls(session, spent, prices)
+    yield from _repeated_reads(session, prices)
+    yield from _rewritten_prompts(session, spent, prices)
     for entry in session.entries:
         if entry.type == "system" and entry.subtype == "api_error":
             yield Waste("retried", 1)
 
 
-def _failed(session: Session, spent: Mapping[str, Spend], prices: Prices) -> Iterator[Waste]:
+def _failed_calls(session: Session, spent: Mapping[str, Spend], prices: Prices) -> Iterator[Waste]:
     failed = {call.id for call in session.calls if call.failed}
     for reply in session.replies:
         calls = {use.id for use in reply.uses}
         if calls and calls <= failed and reply.id in spent:
-            row = _row(spent[reply.id], prices)
+            row = _price_reply(spent[reply.id], prices)
             yield Waste("failed", 1, row.total, row.cost)
 
 
-def _repeated(session: Session, prices: Prices) -> Iterator[Waste]:
-    """A file that was read twice with the same result is in the window twice."""
+def _repeated_reads(session: Session, prices: Prices) -> Iterator[Waste]:
+    """Yield files that were read twice with the same result, and so are in the window twice."""
     seen: set[tuple[str, str]] = set()
     for call in session.calls:
         if call.name != "Read" or not call.output or call.failed:
@@ -84,8 +87,8 @@ def _repeated(session: Session, prices: Prices) -> Iterator[Waste]:
         seen.add(key)
 
 
-def _rewritten(session: Session, spent: Mapping[str, Spend], prices: Prices) -> Iterator[Waste]:
-    """Where less came from the cache than was in it a reply before, the prompt was written to it again."""
+def _rewritten_prompts(session: Session, spent: Mapping[str, Spend], prices: Prices) -> Iterator[Waste]:
+    """Yield replies that read less from the cache than it held before: the prompt was written to it again."""
     boundaries = {entry.offset for entry in session.entries if entry.is_boundary}
     before: Spend | None = None
     at = -1
@@ -98,7 +101,7 @@ def _rewritten(session: Session, spent: Mapping[str, Spend], prices: Prices) -> 
             again = min(lost, spend.count.cache_write)
             if again > 0 and lost > before.count.prompt // 2:
                 is_compacted = any(at < offset < reply.entries[0].offset for offset in boundaries)
-                yield Waste("compacted" if is_compacted else "expired", 1, again, _price(spend, again, prices))
+                yield Waste("compacted" if is_compacted else "expired", 1, again, _rewrite_cost(spend, again, prices))
         before, at = spend, _end(reply)
 
 
@@ -106,18 +109,18 @@ def _end(reply: Reply) -> int:
     return reply.entries[-1].offset
 
 
-def _price(spend: Spend, tokens: int, prices: Prices) -> int:
-    """What it cost to write tokens to the cache again, above reading them from it."""
-    cell = cell_of(spend, None, {})
-    rate = prices.rate(cell.model, cell.mode, cell.steps)
+def _rewrite_cost(spend: Spend, tokens: int, prices: Prices) -> int:
+    """Return the cost of writing tokens to the cache again, minus that of reading them."""
+    bucket = bucket_for_reply(spend, None, {})
+    rate = prices.rate(bucket.model, bucket.mode, bucket.steps)
     if rate is None:
         return 0
     hour = min(tokens, spend.count.cache_write_1h)
     return cost(rate, (0, 0, tokens - hour, hour, -tokens, 0))
 
 
-def _row(spend: Spend, prices: Prices) -> UsageRow:
+def _price_reply(spend: Spend, prices: Prices) -> UsageRow:
     row = UsageRow("")
-    cell = cell_of(spend, None, {})
-    row.add(cell, prices.rate(cell.model, cell.mode, cell.steps))
+    bucket = bucket_for_reply(spend, None, {})
+    row.add(bucket, prices.rate(bucket.model, bucket.mode, bucket.steps))
     return row

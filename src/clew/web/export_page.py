@@ -12,11 +12,11 @@ from starlette.responses import Response, StreamingResponse
 
 from clew.errors import NotFound
 from clew.facts.prices import MICRO, dollars, load
-from clew.report.context_history import context
-from clew.report.cost_by_turn import by_turn
-from clew.report.plots import context_picture
-from clew.report.svg import Series, bars
-from clew.report.text_table import short
+from clew.report.context_history import context_points
+from clew.report.cost_by_turn import cost_by_turn
+from clew.report.plots import context_chart
+from clew.report.svg import Series, bar_chart
+from clew.report.text_table import short_number
 from clew.version import JSON_SCHEMA
 from clew.view.header import NO_PROMPT, describe_session
 from clew.view.html_page import render_page
@@ -83,7 +83,7 @@ class ExportPage:
 
     def _charts(self, target: PageTarget) -> dict[str, Any]:
         session, prices = target.reading.session, load()
-        points, table = context(session), by_turn(session, prices)
+        points, table = context_points(session), cost_by_turn(session, prices)
         by_number = {point.number: point for point in points}
         texts = {turn.number: self._state.clean_text(turn.text, _PROMPT) for turn in session.turns}
         lines = []
@@ -97,12 +97,12 @@ class ExportPage:
         return {
             "name": self._state.clean_text(session.title) or NO_PROMPT,
             "base": target.base,
-            "context": Markup(_with_label(context_picture(points), "context")) if points else "",
-            "cost": Markup(_with_label(bars("Cost by turn", names, [cost], _format_dollars), "cost")),
+            "context": Markup(_with_label(context_chart(points), "context")) if points else "",
+            "cost": Markup(_with_label(bar_chart("Cost by turn", names, [cost], _format_dollars), "cost")),
             "lines": lines,
             "total": dollars(table.total.cost),
             "dollars": dollars,
-            "short": short,
+            "short": short_number,
             "prices": prices.date,
             "unpriced": ", ".join(self._state.clean_text(name) for name in table.total.unpriced),
         }

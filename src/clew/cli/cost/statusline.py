@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from typing import Any
 
-    from clew.report.usage_bucket import Cell
+    from clew.report.usage_bucket import UsageBucket
 
 DAY = 86_400
 HOUR = 3_600
@@ -145,18 +145,18 @@ def _number_field(status: dict[str, Any], *keys: str) -> float | None:
 def tree_fields(claude_dir: str | None, refresh: bool) -> dict[str, str]:
     """The cost of today and of the current block of five hours, from the stored summary, and sessions that expire."""
     from clew.report.five_hour_blocks import LENGTH
-    from clew.report.usage_summary import folder_of, recent
+    from clew.report.usage_summary import cache_folder, load_recent
     from clew.system.environment import cache_home, claude_home
 
     root = claude_home(claude_dir)
-    folder = folder_of(root, cache_home())
+    folder = cache_folder(root, cache_home())
     try:
         age = time.time() - os.stat(os.path.join(folder, "summary")).st_mtime
     except OSError:
         age = FRESH
     now = time.time()
-    cells = recent(folder, now - DAY - 2 * LENGTH)
-    fields = _cost_fields(cells, now) if cells is not None else {}
+    buckets = load_recent(folder, now - DAY - 2 * LENGTH)
+    fields = _cost_fields(buckets, now) if buckets is not None else {}
     if refresh and age >= FRESH:
         _refresh(root)
     return {**fields, "expiring": _expiring(root, now, refresh)}
@@ -191,24 +191,24 @@ def _refresh(root: str) -> None:
     worker.returncode = 0  # so that no warning reports a process that still runs
 
 
-def _cost_fields(recent: list[Cell], now: float) -> dict[str, str]:
+def _cost_fields(recent: list[UsageBucket], now: float) -> dict[str, str]:
     from clew.facts.prices import dollars, load
     from clew.report import custom_prices
-    from clew.report.five_hour_blocks import blocks
+    from clew.report.five_hour_blocks import group_into_blocks
     from clew.report.timezone import Zone
-    from clew.report.usage_row import summed
+    from clew.report.usage_row import sum_buckets
 
     zone = Zone()
     midnight = zone.local(int(now)) // DAY * DAY
     try:
-        prices = custom_prices.prices()
+        prices = custom_prices.load_prices()
     except (OSError, ValueError):
         prices = load()
-    today = summed((cell for cell in recent if zone.local(cell.when) >= midnight), prices)
+    today = sum_buckets((bucket for bucket in recent if zone.local(bucket.when) >= midnight), prices)
     fields = {"today": f"{dollars(today.cost)} today"}
-    active = next((block for block in blocks(recent, prices, now) if block.is_active), None)
+    active = next((block for block in group_into_blocks(recent, prices, now) if block.is_active), None)
     if active:
-        rate = f"{dollars(round(active.cost_a_minute * 60))}/h" if active.minutes else ""
+        rate = f"{dollars(round(active.cost_per_minute * 60))}/h" if active.minutes else ""
         left = round(active.left)
         speed = f" at {rate}" if rate else ""
         fields["block"] = f"{dollars(active.row.cost)} in this block{speed}, {left // 60}h{left % 60:02d}m left"

@@ -10,7 +10,7 @@ import sys
 from clew.cli.cost.usage_request import UsageOptions, collect_usage, print_csv, print_json, terminal_width
 from clew.cli.options import add_common_options
 from clew.errors import Refused
-from clew.report.usage_table import BY, Wanted, needs_places, table
+from clew.report.usage_table import BY, UsageQuery, build_table, needs_replies
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clew.facts.prices import Prices
-    from clew.report.collect_buckets import Gathered
+    from clew.report.collect_buckets import CollectedBuckets
     from clew.report.usage_row import UsageRow
     from clew.report.usage_table import UsageTable
 
@@ -66,7 +66,7 @@ def run(options: Namespace) -> int:
     plan.claude_dir, plan.prices, plan.plot = options.claude_dir, options.prices, options.plot
     names = ("json", "csv", "quiet", "compact", "breakdown", "estimate", "reconcile")
     plan.flags = {name for name in names if getattr(options, name)}
-    plan.wanted = Wanted(
+    plan.query = UsageQuery(
         by=by if by in BY else "day",
         since=options.since.timestamp() if options.since else None,
         until=options.until.timestamp() if options.until else None,
@@ -98,7 +98,7 @@ def _session(options: Namespace) -> str:
 
 
 def report_usage(plan: UsageOptions) -> int:
-    from clew.report.custom_prices import prices as own_prices
+    from clew.report.custom_prices import load_prices as own_prices
     from clew.system.environment import claude_home
 
     prices = own_prices(plan.prices)
@@ -107,45 +107,45 @@ def report_usage(plan: UsageOptions) -> int:
 
         return view(plan, prices)
     root = claude_home(plan.claude_dir)
-    gathered = collect_usage(plan, root, bool(plan.view) or needs_places(plan.wanted) or plan.plot is not None)
+    collected = collect_usage(plan, root, bool(plan.view) or needs_replies(plan.query) or plan.plot is not None)
     if plan.view == "blocks":
         from clew.cli.cost.usage_views import show_blocks
 
         _warn(plan)
-        return show_blocks(plan, gathered, prices)
-    if plan.wanted.by == "agent":
+        return show_blocks(plan, collected, prices)
+    if plan.query.by == "agent":
         from clew.cli.cost.usage_views import with_agent_types
 
-        with_agent_types(gathered)
-    found = table(gathered.cells, plan.wanted, prices)
+        with_agent_types(collected)
+    found = build_table(collected.buckets, plan.query, prices)
     if found.rows:
         _warn(plan)
     if plan.plot is not None:
         from clew.cli.cost.usage_plot import draw
 
-        return draw(plan, gathered, found, prices)
-    code = show(plan, found, prices, gathered)
-    return 1 if gathered.missed else code
+        return draw(plan, collected, found, prices)
+    code = show(plan, found, prices, collected)
+    return 1 if collected.missed else code
 
 
 def _warn(plan: UsageOptions) -> None:
     """Warn about a session whose numbers do not agree with its text."""
-    if plan.wanted.session:
+    if plan.query.session:
         from clew.cli.cost.usage_views import warn_of_session
 
         warn_of_session(plan)
 
 
-def show(plan: UsageOptions, found: UsageTable, prices: Prices, gathered: Gathered) -> int:
+def show(plan: UsageOptions, found: UsageTable, prices: Prices, collected: CollectedBuckets) -> int:
     if not found.rows and not plan.has("json") and not plan.has("csv"):
         if not plan.is_quiet:
             print(_explain_nothing(plan), file=sys.stderr)
         return 1
-    names = labels(plan, found, gathered)
+    names = labels(plan, found, collected)
     if plan.has("json"):
         print_json(_told(found, prices, names))
     elif plan.has("csv"):
-        print_csv({**row.told(), **_label(row, names)} for row in found.rows)
+        print_csv({**row.to_json(), **_label(row, names)} for row in found.rows)
     else:
         from clew.report.text_table import table_lines
 
@@ -163,22 +163,22 @@ def _explain_nothing(plan: UsageOptions) -> str:
     """Say why there is no usage: the options leave none, or the folder has none."""
     from clew.system.environment import claude_home
 
-    wanted, empty = plan.wanted, Wanted()
+    query, empty = plan.query, UsageQuery()
     names = ("since", "until", "project", "session", "branch", "model", "tool")
-    used = [f"--{name}" for name in names if getattr(wanted, name) != getattr(empty, name)]
+    used = [f"--{name}" for name in names if getattr(query, name) != getattr(empty, name)]
     root = claude_home(plan.claude_dir)
     if used:
         return f"No usage in {root} with {' and '.join(used)}."
     return f"No usage in {root}. Name another folder with --claude-dir."
 
 
-def labels(plan: UsageOptions, found: UsageTable, gathered: Gathered) -> dict[str, str]:
+def labels(plan: UsageOptions, found: UsageTable, collected: CollectedBuckets) -> dict[str, str]:
     """Names that people know: the path of a project, the title of a session."""
     if found.by not in ("project", "session"):
         return {}
     from clew.cli.cost.usage_views import readable
 
-    return readable(plan, found, gathered)
+    return readable(plan, found, collected)
 
 
 def _label(row: UsageRow, names: dict[str, str]) -> dict[str, str]:
@@ -195,6 +195,6 @@ def _measure(found: UsageTable) -> Callable[[str], int]:
 
 def _told(found: UsageTable, prices: Prices, names: dict[str, str]) -> Iterable[dict[str, Any]]:
     for row in found.rows:
-        models = {"models": [part.told() for part in row.models.values()]} if row.models else {}
-        yield {"kind": "usage", "by": found.by, **row.told(), **_label(row, names), **models}
-    yield {"kind": "total", **found.total.told(), "price_date": prices.date, "price_source": prices.source}
+        models = {"models": [part.to_json() for part in row.models.values()]} if row.models else {}
+        yield {"kind": "usage", "by": found.by, **row.to_json(), **_label(row, names), **models}
+    yield {"kind": "total", **found.total.to_json(), "price_date": prices.date, "price_source": prices.source}

@@ -8,31 +8,31 @@ from pathlib import Path
 from clew.cli.cost.usage_request import UsageOptions, terminal_width
 from clew.cli.output import print_message
 from clew.facts.prices import Prices
-from clew.report.collect_buckets import Gathered
+from clew.report.collect_buckets import CollectedBuckets
 from clew.report.context_history import ContextPoint
-from clew.report.plots import activity_lines, activity_picture, context_lines, context_picture, cost_lines, cost_picture
-from clew.report.svg import page, png
+from clew.report.plots import activity_chart, activity_lines, context_chart, context_lines, cost_chart, cost_lines
+from clew.report.svg import html_page, render_png
 from clew.report.timezone import Zone
-from clew.report.usage_table import UsageTable, chosen_of, table
+from clew.report.usage_table import UsageTable, build_table, select_buckets
 from clew.view.sanitize import columns
 from clew.wire.session_writer import create_exactly
 
 ENDINGS = (".svg", ".html", ".png")
 
 
-def draw(plan: UsageOptions, gathered: Gathered, found: UsageTable, prices: Prices) -> int:
+def draw(plan: UsageOptions, collected: CollectedBuckets, found: UsageTable, prices: Prices) -> int:
     """The cost by what was asked, stacked by model, and the activity by weekday and hour."""
     if not found.rows:
         print_message("No usage here to draw.")
         return 1
-    zone = Zone(plan.wanted.zone)
-    chosen = chosen_of(gathered.cells, plan.wanted)
+    zone = Zone(plan.query.zone)
+    chosen = select_buckets(collected.buckets, plan.query)
     if plan.plot in (None, "-"):
         for line in [*cost_lines(found, terminal_width() or 80, columns), "", *activity_lines(chosen, zone)]:
             print(line)
         return 0
-    stacked = table(gathered.cells, plan.wanted._replace(by_model=True), prices)
-    return write(plan, f"Usage by {found.by}", [cost_picture(stacked), activity_picture(chosen, zone)])
+    stacked = build_table(collected.buckets, plan.query._replace(by_model=True), prices)
+    return write(plan, f"Usage by {found.by}", [cost_chart(stacked), activity_chart(chosen, zone)])
 
 
 def draw_context(plan: UsageOptions, points: Sequence[ContextPoint]) -> int:
@@ -40,12 +40,12 @@ def draw_context(plan: UsageOptions, points: Sequence[ContextPoint]) -> int:
         for line in context_lines(points, terminal_width() or 80):
             print(line)
         return 0
-    return write(plan, "Context by turn", [context_picture(points)])
+    return write(plan, "Context by turn", [context_chart(points)])
 
 
 def _pixels(picture: str) -> bytes:
     try:
-        data = png(picture)
+        data = render_png(picture)
     except ModuleNotFoundError:
         raise ValueError(
             "a .png needs a library that is not there: pip install 'clew[plot]', or draw an .svg"
@@ -63,7 +63,7 @@ def write(plan: UsageOptions, title: str, pictures: Sequence[str]) -> int:
     if path.suffix == ".png":
         data = _pixels(pictures[0])
     else:
-        data = (page(title, pictures) if path.suffix == ".html" else pictures[0]).encode()
+        data = (html_page(title, pictures) if path.suffix == ".html" else pictures[0]).encode()
     create_exactly(path, [data])
     if not plan.is_quiet:
         print_message(f"Written: {path}")

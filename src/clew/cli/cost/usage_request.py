@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 import sys
 
-from clew.report.usage_table import Wanted
+from clew.report.usage_table import UsageQuery
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from clew.report.collect_buckets import ArchivedTranscript, Gathered
+    from clew.report.collect_buckets import ArchivedTranscript, CollectedBuckets
 
 
 class UsageOptions:
     """The parsed options: which usage to report, and how."""
 
     def __init__(self) -> None:
-        self.wanted = Wanted()
+        self.query = UsageQuery()
         self.view = ""
         self.session: str | None = None
         self.claude_dir: str | None = None
@@ -35,23 +35,23 @@ class UsageOptions:
         return self.has("quiet")
 
 
-def collect_usage(plan: UsageOptions, root: str, places: bool) -> Gathered:
+def collect_usage(plan: UsageOptions, root: str, per_reply: bool) -> CollectedBuckets:
     import gc
 
     from clew.cli.progress import ProgressBar
-    from clew.report.collect_buckets import gather
+    from clew.report.collect_buckets import collect_buckets
     from clew.system.environment import cache_home
 
     gc.disable()  # a command ends soon and creates no cycles: looking for them took a tenth of its time
     progress = None if plan.is_quiet else ProgressBar("Reading transcripts").update
-    gathered = gather(root, cache_home(), places=places, kept=_archived(root), progress=progress)
-    if gathered.missed and not plan.is_quiet:
+    collected = collect_buckets(root, cache_home(), per_reply=per_reply, kept=_archived(root), progress=progress)
+    if collected.missed and not plan.is_quiet:
         from clew.cli.output import print_message
         from clew.system.file_errors import ErrorCollector, unreadable_reason
 
-        for path in gathered.missed:
+        for path in collected.missed:
             ErrorCollector(print_message).add(path, unreadable_reason(path))
-    return gathered
+    return collected
 
 
 def _archived(root: str) -> list[ArchivedTranscript]:

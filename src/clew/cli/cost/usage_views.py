@@ -16,16 +16,16 @@ from clew.errors import READ_ERRORS
 from clew.facts.prices import Prices, dollars, micros
 from clew.facts.removed_thinking import replies_without_thinking
 from clew.facts.secrets.mask_secrets import mask
-from clew.report.activity_totals import TOTALS, with_activity
-from clew.report.collect_buckets import Gathered
-from clew.report.context_history import KINDS, ContextPoint, context
-from clew.report.cost_by_turn import by_turn
-from clew.report.five_hour_blocks import blocks
-from clew.report.reconcile import CountDifference, with_agents, with_cost_state, with_stats
-from clew.report.text_table import block_lines, short, table_lines
+from clew.report.activity_totals import TOTALS, compare_activity
+from clew.report.collect_buckets import CollectedBuckets
+from clew.report.context_history import KINDS, ContextPoint, context_points
+from clew.report.cost_by_turn import cost_by_turn
+from clew.report.five_hour_blocks import group_into_blocks
+from clew.report.reconcile import CountDifference, compare_agents, compare_cost_state, compare_stats
+from clew.report.text_table import block_lines, short_number, table_lines
 from clew.report.timezone import Zone
-from clew.report.usage_table import UsageTable, chosen_of
-from clew.report.waste import waste
+from clew.report.usage_table import UsageTable, select_buckets
+from clew.report.waste import find_waste
 from clew.system.environment import claude_home
 from clew.system.file_errors import ErrorCollector
 from clew.system.plural import noun, plural
@@ -55,7 +55,7 @@ def _file(plan: UsageOptions) -> SessionFile:
 
 
 def _context(plan: UsageOptions, session: Session) -> int:
-    points = context(session)
+    points = context_points(session)
     if not points:
         if not plan.is_quiet:
             print_message(f"No reply in {session.id} says how large the window was.")
@@ -84,12 +84,12 @@ def _print_points(points: list[ContextPoint]) -> None:
     for point in points:
         if point.is_compacted:
             print("      ── compacted ──")
-        parts = "  ".join(short(point.parts[kind]).rjust(11) for kind in KINDS)
-        print(f"{point.number:>4}  {short(point.tokens):>8}  {parts}  {one_line(mask(point.text)[0], 40)}")
+        parts = "  ".join(short_number(point.parts[kind]).rjust(11) for kind in KINDS)
+        print(f"{point.number:>4}  {short_number(point.tokens):>8}  {parts}  {one_line(mask(point.text)[0], 40)}")
 
 
 def _turns(plan: UsageOptions, session: Session, prices: Prices) -> int:
-    found = by_turn(session, prices)
+    found = cost_by_turn(session, prices)
     lost = _lost_thinking(session)
     turns = [[reply.id for reply in turn.replies if reply.id in lost] for turn in session.turns]
     for row in found.rows:
@@ -97,13 +97,13 @@ def _turns(plan: UsageOptions, session: Session, prices: Prices) -> int:
     if plan.has("json"):
         lists = chain(turns, repeat([]))  # the last row may be that of other branches
         told = (
-            {"kind": "usage", "by": "turn", **row.told(), "name": row.name.strip(), "replies_without_thinking": ids}
+            {"kind": "usage", "by": "turn", **row.to_json(), "name": row.name.strip(), "replies_without_thinking": ids}
             for row, ids in zip(found.rows, lists, strict=False)
         )
         total = {"without_thinking": len(lost), "replies_without_thinking": lost}
-        print_json([*told, {"kind": "total", **found.total.told(), **total}])
+        print_json([*told, {"kind": "total", **found.total.to_json(), **total}])
     elif plan.has("csv"):
-        print_csv(row.told() for row in found.rows)
+        print_csv(row.to_json() for row in found.rows)
     else:
         for line in table_lines(found, "TURN", prices, terminal_width(), compact=plan.has("compact"), measure=columns):
             print(line)
@@ -112,7 +112,7 @@ def _turns(plan: UsageOptions, session: Session, prices: Prices) -> int:
 
 def warn_of_session(plan: UsageOptions) -> None:
     """Warn about the session that `--session` names."""
-    file = find_session(Tree(claude_dir(plan.claude_dir)), plan.wanted.session)
+    file = find_session(Tree(claude_dir(plan.claude_dir)), plan.query.session)
     warn_inaccurate(plan, Session(file.path, file=file))
 
 
@@ -141,7 +141,7 @@ def _inaccurate(replies: list[str], turns: list[int]) -> str:
 
 def _waste(plan: UsageOptions, prices: Prices) -> int:
     fence = ErrorCollector() if plan.is_quiet else ErrorCollector(print_message)
-    found = waste(_chosen(plan), prices, fence)
+    found = find_waste(_chosen(plan), prices, fence)
     if plan.has("json"):
         print_json(
             {"kind": "waste", "what": w.kind, "times": w.times, "tokens": w.tokens, "cost_micros": micros(w.cost)}
@@ -161,41 +161,41 @@ def _chosen(plan: UsageOptions) -> Iterator[Session]:
         warn_inaccurate(plan, session)
         yield session
         return
-    wanted = plan.wanted
+    query = plan.query
     for project in Tree(claude_dir(plan.claude_dir)).projects():
-        if wanted.project and project.name != wanted.project:
+        if query.project and project.name != query.project:
             continue
         for file in project.sessions():
-            late = wanted.since is None or last_used(file).timestamp() >= wanted.since
-            if late and not file.is_empty and (not wanted.session or file.id == wanted.session):
+            late = query.since is None or last_used(file).timestamp() >= query.since
+            if late and not file.is_empty and (not query.session or file.id == query.session):
                 yield Session(file.path, file=file)
 
 
-def show_blocks(plan: UsageOptions, gathered: Gathered, prices: Prices) -> int:
-    wanted = plan.wanted
-    chosen = chosen_of(gathered.cells, wanted)
-    found = blocks(chosen, prices, time.time())
-    found = found if wanted.limit is None else found[-wanted.limit :] if wanted.limit else []
-    zone = Zone(wanted.zone)
+def show_blocks(plan: UsageOptions, collected: CollectedBuckets, prices: Prices) -> int:
+    query = plan.query
+    chosen = select_buckets(collected.buckets, query)
+    found = group_into_blocks(chosen, prices, time.time())
+    found = found if query.limit is None else found[-query.limit :] if query.limit else []
+    zone = Zone(query.zone)
     for block in found:
         block.row.name = zone.minute(block.start)
     if plan.has("json"):
-        print_json({"kind": "block", **block.told()} for block in found)
+        print_json({"kind": "block", **block.to_json()} for block in found)
     elif plan.has("csv"):
-        print_csv(block.told() for block in found)
+        print_csv(block.to_json() for block in found)
     else:
         for line in block_lines(found, zone, terminal_width(), plan.has("compact")):
             print(line)
     return 0 if found else 1
 
 
-def readable(plan: UsageOptions, found: UsageTable, gathered: Gathered) -> dict[str, str]:
+def readable(plan: UsageOptions, found: UsageTable, collected: CollectedBuckets) -> dict[str, str]:
     """Names that people know, for those of folders and files."""
     names = [row.name for row in found.rows]
     if found.by == "project":
         projects = Path(claude_home(plan.claude_dir)) / "projects"
         return {name: clean_name(Project(projects / name).path().path) for name in names}
-    paths = {file.session: file.path for file in gathered.files if not file.agent}
+    paths = {file.session: file.path for file in collected.files if not file.agent}
     return {name: f"{name[:8]}  {_title(paths[name])}" for name in names if name in paths}
 
 
@@ -207,30 +207,32 @@ def _title(path: str) -> str:
     return one_line(mask(title or "")[0], 40)
 
 
-def with_agent_types(gathered: Gathered) -> None:
+def with_agent_types(collected: CollectedBuckets) -> None:
     """Agents by their type, which the file beside their own tells, in place of their ids."""
     types = {"": "(main)"}
-    for file in gathered.files:
+    for file in collected.files:
         if file.agent:
             meta = read_meta(Path(file.path).with_suffix(".meta.json"))
             types[file.agent] = (meta.agent_type if meta else None) or "(no type)"
-    gathered.cells = [
-        cell._replace(place=cell.place._replace(agent=types.get(cell.place.agent, "(no type)"))) if cell.place else cell
-        for cell in gathered.cells
+    collected.buckets = [
+        bucket._replace(context=bucket.context._replace(agent=types.get(bucket.context.agent, "(no type)")))
+        if bucket.context
+        else bucket
+        for bucket in collected.buckets
     ]
 
 
 def _reconcile(plan: UsageOptions, prices: Prices) -> int:
     place = Tree(claude_dir(plan.claude_dir))
-    gathered = collect_usage(plan, str(place.root), places=False)
+    collected = collect_usage(plan, str(place.root), per_reply=False)
     found: list[CountDifference] = []
     stats = read_stats(place.stats)
     if stats is not None:
-        found += with_activity(stats, _chosen(plan), Zone(plan.wanted.zone))
-        found += with_stats(stats, gathered.cells, Zone(plan.wanted.zone))
+        found += compare_activity(stats, _chosen(plan), Zone(plan.query.zone))
+        found += compare_stats(stats, collected.buckets, Zone(plan.query.zone))
     for session in _chosen(plan):
-        found += with_cost_state(session, prices)
-        found += with_agents(session)
+        found += compare_cost_state(session, prices)
+        found += compare_agents(session)
     if plan.has("json"):
         print_json({"kind": "difference", **each._asdict(), "agree": not each.why} for each in found)
         return 0 if found else 1
