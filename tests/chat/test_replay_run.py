@@ -16,9 +16,17 @@ from clew.api.retry import Retry
 from clew.chat import events
 from clew.chat.engine import Engine
 from clew.chat.hooks.runner import HookOutcome
-from clew.chat.replay.live_tools import LiveTools, permissions
+from clew.chat.replay.live_tools import LiveTools, load_permissions
 from clew.chat.replay.load_recording import load_recording
-from clew.chat.replay.replay_diff import FOREIGN, OURS, UNSENT, WORDS, Likeness, compare, stamped
+from clew.chat.replay.replay_diff import (
+    FOREIGN,
+    OTHER_WORDING,
+    OURS,
+    UNSENT,
+    ReplayComparison,
+    compare,
+    with_recorded_ids,
+)
 from clew.chat.replay.replay_run import Played, play
 from clew.chat.tools.builtin.bash import BASH
 from clew.chat.tools.toolbox import create_tools
@@ -31,7 +39,7 @@ from tests.chat.chat_fixture import World, limited, use, waiting, world
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
 
-def replayed(session: Session) -> tuple[Likeness, Played]:
+def replayed(session: Session) -> tuple[ReplayComparison, Played]:
     recorded = load_recording(session)
     made = asyncio.run(play(recorded))
     return compare(session, recorded, made), made
@@ -275,7 +283,7 @@ def test_what_is_not_the_same_is_told(tmp_path: Path) -> None:
     found, _ = replayed(lost)
     assert found.differs
     assert not found.identical
-    assert ("extra", "result", "the record has it not") in found.rest
+    assert ("extra", "result", "the recording does not contain it") in found.rest
     played = asyncio.run(play(load_recording(made.session())))
     changed = compare(lost, load_recording(lost), played)
     assert [pair.kind for pair in changed.of("extra")] == ["result"]
@@ -287,14 +295,14 @@ def test_what_is_not_the_same_is_told(tmp_path: Path) -> None:
 REASONS = {
     FOREIGN: "bookkeeping and context of the original program: clew keeps books of its own",
     OURS: "the same the other way round",
-    WORDS: "caveats, remarks of hooks and outputs of commands are worded by each program",
+    OTHER_WORDING: "caveats, remarks of hooks and outputs of commands are worded by each program",
     UNSENT: "a Workflow starts many agents with one call, and clew has no such tool",
-    "the program said it in the model's name": "no reply stands behind `No response requested.` and its like",
+    "the program wrote it in the name of the model": "no reply stands behind `No response requested.` and its like",
     "clew tells the model in a note that its reply was cut": "old versions wrote an error there",
-    "it belongs to no call": "progress of SessionStart hooks",
-    "it is no answer to a command": "the output of a shell command of the person",
+    "it does not belong to a call": "progress of SessionStart hooks",
+    "it is not the output of a command": "the output of a shell command of the person",
     "the engine does not write it by itself": "texts of hooks that old versions wrote as a person's",
-    "no prompt leads to it": "hand-written files that begin with a reply",
+    "it does not follow a prompt": "hand-written files that begin with a reply",
     "the call has a result already": "hand-written files with two results for one call",
 }
 # What is left: (version, scenario, state, kind), with what the engine does otherwise.
@@ -355,7 +363,7 @@ def test_a_damaged_session_is_played_as_far_as_it_goes(demo: list[bytes], seed: 
     session = Session(damaged(chance.choice(demo), chance))
     found, made = replayed(session)
     assert found.same <= found.total <= len(session.entries)
-    assert stamped(session, load_recording(session), made)
+    assert with_recorded_ids(session, load_recording(session), made)
 
 
 @pytest.fixture(scope="module")
@@ -438,7 +446,7 @@ def live_session(tmp_path: Path) -> tuple[Path, Session]:
 
 def run_live(session: Session, folder: Path, home: Path) -> LiveTools:
     recorded = load_recording(session)
-    live = LiveTools(recorded, folder, permissions(folder, home / "claude", home, ()))
+    live = LiveTools(recorded, folder, load_permissions(folder, home / "claude", home, ()))
     asyncio.run(play(recorded, live))
     return live
 

@@ -24,8 +24,8 @@ from clew.conversation.agent_sessions import SUBAGENT_TOOLS
 from clew.facts.unified_diff import unified
 from clew.wire.json_codec import Json
 
-_OF_THE_PERSON = ("AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Skill")
-_AROUND = 3  # lines around a change
+_USER_TOOLS = ("AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Skill")
+CONTEXT_LINES = 3  # lines around a change
 
 State = Literal["same", "other", "not run"]
 
@@ -43,39 +43,39 @@ class RepeatedCall(Struct, frozen=True):
     @property
     def diff(self) -> list[str]:
         """The difference between the recorded and the present result."""
-        return unified(self.recorded.splitlines(), self.made.splitlines(), ("recorded", "now"), _AROUND)
+        return unified(self.recorded.splitlines(), self.made.splitlines(), ("recorded", "now"), CONTEXT_LINES)
 
 
 class LiveTools:
     """All calls of a replay that are run again."""
 
-    def __init__(self, cassette: Recording, folder: Path, permits: PermissionPolicy) -> None:
+    def __init__(self, recording: Recording, folder: Path, permits: PermissionPolicy) -> None:
         self.folder = folder
         self.runs: list[RepeatedCall] = []
-        self._cassette = cassette
+        self._recording = recording
         self._permits = permits
-        self._there = cassette.cwd.rstrip("/")
+        self._recorded_folder = recording.cwd.rstrip("/")
 
-    def tools(self, deck: RecordingPlayer) -> Sequence[Tool]:
+    def tools(self, player: RecordingPlayer) -> Sequence[Tool]:
         """Return the tools for a replay."""
-        names = dict.fromkeys(["Read", *(name for each in self._cassette.all() for name in each.names.values())])
+        names = dict.fromkeys(["Read", *(name for each in self._recording.all() for name in each.names.values())])
         known = create_tools()
         return [
-            _RepeatedTool(known[name], deck, self)
-            if name in known and name not in (*SUBAGENT_TOOLS, *_OF_THE_PERSON)
-            else _UnrepeatableTool(name, deck, self)
+            _RepeatedTool(known[name], player, self)
+            if name in known and name not in (*SUBAGENT_TOOLS, *_USER_TOOLS)
+            else _UnrepeatableTool(name, player, self)
             for name in names
         ]
 
-    def here(self, value: Any) -> Any:
+    def to_local_paths(self, value: Any) -> Any:
         """Return a value with the paths of this folder instead of the recorded ones."""
-        return _replace_paths(value, self._there, str(self.folder)) if self._there else value
+        return _replace_paths(value, self._recorded_folder, str(self.folder)) if self._recorded_folder else value
 
-    def there(self, value: Any) -> Any:
+    def to_recorded_paths(self, value: Any) -> Any:
         """Return a value with the recorded paths instead of those of this folder."""
-        return _replace_paths(value, str(self.folder), self._there) if self._there else value
+        return _replace_paths(value, str(self.folder), self._recorded_folder) if self._recorded_folder else value
 
-    def allows(self, name: str, given: Json, scene: ToolContext) -> str:
+    def why_refused(self, name: str, given: Json, scene: ToolContext) -> str:
         """Return why a call is not made; empty if it is."""
         decision = self._permits.decide(name, given, scene.state.cwd, "acceptEdits")
         return "" if decision.kind == "allow" else decision.reason or "it needs permission"
@@ -84,13 +84,13 @@ class LiveTools:
 class _UnrepeatableTool(RecordedTool):
     """A tool that cannot be run again."""
 
-    def __init__(self, name: str, deck: RecordingPlayer, live: LiveTools) -> None:
-        super().__init__(name, deck)
+    def __init__(self, name: str, player: RecordingPlayer, live: LiveTools) -> None:
+        super().__init__(name, player)
         self._live = live
 
     async def call(self, input: Json, scene: ToolContext) -> CallResult:
         if self.name not in SUBAGENT_TOOLS:
-            why = "only a person answers it" if self.name in _OF_THE_PERSON else "there is no such tool here"
+            why = "only the user can answer it" if self.name in _USER_TOOLS else "clew has no such tool"
             self._live.runs.append(RepeatedCall(scene.call_id, self.name, "not run", why))
         return await super().call(input, scene)
 
@@ -98,37 +98,37 @@ class _UnrepeatableTool(RecordedTool):
 class _RepeatedTool:
     """A tool that is run again."""
 
-    def __init__(self, tool: Tool, deck: RecordingPlayer, live: LiveTools) -> None:
+    def __init__(self, tool: Tool, player: RecordingPlayer, live: LiveTools) -> None:
         self.name = tool.name
         self.description = tool.description
         self.schema: Json = {"type": "object"}
         self._tool = tool
-        self._deck = deck
+        self._player = player
         self._live = live
 
     def is_read_only(self, input: Json) -> bool:
         return self._tool.is_read_only(input)
 
     async def call(self, input: Json, scene: ToolContext) -> CallResult:
-        recorded = self._deck.settle(scene)
-        given = self._live.here(input)
+        recorded = self._player.settle(scene)
+        given = self._live.to_local_paths(input)
         try:
             given = validate_input(self._tool, given)
-            if why := self._live.allows(self.name, given, scene):
+            if why := self._live.why_refused(self.name, given, scene):
                 self._live.runs.append(RepeatedCall(scene.call_id, self.name, "not run", why))
                 return recorded
-            found = await self._tool.call(given, scene)
+            result = await self._tool.call(given, scene)
         except ToolFailed as failed:
-            found = failure_result(failed)
+            result = failure_result(failed)
         except OSError as error:
-            found = failure_result(ToolFailed(f"{type(error).__name__}: {error}", is_misuse=False))
-        content, detail = self._live.there(found.content), self._live.there(found.detail)
-        made = CallResult(content, detail, found.is_error, found.notes)
+            result = failure_result(ToolFailed(f"{type(error).__name__}: {error}", is_misuse=False))
+        content, detail = self._live.to_recorded_paths(result.content), self._live.to_recorded_paths(result.detail)
+        made = CallResult(content, detail, result.is_error, result.notes)
         self._live.runs.append(_compare_results(scene.call_id, self.name, recorded, made))
         return made
 
 
-def permissions(folder: Path, claude: Path, home: Path, allowed: Sequence[str]) -> Permissions:
+def load_permissions(folder: Path, claude: Path, home: Path, allowed: Sequence[str]) -> Permissions:
     """Return permissions for a folder without prompts: what changes nothing outside of it, and what is allowed."""
     settings = Settings.load(folder, claude, (), cli={"permissions": {"allow": list(allowed)}})
     return Permissions(settings, folder, home, claude_home=claude)

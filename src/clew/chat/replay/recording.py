@@ -22,14 +22,14 @@ from clew.wire.entry import Entry
 from clew.wire.entry_types import tag_text
 from clew.wire.json_codec import Json
 
-_HEADER = re.compile(r"[!-~]+")  # what can be the value of a header
-OWN = "clew/"  # how `writer` begins on lines of ours
+_HEADER = re.compile(r"[!-~]+")  # a valid value of an HTTP header
+WRITER_PREFIX = "clew/"  # `writer` of lines that clew wrote begins with this
 HANG = Fault(stream="hang", after=-2)
 HANG_IN_BLOCK = Fault(stream="hang", after=-3)  # before the end of the last block
 CUT = Fault(stream="cut", after=-2)
 
 
-class Take(Struct, frozen=True):
+class RecordedReply(Struct, frozen=True):
     """A reply, its calls that are run, and where its lines say they were written."""
 
     step: ScriptStep
@@ -39,7 +39,7 @@ class Take(Struct, frozen=True):
     is_aborted: bool = False  # its last block was cut off by an interrupt
 
 
-class Fail(Struct, frozen=True):
+class RecordedFailure(Struct, frozen=True):
     """A failed attempt."""
 
     fault: Fault
@@ -52,14 +52,14 @@ class RecordedCompaction(Struct, frozen=True):
     trigger: str
 
 
-class Sign(Struct, frozen=True):
+class RecordedProgress(Struct, frozen=True):
     """A progress report of a call."""
 
     call: str
     data: Json
 
 
-class Save(Struct, frozen=True):
+class RecordedSnapshot(Struct, frozen=True):
     """A call is about to change files: the backups from then on."""
 
     call: str
@@ -80,25 +80,27 @@ class RecordedQueued(Struct):
     is_heard: bool = False
 
 
-class Hold(Struct, frozen=True):
+class StopHookBlock(Struct, frozen=True):
     """A stop hook made the model continue."""
 
     reason: str
 
 
-class Stop(Struct, frozen=True):
+class Interruption(Struct, frozen=True):
     """The user interrupts."""
 
 
-Item = Take | Fail | RecordedCompaction | Sign | Save | RecordedResult | RecordedQueued | Hold | Stop
+RequestItem = RecordedReply | RecordedFailure | RecordedCompaction | Interruption  # the outcome of a request
+CallItem = RecordedProgress | RecordedSnapshot | RecordedResult
+Item = RequestItem | CallItem | RecordedQueued | StopHookBlock
 
 
-class Say(Struct):
+class RecordedPrompt(Struct):
     """A prompt and everything that followed it."""
 
     content: Content
     line: int
-    back_to: int | None = None  # the act that it was said behind, if that is not the one before
+    back_to: int | None = None  # the action after which it was sent, if that is not the previous one
     notes: list[Content] = field(default_factory=list)
     mode: str = ""
     todos: list[Json] = field(default_factory=list)
@@ -106,10 +108,10 @@ class Say(Struct):
     cwd: str = ""
     branch: str = ""
     items: list[Item] = field(default_factory=list)
-    ends: bool = False  # the file says that the turn ended
+    ends: bool = False  # the file records the end of the turn
 
 
-class Compact(Struct):
+class ManualCompaction(Struct):
     """A compaction requested by the user; `is_typed` if the file contains the command too."""
 
     wish: str = ""
@@ -126,13 +128,13 @@ class RecordedCommand(Struct):
     is_closed: bool = False
 
 
-class Rename(Struct):
+class TitleChange(Struct):
     """The session gets a title."""
 
     title: str
 
 
-Act = Say | Compact | RecordedCommand | Rename
+UserAction = RecordedPrompt | ManualCompaction | RecordedCommand | TitleChange
 
 
 class RecordedOutcome(Struct):
@@ -154,14 +156,14 @@ class Recording(Struct):
     agent_id: str = ""
     is_own: bool = False  # clew wrote it
     has_backups: bool = False
-    tries: int = 10  # how often the API was asked again at most
-    acts: list[Act] = field(default_factory=list)
+    tries: int = 10  # maximum number of attempts of a request
+    actions: list[UserAction] = field(default_factory=list)
     outcomes: dict[str, RecordedOutcome] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)  # of the tools, by call
     lines: dict[str, str] = field(default_factory=dict)  # the call on an assistant's line, by the uuid of the line
-    owners: dict[str, int] = field(default_factory=dict)  # for the uuid of an entry, the number of its act
+    owners: dict[str, int] = field(default_factory=dict)  # for the uuid of an entry, the number of its action
     kinds: set[str] = field(default_factory=set)  # of agents
-    agents: dict[str, Recording] = field(default_factory=dict)  # by the call that sent them off
+    agents: dict[str, Recording] = field(default_factory=dict)  # by the call that started them
     left_out: dict[int, str] = field(default_factory=dict)  # why a line is not played, by its number
 
     def all(self) -> Iterator[Recording]:
@@ -176,72 +178,72 @@ def stop_reason(reply: Reply, calls: Sequence[str]) -> str:
     return reply.stop_reason or ("tool_use" if calls else "end_turn")
 
 
-def blocks_of(reply: Reply) -> list[Json]:
+def raw_blocks(reply: Reply) -> list[Json]:
     """Return the recorded blocks of a reply, with every field."""
-    found: list[Json] = []
+    recorded: list[Json] = []
     seen: set[str] = set()
     for entry in reply.entries:
-        content = message_of(entry).get("content")
+        content = raw_message(entry).get("content")
         blocks = [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
         if isinstance(content, str):
             blocks = [{"type": "text", "text": content}]
-        if found and blocks[: len(found)] == found:  # a few writers stored the answer so far on each line
-            found = blocks
+        if recorded and blocks[: len(recorded)] == recorded:  # some programs repeat the reply so far on each line
+            recorded = blocks
             continue
         for block in blocks:
             ident = str(block.get("id") or "") if block.get("type") == "tool_use" else ""
             if not ident or ident not in seen:
-                found.append(block)
+                recorded.append(block)
             seen.add(ident)
-    return [_with_required_fields(block) for block in found]
+    return [_with_required_fields(block) for block in recorded]
 
 
-def take_of(reply: Reply, is_own: bool) -> Take:
+def build_reply(reply: Reply, is_own: bool) -> RecordedReply:
     """Return a reply in the form that the mock plays."""
-    blocks = blocks_of(reply)
+    blocks = raw_blocks(reply)
     if is_own and [block.get("text") for block in blocks] == [NO_CONTENT]:
-        blocks = []  # the engine's word for a reply that says nothing
+        blocks = []  # what the engine writes for an empty reply
     first, last = reply.entries[0], reply.entries[-1]
     uses = [b for b in blocks if b.get("type") == "tool_use"]
-    calls = tuple(str(b["id"]) for b in uses if isinstance(b.get("input"), dict))  # others the engine does not run
+    calls = tuple(str(b["id"]) for b in uses if isinstance(b.get("input"), dict))  # the engine does not run others
     broken = is_own and reply.stop_reason is None
     reason = stop_reason(reply, [str(b["id"]) for b in uses])
-    told = message_of(last)
-    usages = [u for e in reply.entries if isinstance(u := message_of(e).get("usage"), dict)]
+    last_message = raw_message(last)
+    usages = [u for e in reply.entries if isinstance(u := raw_message(e).get("usage"), dict)]
     usage: Json = max(usages, key=_output) if usages else {}
     step = ScriptStep(
         content=list(blocks),
         stop_reason=reason,
-        stop_sequence=told["stop_sequence"] if isinstance(told.get("stop_sequence"), str) else None,
+        stop_sequence=last_message["stop_sequence"] if isinstance(last_message.get("stop_sequence"), str) else None,
         usage=usage,
         fault=CUT if broken else None,
-        id=str(message_of(first).get("id") or ""),
+        id=str(raw_message(first).get("id") or ""),
         request_id=first.request_id if first.request_id and _HEADER.fullmatch(first.request_id) else "",
-        model=str(message_of(first).get("model") or ""),
+        model=str(raw_message(first).get("model") or ""),
         begun=(usages or [{}])[0],
     )
     if reason == "max_tokens" and uses and blocks[-1] is uses[-1]:
-        calls = tuple(call for call in calls if call != uses[-1]["id"])  # nor one that was cut off
-    return Take(step, () if broken else calls, last.cwd or "", last.git_branch or "", last.is_aborted)
+        calls = tuple(call for call in calls if call != uses[-1]["id"])  # nor a call that was cut off
+    return RecordedReply(step, () if broken else calls, last.cwd or "", last.git_branch or "", last.is_aborted)
 
 
-def outcome_of(entry: Entry, call: str) -> RecordedOutcome:
+def build_outcome(entry: Entry, call: str) -> RecordedOutcome:
     """Return the recorded result of a call."""
     data = entry.data
-    content = message_of(entry).get("content")
+    content = raw_message(entry).get("content")
     blocks = content if isinstance(content, list) else ()
     block = next((b for b in blocks if isinstance(b, dict) and b.get("tool_use_id") == call), {})
-    said: Any = block.get("content", "")
-    if not isinstance(said, str) and not (isinstance(said, list) and all(isinstance(b, dict) for b in said)):
-        said = result_text(said)
-    return RecordedOutcome(CallResult(said, data.get("toolUseResult"), bool(block.get("is_error"))))
+    result: Any = block.get("content", "")
+    if not isinstance(result, str) and not (isinstance(result, list) and all(isinstance(b, dict) for b in result)):
+        result = result_text(result)
+    return RecordedOutcome(CallResult(result, data.get("toolUseResult"), bool(block.get("is_error"))))
 
 
-def failure_of(entry: Entry) -> Fail:
+def build_failure(entry: Entry) -> RecordedFailure:
     """Return an API error that ended a turn."""
     data = entry.data
     text = entry.text.removeprefix("API Error: ")
-    return Fail(
+    return RecordedFailure(
         Fault(
             status=_status(data.get("apiErrorStatus"), 400),
             kind=str(data.get("error") or "") if isinstance(data.get("error"), str) else "",
@@ -251,14 +253,14 @@ def failure_of(entry: Entry) -> Fail:
     )
 
 
-def retry_of(entry: Entry) -> Fail:
+def build_retry(entry: Entry) -> RecordedFailure:
     """Return a failed attempt that was retried."""
     error = entry.data.get("error")
-    told: Mapping[str, Any] = error if isinstance(error, dict) else {}
-    return Fail(
+    fields: Mapping[str, Any] = error if isinstance(error, dict) else {}
+    return RecordedFailure(
         Fault(
-            status=_status(told.get("status"), 500),
-            message=str(told.get("message") or ""),
+            status=_status(fields.get("status"), 500),
+            message=str(fields.get("message") or ""),
             should_retry=True,
         )
     )
@@ -273,19 +275,19 @@ def summary_step(text: str, boundary: Json, opening: str, is_own: bool) -> Scrip
     return ScriptStep(content=text or "(empty)", usage=usage if isinstance(usage, dict) else {}, begun=usage or {})
 
 
-def command_of(entry: Entry) -> RecordedCommand:
+def build_command(entry: Entry) -> RecordedCommand:
     name = tag_text(entry.text, "command-name").removeprefix("/")
     return RecordedCommand(name, tag_text(entry.text, "command-args"))
 
 
-def message_of(entry: Entry) -> Json:
+def raw_message(entry: Entry) -> Json:
     message = entry.data.get("message")
     return message if isinstance(message, dict) else {}
 
 
-def content_of(entry: Entry) -> Content:
+def raw_content(entry: Entry) -> Content:
     """Return the recorded content of a user entry."""
-    content = message_of(entry).get("content")
+    content = raw_message(entry).get("content")
     if isinstance(content, list) and all(isinstance(b, dict) for b in content):
         return content
     return content if isinstance(content, str) else result_text(content)

@@ -27,20 +27,20 @@ State = Literal["same", "other", "missing", "extra"]
 
 _TIMES = ("timestamp", "durationMs", "totalDurationMs", "retryInMs", "backupTime")
 _WRITER = ("version", "writer")
-# Kinds of lines that are no part of the conversation: programs keep books in them, each its own.
-BOOKS = ("turn_duration", "last-prompt", "headline", "queue", "snapshot")
+# Kinds of lines that are not part of the conversation: every program keeps different records in them.
+BOOKKEEPING = ("turn_duration", "last-prompt", "headline", "queue", "snapshot")
 FOREIGN = "only the program that recorded it writes such lines"
 OURS = "clew writes it where the other program does not"
-UNSENT = "the engine sends one agent for each call of Task or Agent, and no others"
-WORDS = "each program has words of its own for it"
+UNSENT = "the engine starts one agent for each call of Task or Agent, and no others"
+OTHER_WORDING = "each program words it differently"
 
 
-class Pair(Struct, frozen=True):
+class EntryPair(Struct, frozen=True):
     """An entry of the recording, of the replay, or of both."""
 
     state: State
     kind: str
-    line: int = 0  # of the record
+    line: int = 0  # of the recording
     agent: str = ""  # the call of the agent whose entry it is
     why: str = ""
     fields: tuple[str, ...] = ()  # that differ
@@ -48,14 +48,14 @@ class Pair(Struct, frozen=True):
     made: Any = None
 
 
-class Likeness(Struct, frozen=True):
+class ReplayComparison(Struct, frozen=True):
     """How similar a replay is to its recording."""
 
-    pairs: tuple[Pair, ...]
-    identical: bool  # every byte, with the ids and times of the record put in
+    pairs: tuple[EntryPair, ...]
+    identical: bool  # every byte, given the ids and times of the recording
     moved: int  # entries in another order
 
-    def of(self, *states: State) -> list[Pair]:
+    def of(self, *states: State) -> list[EntryPair]:
         return [pair for pair in self.pairs if pair.state in states]
 
     @property
@@ -75,42 +75,45 @@ class Likeness(Struct, frozen=True):
     @property
     def differs(self) -> bool:
         """Return True if there is a difference that no dialect explains."""
-        return any(p.state != "same" and p.why not in (FOREIGN, OURS, WORDS) for p in self.pairs)
+        return any(p.state != "same" and p.why not in (FOREIGN, OURS, OTHER_WORDING) for p in self.pairs)
 
 
-def compare(session: Session, cassette: Recording, played: Played) -> Likeness:
+def compare(session: Session, recording: Recording, played: Played) -> ReplayComparison:
     """Compare a replay with its recording."""
-    pairs: list[Pair] = []
+    pairs: list[EntryPair] = []
     moved, identical = 0, True
-    for side in _sides(session, cassette, played):
-        pairs += side.pairs()
-        moved += side.moved
-        identical = identical and side.is_identical
-    return Likeness(tuple(pairs), identical, moved)
+    for file in _compared_files(session, recording, played):
+        pairs += file.pairs()
+        moved += file.moved
+        identical = identical and file.is_identical
+    return ReplayComparison(tuple(pairs), identical, moved)
 
 
-def stamped(session: Session, cassette: Recording, played: Played) -> dict[str, list[Json]]:
+def with_recorded_ids(session: Session, recording: Recording, played: Played) -> dict[str, list[Json]]:
     """Return the lines of a replay with the ids and times of the recording: of the session (""), and of each agent
     by id.
     """
-    return {side.source.agent_id if side.agent else "": list(side.told()) for side in _sides(session, cassette, played)}
+    return {
+        file.source.agent_id if file.agent else "": list(file.stamped_lines())
+        for file in _compared_files(session, recording, played)
+    }
 
 
-def _sides(session: Session, cassette: Recording, played: Played) -> list[_Side]:
+def _compared_files(session: Session, recording: Recording, played: Played) -> list[_ComparedFile]:
     """Return the session and its agents. The ids of one occur in the others."""
     ids: dict[str, str] = {}
     return [
-        _Side(call, entries, lines, source, ids, played.agent_ids)
-        for call, entries, lines, source in _files(session, cassette, played)
+        _ComparedFile(call, entries, lines, source, ids, played.agent_ids)
+        for call, entries, lines, source in _files(session, recording, played)
     ]
 
 
 def _files(
-    session: Session, cassette: Recording, played: Played
+    session: Session, recording: Recording, played: Played
 ) -> Iterator[tuple[str, Sequence[Entry], Sequence[Json], Recording]]:
     own = [e for e in session.entries if e.is_sidechain == session.is_agent or e.type not in ("user", "assistant")]
-    yield "", own, played.lines, cassette
-    inner = {each.agent_id: (call, each) for outer in cassette.all() for call, each in outer.agents.items()}
+    yield "", own, played.lines, recording
+    inner = {each.agent_id: (call, each) for outer in recording.all() for call, each in outer.agents.items()}
     for agent in session.agents:
         entries = agent.session.entries
         if agent.id in inner:
@@ -119,10 +122,10 @@ def _files(
         else:
             reason = UNSENT if agent.call else FOREIGN
             why = dict.fromkeys((entry.line.number for entry in entries), reason)
-            yield agent.id, entries, (), Recording(cassette.session_id, agent_id=agent.id, left_out=why)
+            yield agent.id, entries, (), Recording(recording.session_id, agent_id=agent.id, left_out=why)
 
 
-class _Side:
+class _ComparedFile:
     """The lines of one file."""
 
     def __init__(
@@ -140,54 +143,54 @@ class _Side:
         self._entries = entries
         self._records = [entry.data for entry in entries]
         self._lines = lines
-        self._places = _match_lines([self._key(r) for r in self._records], [self._key(line) for line in lines])
+        self._positions = _match_lines([self._key(r) for r in self._records], [self._key(line) for line in lines])
         self._ids = ids
-        for place, match in enumerate(self._places):
+        for position, match in enumerate(self._positions):
             if match is not None and (made := lines[match].get("uuid")):
-                self._ids[made] = str(self._records[place].get("uuid"))
+                self._ids[made] = str(self._records[position].get("uuid"))
         if agent in agents:
             self._ids[agents[agent]] = source.agent_id
 
     @property
     def moved(self) -> int:
         """Return the number of entries before one that was recorded earlier."""
-        found = [place for place in self._places if place is not None]
+        found = [position for position in self._positions if position is not None]
         return sum(later < earlier for earlier, later in pairwise(found))
 
     @property
     def is_identical(self) -> bool:
         """Return True if the replay reproduces the file byte for byte, given the recorded ids and times."""
-        if self._places != list(range(len(self._lines))):
+        if self._positions != list(range(len(self._lines))):
             return False
         made = b"".join(
-            encode(_stamped(line, record, self._ids)) + b"\n"
+            encode(_with_recorded_ids(line, record, self._ids)) + b"\n"
             for line, record in zip(self._lines, self._records, strict=True)
         )
         return made == b"".join(entry.raw for entry in self._entries)
 
-    def pairs(self) -> Iterator[Pair]:
-        for place, entry in enumerate(self._entries):
-            match = self._places[place]
-            record, kind = self._records[place], kind_of(self._records[place])
+    def pairs(self) -> Iterator[EntryPair]:
+        for position, entry in enumerate(self._entries):
+            match = self._positions[position]
+            record, kind = self._records[position], kind_of(self._records[position])
             number = entry.line.number
             if match is None:
-                yield Pair("missing", kind, number, self.agent, self._why(kind, number), recorded=record)
+                yield EntryPair("missing", kind, number, self.agent, self._why(kind, number), recorded=record)
             elif fields := tuple(self._differing(record, self._lines[match])):
-                told = {name: record.get(name) for name in fields}, {n: self._lines[match].get(n) for n in fields}
-                yield Pair("other", kind, number, self.agent, ", ".join(fields), fields, *told)
+                values = {name: record.get(name) for name in fields}, {n: self._lines[match].get(n) for n in fields}
+                yield EntryPair("other", kind, number, self.agent, ", ".join(fields), fields, *values)
             else:
-                yield Pair("same", kind, number, self.agent)
-        used = set(self._places)
-        for place, line in enumerate(self._lines):
-            if place not in used:
+                yield EntryPair("same", kind, number, self.agent)
+        used = set(self._positions)
+        for position, line in enumerate(self._lines):
+            if position not in used:
                 kind = kind_of(line)
-                yield Pair("extra", kind, 0, self.agent, self._why_extra(kind), made=line)
+                yield EntryPair("extra", kind, 0, self.agent, self._why_extra(kind), made=line)
 
-    def told(self) -> Iterator[Json]:
-        """The lines of the replay with the ids and times of the record."""
-        places = {match: place for place, match in enumerate(self._places) if match is not None}
+    def stamped_lines(self) -> Iterator[Json]:
+        """Yield the lines of the replay with the ids and times of the recording."""
+        positions = {match: position for position, match in enumerate(self._positions) if match is not None}
         for number, line in enumerate(self._lines):
-            yield _stamped(line, self._records[places[number]] if number in places else {}, self._ids)
+            yield _with_recorded_ids(line, self._records[positions[number]] if number in positions else {}, self._ids)
 
     def _key(self, line: Json) -> str:
         kind = kind_of(line)
@@ -196,37 +199,37 @@ class _Side:
     def _differing(self, record: Json, line: Json) -> Iterator[str]:
         """Return the fields in which two lines differ."""
         if self.source.is_own:
-            made = _stamped(line, record, self._ids)
+            made = _with_recorded_ids(line, record, self._ids)
             yield from (name for name in {**record, **made} if record.get(name) != made.get(name))
             return
-        mine, theirs = _essence(line), _essence(record)
+        mine, theirs = _common_fields(line), _common_fields(record)
         known = (name for name in theirs if theirs[name] is not None and mine.get(name) is not None)
         yield from (name for name in known if mine[name] != theirs[name])
 
     def _why_extra(self, kind: str) -> str:
         if self.source.is_own:
-            return "the record has it not"
-        return WORDS if kind in ("note", "output") else OURS
+            return "the recording does not contain it"
+        return OTHER_WORDING if kind in ("note", "output") else OURS
 
     def _why(self, kind: str, number: int) -> str:
-        if told := self.source.left_out.get(number):
-            return told
-        if not self.source.is_own and (kind in BOOKS or kind not in SPOKEN):
+        if reason := self.source.left_out.get(number):
+            return reason
+        if not self.source.is_own and (kind in BOOKKEEPING or kind not in SPOKEN):
             return FOREIGN
         if not self.source.is_own and kind in ("note", "output"):
-            return WORDS
+            return OTHER_WORDING
         return "the engine did not write it"
 
 
 def _match_lines(records: Sequence[str], lines: Sequence[str]) -> list[int | None]:
     """Return for each recorded line the equivalent replayed line, each used once."""
-    places: dict[str, deque[int]] = defaultdict(deque)
-    for place, key in enumerate(lines):
-        places[key].append(place)
-    return [places[key].popleft() if places[key] else None for key in records]
+    positions: dict[str, deque[int]] = defaultdict(deque)
+    for position, key in enumerate(lines):
+        positions[key].append(position)
+    return [positions[key].popleft() if positions[key] else None for key in records]
 
 
-# -- what a line says
+# -- content of a line
 
 SPOKEN = (
     *("prompt", "note", "said", "result", "interrupt", "summary", "boundary", "command", "output", "error"),
@@ -261,16 +264,16 @@ def _entry(line: Mapping[str, Any]) -> Entry:
 def _key(line: Mapping[str, Any], kind: str) -> str:
     """Return what identifies the same line in recording and replay."""
     message = line.get("message")
-    told = message if isinstance(message, dict) else {}
-    block = _first(told.get("content"))
+    message_fields = message if isinstance(message, dict) else {}
+    block = _first(message_fields.get("content"))
     match kind:
         case "said":
-            return f"said {told.get('id')} {_json(block)}"
+            return f"said {message_fields.get('id')} {_json(block)}"
         case "result":
             return f"result {block.get('tool_use_id')}"
         case "summary" | "boundary" | "turn_duration" | "headline":
             return kind
-        case "note" if _is_caveat(told.get("content")):
+        case "note" if _is_caveat(message_fields.get("content")):
             return "caveat"
         case "last-prompt":
             return f"last-prompt {line.get('lastPrompt')}"
@@ -282,26 +285,26 @@ def _key(line: Mapping[str, Any], kind: str) -> str:
             data = line.get("data")
             return f"progress {line.get('parentToolUseID')} {data.get('type') if isinstance(data, dict) else ''}"
         case "command":
-            text = str(_first(told.get("content")).get("text"))
+            text = str(_first(message_fields.get("content")).get("text"))
             return f"command {tag_text(text, 'command-name')} {tag_text(text, 'command-args')}"
         case "prompt" | "note" | "interrupt" | "output" | "error" | "bash" | "notification":
-            return f"{kind} {_json(_blocks(told.get('content')))}"
+            return f"{kind} {_json(_blocks(message_fields.get('content')))}"
     return kind
 
 
-def _essence(line: Json) -> Json:
+def _common_fields(line: Json) -> Json:
     """Return the content of a line in terms common to all programs."""
     message = line.get("message")
-    told = message if isinstance(message, dict) else {}
-    content = _blocks(told.get("content"))
+    message_fields = message if isinstance(message, dict) else {}
+    content = _blocks(message_fields.get("content"))
     match kind_of(line):
         case "said":
-            stop = told.get("stop_reason")
-            usage = told.get("usage") if stop else None
-            block = _first(told.get("content"))
-            return {"model": told.get("model"), "block": block, "stop_reason": stop, "usage": usage}
+            stop = message_fields.get("stop_reason")
+            usage = message_fields.get("usage") if stop else None
+            block = _first(message_fields.get("content"))
+            return {"model": message_fields.get("model"), "block": block, "stop_reason": stop, "usage": usage}
         case "result":
-            block = _first(told.get("content"))
+            block = _first(message_fields.get("content"))
             detail = line.get("toolUseResult")
             found = _blocks(block.get("content"))
             return {"content": found, "is_error": bool(block.get("is_error")), "toolUseResult": detail}
@@ -311,32 +314,33 @@ def _essence(line: Json) -> Json:
         case "prompt":
             return {"content": content, "permissionMode": line.get("permissionMode")}
         case "command" | "error":
-            return {}  # the words around them are each program's own
-        case "note" if _is_caveat(told.get("content")):
+            return {}  # each program words them differently
+        case "note" if _is_caveat(message_fields.get("content")):
             return {}
     return {"content": content}
 
 
-def _stamped(line: Json, record: Json, ids: Mapping[str, str]) -> Json:
-    """A line with the ids and times of the record, and everything else as the replay wrote it."""
+def _with_recorded_ids(line: Json, record: Json, ids: Mapping[str, str]) -> Json:
+    """Return a line with the ids and times of the recording, and everything else as the replay wrote it."""
 
-    def value(name: str, made: Any, told: Any) -> Any:
+    def value(name: str, made: Any, recorded: Any) -> Any:
         if name in _TIMES or name in _WRITER:
-            return told if told is not None else made
+            return recorded if recorded is not None else made
         if isinstance(made, str):
             return ids.get(made, made)
         if isinstance(made, dict):
-            inner = told if isinstance(told, dict) else {}
+            inner = recorded if isinstance(recorded, dict) else {}
             return {key: value(key, each, inner.get(key)) for key, each in made.items()}
         if isinstance(made, list):
-            others = told if isinstance(told, list) else []
+            others = recorded if isinstance(recorded, list) else []
             return [value("", each, others[i] if i < len(others) else None) for i, each in enumerate(made)]
         return made
 
     found: Json = value("", line, record)
     if line.get("type") == "assistant" and line.get("isApiErrorMessage"):
-        told = record.get("message")
-        found["message"] = {**found["message"], "id": told.get("id") if isinstance(told, dict) else None}
+        message = record.get("message")
+        recorded_id = message.get("id") if isinstance(message, dict) else None
+        found["message"] = {**found["message"], "id": recorded_id}
     return found
 
 

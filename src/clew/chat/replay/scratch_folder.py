@@ -11,7 +11,7 @@ from pathlib import Path
 from clew.chat.config.repository import list_files
 from clew.errors import Refused
 
-LARGEST = 1 << 30  # bytes of a project that are copied
+MAX_BYTES = 1 << 30  # maximum size of a project
 
 
 def copy_project(folder: Path, into: Path) -> Path:
@@ -19,11 +19,11 @@ def copy_project(folder: Path, into: Path) -> Path:
 
     Symbolic links stay links; anything that is neither a file nor a link is left out.
     """
-    found = [(path, path.lstat()) for path in _files(folder) if os.path.lexists(path)]
-    whole = sum(about.st_size for _, about in found)
-    if whole > LARGEST:
-        raise Refused([f"{folder} holds {whole >> 20} MB, which is more than is copied ({LARGEST >> 20} MB)"])
-    for path, about in found:
+    files = [(path, path.lstat()) for path in _files(folder) if os.path.lexists(path)]
+    whole = sum(about.st_size for _, about in files)
+    if whole > MAX_BYTES:
+        raise Refused([f"{folder} has {whole >> 20} MB; at most {MAX_BYTES >> 20} MB are copied"])
+    for path, about in files:
         copied = into / path.relative_to(folder)
         if stat.S_ISREG(about.st_mode) or stat.S_ISLNK(about.st_mode):
             copied.parent.mkdir(parents=True, exist_ok=True)

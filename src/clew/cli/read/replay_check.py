@@ -17,38 +17,38 @@ from clew.system.plural import plural
 if TYPE_CHECKING:
     from clew.chat.replay.live_tools import LiveTools, RepeatedCall
     from clew.chat.replay.recording import Recording
-    from clew.chat.replay.replay_diff import Likeness
+    from clew.chat.replay.replay_diff import ReplayComparison
     from clew.conversation.session import Session
 
-_MOST = 20  # differences that are shown
+_MOST = 20  # maximum number of differences to show
 
 
 def check(session: Session, options: Namespace) -> int:
-    """0 if the replay is like the record, 1 if it is not."""
+    """Return 0 if the replay agrees with the recording, 1 if not."""
     from clew.chat.replay.load_recording import load_recording
-    from clew.chat.replay.replay_diff import compare, stamped
+    from clew.chat.replay.replay_diff import compare, with_recorded_ids
     from clew.chat.replay.replay_run import play
 
     recorded = load_recording(session)
     with ExitStack() as stack:
         live = _live(recorded, options, stack) if options.live else None
         played = asyncio.run(play(recorded, live))
-    likeness = compare(session, recorded, played)
+    comparison = compare(session, recorded, played)
     if options.output:
-        _write(Path(options.output), session.id, stamped(session, recorded, played))
+        _write(Path(options.output), session.id, with_recorded_ids(session, recorded, played))
     runs = live.runs if live else []
     if options.json:
-        print_json(_check_json(session.id, likeness, runs, options))
+        print_json(_check_json(session.id, comparison, runs, options))
     else:
-        _show(likeness, runs, options)
+        _show(comparison, runs, options)
     if live:
         return 1 if any(run.state == "other" for run in runs) else 0
-    return 1 if likeness.differs else 0
+    return 1 if comparison.differs else 0
 
 
 def _live(recorded: Recording, options: Namespace, stack: ExitStack) -> LiveTools:
-    """The tools that run: in a copy of the project, or in the project itself if that is asked for."""
-    from clew.chat.replay.live_tools import LiveTools, permissions
+    """Return tools that run in a copy of the project, or in the project itself with --in-place."""
+    from clew.chat.replay.live_tools import LiveTools, load_permissions
     from clew.chat.replay.scratch_folder import copy_project
     from clew.system import environment
     from clew.wire.layout import claude_dir
@@ -64,34 +64,34 @@ def _live(recorded: Recording, options: Namespace, stack: ExitStack) -> LiveTool
         scratch = Path(stack.enter_context(TemporaryDirectory(prefix="clew-replay-"))).resolve()
         folder = copy_project(folder, scratch / folder.name)
         folder.mkdir(exist_ok=True)
-    permits = permissions(folder, claude_dir(options.claude_dir), Path(environment.user_home()), options.allow)
+    permits = load_permissions(folder, claude_dir(options.claude_dir), Path(environment.user_home()), options.allow)
     return LiveTools(recorded, folder, permits)
 
 
 def _write(folder: Path, session_id: str, transcripts: dict[str, list[dict[str, Any]]]) -> None:
-    """The files of a replay, as they would lie in the folder of a project."""
+    """Write the files of a replay in the layout of a project folder."""
     from clew.wire.session_writer import create
 
     for agent, lines in transcripts.items():
         path = folder / session_id / "subagents" / f"agent-{agent}.jsonl" if agent else folder / f"{session_id}.jsonl"
         if not path.resolve().is_relative_to(folder.resolve()):
-            raise Refused([f"an agent of the session has a name that is no name of a file: {agent!r}"])
+            raise Refused([f"an agent of the session has a name that is not a file name: {agent!r}"])
         if lines:
             create(path, lines)
 
 
-def _show(likeness: Likeness, runs: list[RepeatedCall], options: Namespace) -> None:
+def _show(comparison: ReplayComparison, runs: list[RepeatedCall], options: Namespace) -> None:
     if not runs:
-        bytewise = ", every byte of them" if likeness.identical else ""
-        print(f"{likeness.same:,} of {plural(likeness.total, 'entry is', 'entries are')} the same{bytewise}.")
-    for (state, kind, why), number in sorted(likeness.rest.items()) if not runs else ():
+        bytewise = ", every byte of them" if comparison.identical else ""
+        print(f"{comparison.same:,} of {plural(comparison.total, 'entry is', 'entries are')} the same{bytewise}.")
+    for (state, kind, why), number in sorted(comparison.rest.items()) if not runs else ():
         print(clean(f"  {number} {state}: {kind}, {why}"))
-    for pair in [p for p in likeness.of("other") if p.fields][:_MOST] if not runs else ():
+    for pair in [p for p in comparison.of("other") if p.fields][:_MOST] if not runs else ():
         print(clean(f"  line {pair.line}, {pair.kind}:"))
         for name in pair.fields:
             print(f"    {name}: {_short(pair.recorded.get(name), options)} → {_short(pair.made.get(name), options)}")
-    if likeness.moved and not runs and not options.quiet:
-        print_message(f"{likeness.moved} of them stand in another order.")
+    if comparison.moved and not runs and not options.quiet:
+        print_message(f"{comparison.moved} of them are in a different order.")
     if options.live:
         _show_runs(runs, options)
 
@@ -122,20 +122,20 @@ def _masked(text: str, options: Namespace) -> str:
 
 
 def _check_json(
-    session_id: str, likeness: Likeness, runs: list[RepeatedCall], options: Namespace
+    session_id: str, comparison: ReplayComparison, runs: list[RepeatedCall], options: Namespace
 ) -> Iterator[dict[str, Any]]:
     from clew.facts.secrets.mask_secrets import mask_data
 
     yield {
         "kind": "replay",
         "session": session_id,
-        "same": likeness.same,
-        "total": likeness.total,
-        "identical": likeness.identical,
-        "moved": likeness.moved,
+        "same": comparison.same,
+        "total": comparison.total,
+        "identical": comparison.identical,
+        "moved": comparison.moved,
         "rest": [
             {"state": state, "entry": kind, "why": why, "count": number}
-            for (state, kind, why), number in sorted(likeness.rest.items())
+            for (state, kind, why), number in sorted(comparison.rest.items())
         ],
     }
     for run in runs:
