@@ -54,6 +54,14 @@ class MatchList(list[FileMatches]):
     is_complete = True
 
 
+def match_counts(shards: Sequence[apsw.Connection], match: str, limit: int) -> Iterator[tuple[str, int]]:
+    """Yield each full-text table with the number of its passages that match an expression, up to a limit."""
+    for shard in shards:
+        for table in ("said", "done"):
+            statement = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"
+            yield table, int(shard.execute(statement, (match, limit)).get)
+
+
 def sessions_with_agents(shards: Sequence[apsw.Connection]) -> Iterator[str]:
     """Yield the ids of the sessions that have agents."""
     for shard in shards:

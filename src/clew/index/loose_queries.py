@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import log2
 
+from clew.index.fts_match import match_counts
 from clew.index.query_syntax import Clause, Query, Term
 from clew.index.word_forms import ACCENTS, PARTS, endings, fold, humps, identifier_forms
 
@@ -67,11 +68,7 @@ def _expand(
 
 def _occurs(shards: Sequence[apsw.Connection], term: Term) -> bool:
     """Return whether a term is in the index. Queries with many terms that are not take long."""
-    return any(
-        shard.execute(f"SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT 1", (term.match,)).get
-        for shard in shards
-        for table in ("said", "done")
-    )
+    return any(count for _, count in match_counts(shards, term.match, 1))
 
 
 class MostWords:
@@ -115,10 +112,5 @@ class MostWords:
 
 
 def _count(shards: Sequence[apsw.Connection], clause: Clause) -> int:
-    """Return how many passages match a clause, up to a limit."""
-    count = 0
-    for shard in shards:
-        for table in ("said", "done"):
-            statement = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"
-            count += int(shard.execute(statement, (clause.match, COMMON)).get)
-    return count
+    """Return how many passages match a clause, up to a limit for each table."""
+    return sum(count for _, count in match_counts(shards, clause.match, COMMON))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from itertools import chain, islice
 
+from clew.index.fts_match import match_counts
 from clew.index.query_syntax import Clause, Query, Term
 
 TYPE_CHECKING = False
@@ -63,13 +64,8 @@ def _most_common(shards: Sequence[apsw.Connection], words: Iterable[str], deadli
 
 
 def _count_matches(shards: Sequence[apsw.Connection], word: str, limit: int = 50) -> int:
-    """Return how often a word occurs, up to a limit; 0 if it does not."""
-    count = 0
-    for shard in shards:
-        for table, weight in _TABLE_WEIGHTS.items():
-            statement = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"
-            count += weight * int(shard.execute(statement, (f'"{word}"', limit)).get)
-    return count
+    """Return how often a word occurs, up to a limit for each table, by the weight of the table."""
+    return sum(_TABLE_WEIGHTS[table] * count for table, count in match_counts(shards, f'"{word}"', limit))
 
 
 def _single_edits(word: str) -> Iterator[str]:
