@@ -196,11 +196,44 @@ def test_a_renamed_home_moves_all_projects_below_it(run: Run, root: Path) -> Non
         ("/home/ada/app/", "/srv/app/", "/home/ada/app", "/srv/app"),
         ("\\\\nas\\ada", "/mnt/ada", "\\\\nas\\ada\\x", "/mnt/ada/x"),
         ("/home/ada", "/", "/home/ada/x", "/x"),
+        ("/home/ada", "/home/ada/work", "/home/ada/x", "/home/ada/work/x"),
+        ("/home/ada", "/home/ada/work", "/home/ada/work/x", "/home/ada/work/x"),
         ("/home/jos\u00e9", "/home/jose", "/home/jose\u0301/x", "/home/jose/x"),
     ],
 )
 def test_paths_are_mapped_between_systems(old: str, new: str, deeper: str, moved: str) -> None:
     assert PathMapping(old, new).apply(deeper) == moved
+
+
+def test_a_move_into_a_folder_below_can_be_repeated(run: Run, root: Path) -> None:
+    garden(root)
+    assert run("move", OLD, f"{OLD}/beds")[0] == 0
+    once = snapshot(root)
+    assert run("move", OLD, f"{OLD}/beds")[0] == 1
+    assert snapshot(root) == once
+
+
+def test_a_folder_is_named_without_links_as_claude_code_does(run: Run, root: Path, tmp_path: Path) -> None:
+    garden(root)
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert run("move", OLD, str(tmp_path / "link"))[0] == 0
+    assert (root / "projects" / slug(str(tmp_path / "real")) / f"{ONE}.jsonl").exists()
+    [copy] = [line for line in run("clone", ONE, "--to", str(tmp_path / "link"))[1].splitlines() if len(line) == 36]
+    assert (root / "projects" / slug(str(tmp_path / "real")) / f"{copy}.jsonl").exists()
+
+
+def test_files_with_odd_names_move_too(run: Run, root: Path, tmp_path: Path) -> None:
+    garden(root)
+    odd = os.fsencode(root / "projects" / slug(OLD)) + b"/memory/caf\xe9.md"
+    try:
+        Path(os.fsdecode(odd)).write_bytes(b"x")
+    except OSError:
+        pytest.skip("this file system has names in UTF-8 alone")
+    before = snapshot(root)
+    assert run("move", OLD, str(tmp_path / "plot"))[0] == 0
+    assert run("undo")[0] == 0
+    assert snapshot(root) == before
 
 
 def test_a_project_moves_from_windows_to_linux(run: Run, root: Path) -> None:

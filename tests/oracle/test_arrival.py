@@ -45,7 +45,7 @@ def move(source: Path, box: Box, work: Path) -> None:
     """The sessions are in the tree, under their old folders; all of these have become the project."""
     shutil.copytree(source, box.home / ".claude", dirs_exist_ok=True)
     for project in Tree(source).projects():
-        clew(box, "move", project.path().path, str(box.project))
+        clew(box, "move", project.path().path, str(box.project), "--json")
 
 
 def unpack(source: Path, box: Box, work: Path) -> None:
@@ -131,10 +131,14 @@ def test_what_arrived_is_listed_and_resumed(
 
 
 def case_tree(folder: Path) -> Path:
-    """Some of the hand-made cases, each as a session of a project of its own."""
+    """Some of the hand-made cases, as sessions of one project."""
     for number, name in enumerate(list(CASES)[:: len(CASES) // 25]):
         id = f"00000000-0000-4000-8000-{number:012}"
-        create_exactly(folder / "projects" / f"-home-ada-case-{number}" / f"{id}.jsonl", [file_of(name, id)])
+        path = create_exactly(folder / "cases" / f"{id}.jsonl", [file_of(name, id)])
+        cwd = collect_parts(session_at(path)).cwd or "/home/ada/case"
+        target = folder / "projects" / slug(cwd) / path.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        path.rename(target)
     return folder
 
 

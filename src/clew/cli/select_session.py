@@ -97,10 +97,13 @@ def newest_session(tree: Tree) -> SessionFile:
 
 
 def resolve_folder(options: Namespace, name: str) -> str:
-    """The path of a folder that exists, or of the project that this name matches."""
+    """The path of a folder that exists, without links, or of the project that this name matches.
+
+    Claude Code names a project by the path without links.
+    """
     path = os.path.abspath(os.path.expanduser(name))  # noqa: PTH100, PTH111
     if os.path.isdir(path):
-        return path
+        return os.path.realpath(path)
     try:
         return find_project(open_tree(options), name).path().path
     except (NotFound, Ambiguous):

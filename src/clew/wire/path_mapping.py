@@ -34,13 +34,22 @@ class PathMapping:
         return separator.join((self.new.rstrip("\\/" if separator == "\\" else "/"), *tail)) or self.new
 
     def _tail(self, path: str) -> list[str] | None:
-        """Return the parts of a path below the old folder, or None if it lies elsewhere."""
-        if is_windows_path(path) != is_windows_path(self.old):
-            return None
-        old, parts = _split(self.old), _split(path)
-        if [_fold(part, path) for part in parts[: len(old)]] != [_fold(part, path) for part in old]:
-            return None
-        return parts[len(old) :]
+        """Return the parts of a path below the old folder, or None if it lies elsewhere.
+
+        If the new folder lies below the old one, paths in it are new already.
+        """
+        tail = _tail_below(self.old, path)
+        is_new = tail is not None and _tail_below(self.new, path) is not None and _tail_below(self.old, self.new)
+        return None if is_new else tail
+
+
+def _tail_below(folder: str, path: str) -> list[str] | None:
+    if is_windows_path(path) != is_windows_path(folder):
+        return None
+    base, parts = _split(folder), _split(path)
+    if [_fold(part, path) for part in parts[: len(base)]] != [_fold(part, path) for part in base]:
+        return None
+    return parts[len(base) :]
 
 
 def is_windows_path(path: str) -> bool:

@@ -90,7 +90,8 @@ def _old_path(options: Namespace) -> str:
 def _path(name: str) -> str:
     if is_windows_path(name) and os.name != "nt":
         return name.rstrip("\\/")
-    return os.path.abspath(os.path.expanduser(name))  # noqa: PTH100, PTH111
+    path = os.path.abspath(os.path.expanduser(name))  # noqa: PTH100, PTH111
+    return os.path.realpath(path) if os.path.isdir(path) else path  # as Claude Code names a folder
 
 
 Settings = tuple["Path", dict[str, tuple[str, ...]]]
