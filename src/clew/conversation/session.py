@@ -25,7 +25,7 @@ from clew.conversation.resume_request import link_for_resume
 from clew.conversation.rounds import Round, rounds_of
 from clew.conversation.speaker import starts_turn
 from clew.conversation.surroundings import IsShown, Surroundings, messages_around
-from clew.conversation.titles import title_of_whole
+from clew.conversation.titles import session_tag, title_of_whole
 from clew.conversation.turns import Turn, split_turns, total_duration
 from clew.wire.entry import Damaged, Entry, Item, entries, read
 from clew.wire.entry_types import Compaction
@@ -287,6 +287,11 @@ class Session:
     @cached_property
     def title(self) -> str:
         return title_of_whole(self)
+
+    @cached_property
+    def tag(self) -> str:
+        """The tag that the user gave; empty if there is none."""
+        return session_tag(self)
 
     @property
     def cwd(self) -> str | None:

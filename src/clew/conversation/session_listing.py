@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import cached_property
 
 from clew.conversation.session import Session
-from clew.conversation.titles import WINDOW, first_prompt, session_title
+from clew.conversation.titles import WINDOW, first_prompt, session_tag, session_title
 from clew.errors import READ_ERRORS
 from clew.wire.content_time import last_time, last_used, newest_first
 from clew.wire.layout import AgentFile, SessionFile
@@ -62,6 +62,10 @@ class Outline:
         if head is tail:
             return head.title
         return session_title(tail, head) or Session(self.file.path).title  # the prompts are in between
+
+    @cached_property
+    def tag(self) -> str:
+        return session_tag(*dict.fromkeys(reversed(self._ends)))
 
     @property
     def first_prompt(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clew.conversation.speaker import prompt_text, speaker
-from clew.wire.entry_types import AiTitle, CustomTitle, LastPrompt, SummaryDetail
+from clew.wire.entry_types import AiTitle, CustomTitle, LastPrompt, SummaryDetail, Tag
 
 if TYPE_CHECKING:
     from clew.conversation.session import Session
@@ -47,6 +47,12 @@ def _last_prompt(session: Session) -> str:
     """Return the newest last prompt with text: the pin of a rewind has none."""
     pins = (LastPrompt.of(e).last_prompt.split() for e in reversed(session.entries) if e.type == "last-prompt")
     return " ".join(next(filter(None, pins), ()))
+
+
+def session_tag(*parts: Session) -> str:
+    """Return the newest tag; empty if there is none or it was removed. Pass the newest part of a file first."""
+    tags = (Tag.of(entry).tag for part in parts for entry in reversed(part.entries) if entry.type == "tag")
+    return " ".join(next(tags, "").split())
 
 
 def session_summary(session: Session) -> str:

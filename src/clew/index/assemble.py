@@ -27,7 +27,7 @@ SPARE_SESSIONS = 5  # candidates beyond the limit, because some consist of repet
 _MAX_WORD = 100  # characters; a snippet with longer words may show base64, which is not searchable
 _FACT_COLUMNS = (
     "session, agent, path, folder, cwd, branches, models, started, ended, messages,"
-    " shown, custom, made, last, summary, first, command"
+    " tag, shown, custom, made, last, summary, first, command"
 )
 _LISTED = "f.agent='' AND f.messages>0 AND f.session<>?"
 
@@ -310,12 +310,13 @@ def find_session(shards: Sequence[apsw.Connection], session: str) -> SearchResul
 
 def result_from_row(row: Sequence[Any]) -> SearchResult:
     """Return a result without passages from a row of `file`."""
-    session, agent, path, folder, cwd, branches, models, started, ended, messages, shown, *titles = row
+    session, agent, path, folder, cwd, branches, models, started, ended, messages, tag, shown, *titles = row
     result = SearchResult(session)
     result.path, result.folder, result.cwd = path, folder, cwd or ""
     result.branch, result.model = branches.split("\n")[-1], models.split("\n")[-1]
     result.started, result.ended = started, ended
     result.messages = messages
+    result.tag = tag
     result.agents = {agent} if agent else set()
     kinds = ("custom title", "title", "last prompt", "summary", "first prompt", "first command")
     result.titles = [(kind, text) for kind, text in zip(kinds, titles, strict=True) if text]

@@ -18,7 +18,7 @@ from clew.index.tokenizer import TOKENIZER
 from clew.system.sqlite_file import BUSY_MS, DAMAGE, WriteTransaction, reset_database, run_pragmas
 
 MEMORY = ":memory:"
-VERSION = 14
+VERSION = 15
 SHARDS = 2
 LONG_OUTPUT = 1 << 20  # `part` of a piece from here on: a piece of a long-output file
 SPOKEN_FIELDS = SEARCH_FIELDS[:4]  # in the table `said`; the others are in `done`
@@ -34,7 +34,7 @@ CREATE TABLE file(
   custom TEXT, made TEXT, last TEXT, summary TEXT, first TEXT, command TEXT,
   cwd TEXT, branches TEXT NOT NULL DEFAULT '', models TEXT NOT NULL DEFAULT '', side TEXT NOT NULL DEFAULT '',
   round INTEGER NOT NULL DEFAULT 0, class INTEGER NOT NULL DEFAULT 0, spoken TEXT NOT NULL DEFAULT '',
-  labels TEXT NOT NULL DEFAULT '', shown TEXT
+  labels TEXT NOT NULL DEFAULT '', tag TEXT NOT NULL DEFAULT '', shown TEXT
 );
 CREATE INDEX file_session ON file(session, agent);
 CREATE TABLE output(folder TEXT PRIMARY KEY, hash INTEGER NOT NULL, files TEXT NOT NULL);

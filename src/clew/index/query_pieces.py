@@ -6,7 +6,7 @@ from clew.errors import BadQuery
 
 FILTER_NAMES = (
     *("project", "branch", "model", "tool", "file", "role", "since", "until", "in", "is", "has", "id"),
-    *("input", "round"),
+    *("input", "round", "tag"),
 )
 
 

@@ -6,7 +6,7 @@ retry backoff            both words, in one passage or else in one session
     -word, NOT word          not this word
     a OR b                   either; OR binds more tightly than a space or AND: `a b OR c` is `a AND (b OR c)`
     (a b) OR c               round brackets group words; inside a word, as in foo(), they mean nothing
-    project: branch: model: tool: file: role: since: until: in: is: has: id: input: round:
+    project: branch: model: tool: file: role: since: until: in: is: has: id: input: round: tag:
     in:talk                  the conversation of user and model: no tools, no agents; in:all is everything
     in:summary in:meta       summaries of compactions; what the program added (command output, notifications, files)
 
@@ -59,6 +59,7 @@ _EXAMPLES = {
     "id": "3f2a9c1e",
     "input": "text",
     "round": "1-3",
+    "tag": "money",
 }
 
 
@@ -211,7 +212,6 @@ _NOT_FILTERS = frozenset(
             "repo",
             "session",
             "sort",
-            "tag",
             "text",
             "title",
             "to",

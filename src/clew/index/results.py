@@ -64,13 +64,13 @@ class SearchResult:
             "similarity",
             "started",
         ),
-        *("title", "titles"),
+        *("tag", "title", "titles"),
     )
 
     def __init__(self, session: str) -> None:
         self.session = session
         self.title = self.cwd = self.branch = self.folder = self.path = self.model = ""
-        self.gone = self.prompts = ""
+        self.gone = self.prompts = self.tag = ""
         self.gone_since: int | None = None
         self.started: int | None = None
         self.ended: int | None = None

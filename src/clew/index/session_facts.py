@@ -64,6 +64,7 @@ class SessionFacts:
     round_class: int = 0
     spoken: str = ""  # the time of the last message
     labels: list[str] = field(default_factory=list)  # tags and pull requests
+    tag: str = ""
     shown: str | None = None  # the title in lists, if it needs another look at the file
 
     @property
@@ -85,7 +86,7 @@ class SessionFacts:
             ),
             *("\n".join(self.branches), "\n".join(self.models), self.started, self.ended, self.messages),
             "\n".join(f"{call}\t{tool}\t{at}" for call, (tool, at) in self.open.items()),
-            *(self.root, self.round, self.round_class, self.spoken, "\n".join(self.labels), self.shown),
+            *(self.root, self.round, self.round_class, self.spoken, "\n".join(self.labels), self.tag, self.shown),
         )
 
 
@@ -103,6 +104,7 @@ COLUMNS = (
         "class",
         "spoken",
         "labels",
+        "tag",
         "shown",
     ),
 )
@@ -140,10 +142,11 @@ def update_facts(entry: IndexedEntry, facts: SessionFacts, when: int | None, is_
         facts.custom_title = _single_line(entry.custom_title) or facts.custom_title
         facts.ai_title = _single_line(entry.ai_title) or facts.ai_title
         facts.last = _single_line(entry.last) or facts.last
-    elif entry.tag or entry.pr_number:
+    elif kind == "tag" or entry.pr_number:
+        facts.tag = _single_line(entry.tag) if kind == "tag" else facts.tag
         pull_request = f"{entry.pr_repository or ''} pr {entry.pr_number} #{entry.pr_number}" if entry.pr_number else ""
         label = _single_line(entry.tag or pull_request)
-        if label not in facts.labels:
+        if label and label not in facts.labels:
             facts.labels.append(label)
     if when is not None and entry.uuid:
         facts.started = when if facts.started is None else min(facts.started, when)

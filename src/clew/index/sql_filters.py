@@ -114,6 +114,8 @@ def _file_condition(name: str, value: str, parents: Callable[[], Iterable[str]])
         return r"f.models LIKE ? ESCAPE '\'", [f"%{_escape_like(value)}%"]
     if name == "id":
         return r"f.session LIKE ? ESCAPE '\'", [f"{_escape_like(value)}%"]
+    if name == "tag":
+        return r"f.tag LIKE ? ESCAPE '\'", [_escape_like(value).replace("*", "%")]
     if name == "sessions":
         return "f.session IN (SELECT value FROM json_each(?))", [value]
     if name == "has":

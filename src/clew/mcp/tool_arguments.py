@@ -34,8 +34,8 @@ class SearchSessions(Struct, frozen=True, forbid_unknown_fields=True):
             min_length=1,
             max_length=LONGEST,
             description='With mode "words": words, "a phrase", prefix*, AND, OR, NOT, -word, brackets, and filters: '
-            "project: branch: model: tool: file: role: since: until: in: is:error id: input: round:. Otherwise the text "
-            "or the regular expression to find; it ignores case unless it has a capital letter.",
+            "project: branch: model: tool: file: role: since: until: in: is:error id: input: round: tag:. Otherwise the "
+            "text or the regular expression to find; it ignores case unless it has a capital letter.",
         ),
     ]
     mode: Annotated[

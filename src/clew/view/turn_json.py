@@ -39,6 +39,7 @@ def session_json(session: Session, mask: bool = True, tally: MaskCount | None = 
             "started": _format_time(session.started),
             "ended": _format_time(session.ended),
             "slug": session.slug,
+            "tag": session.tag or None,
             "turns": len(session.turns),
             "rounds": len(session.rounds),
             "branches": len(session.branches),

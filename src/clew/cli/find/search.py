@@ -43,7 +43,7 @@ filters (quote spaces: project:"my app"; exclude: -tool:Bash; several: in:prompt
   in:FIELD                   title, prompt, reply, input, result, todo, plan, summary; talk (the first three);
                              thinking and meta (what Claude Code added) are searched only if named;
                              all is everything but thinking
-  role:user,assistant,tool   is:error,agent   has:agent   input:KIND   round:N
+  role:user,assistant,tool   is:error,agent   has:agent   input:KIND   round:N   tag:NAME
 
 Exact matches come first, then other endings, parts of names, most of the words; each result says how it
 matches. Words ignore case. --substring and --regex ignore case unless the pattern has a capital letter."""

@@ -167,6 +167,7 @@ def _session(outline: Outline, paths: dict[str, str]) -> JsonView:
         "branch": outline.branch_name,
         "version": outline.version,
         "slug": outline.slug,
+        "tag": outline.tag or None,
         "started": format_timestamp(outline.started) if outline.started else None,
         "ended": format_timestamp(outline.when),
         "bytes": outline.file.size,
@@ -299,6 +300,12 @@ def _within(row: JsonView, options: Namespace) -> bool:
     return late and (options.until is None or when < options.until)
 
 
+def _titled(row: JsonView) -> str:
+    """The title, with the tag and where the session is kept before it."""
+    kept, tag = row.get("kept"), row.get("tag")
+    return (f"({kept}) " if kept else "") + (f"#{tag} " if tag else "") + (row["title"] or "(no prompt)")
+
+
 def _short(path: str | None) -> str:
     parts = (path or "").replace("\\", "/").rstrip("/").split("/")
     return parts[-1] or "/"
@@ -313,7 +320,7 @@ _KINDS: dict[str, tuple[Callable[[Namespace, ErrorCollector], Iterable[JsonView]
             ("SIZE", lambda r: format_size(r["bytes"])),
             ("PROJECT", lambda r: _short(r["project"])),
             ("BRANCH", lambda r: one_line(r["branch"] or "", 18)),
-            ("TITLE", lambda r: (f"({r['kept']}) " if "kept" in r else "") + (r["title"] or "(no prompt)")),
+            ("TITLE", _titled),
         ),
     ),
     "projects": (

@@ -150,6 +150,7 @@ def _header(session: Session) -> Iterator[Row]:
         format_size(file.size),
         f"version {outline.version}" if outline.version else "",
         outline.slug or "",
+        f"#{outline.tag}" if outline.tag else "",
     ]
     yield TitleRow(one_line(outline.title) or "(no prompt)")
     yield AboutRow(" · ".join(one_line(part) for part in about if part))
