@@ -374,3 +374,34 @@ def prompt_beside_context_at_the_end(s: Script) -> None:
     reply = s.reply("a1")
     s.user("u2")
     note(s, "A", parent=reply)
+
+
+@case
+def system_line_below_context_at_the_end(s: Script) -> None:
+    s.user("u1")
+    s.reply("a1")
+    note(s, "A")
+    s.system("turn_duration")
+
+
+@case
+def system_line_below_context_of_a_prompt(s: Script) -> None:
+    s.user("u1")
+    note(s, "A")
+    s.system("informational")
+
+
+@case
+def command_below_context_at_the_end(s: Script) -> None:
+    s.user("u1")
+    s.reply("a1")
+    note(s, "A")
+    s.system("local_command", "<local-command-stdout>x</local-command-stdout>")
+
+
+@case
+def date_below_a_prompt(s: Script) -> None:
+    s.turns(1)
+    s.user("u2")
+    s.add("attachment", {"attachment": {"type": "date", "date": "2026-01-01"}})
+    s.reply("a2")

@@ -57,8 +57,8 @@ def _select_leaf(links: Chain, pins: Sequence[Entry], era: Era, history: bool) -
     if not candidates:
         return None
     if not era.leaf_by_order:
-        return _newest_entry(candidates)
-    last = _last_line(candidates, links)
+        return _newest_entry([e for e in candidates if e.uuid or not era.requires_time] or candidates)
+    last = _last_line(candidates, links, era)
     boundary = max((entry.offset for entry in links.order if entry.is_boundary), default=-1)
     named = next((pin for pin in reversed(pins) if pin.leaf and pin.offset > boundary), None)
     pinned = links.nodes.get(named.leaf) if named and named.leaf != NIL else None
@@ -71,13 +71,13 @@ def _select_leaf(links: Chain, pins: Sequence[Entry], era: Era, history: bool) -
     return below[-1] if below else pinned
 
 
-def _last_line(candidates: Sequence[Entry], links: Chain) -> Entry:
-    """Return the last line of the file; if other lines hang below it (lines out of order), the newest of them all.
+def _last_line(candidates: Sequence[Entry], links: Chain, era: Era) -> Entry:
+    """Return the last line of the file; if other lines hang below it (lines out of order), since 2.1.260 the newest of all.
 
     If a compaction moved preserved lines after the last line, return the last preserved line.
     """
     last = links.ends.get(candidates[-1].uuid, candidates[-1])
-    if all(links.above.get(e.uuid) != last.uuid for e in candidates):
+    if not era.continues_below_last_line or all(links.above.get(e.uuid) != last.uuid for e in candidates):
         return last
     best = last
     for entry in links.below(last, candidates):

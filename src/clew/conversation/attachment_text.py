@@ -50,7 +50,7 @@ OMITTED_KINDS = frozenset(
     }
 )
 _OMITTED_BEFORE_2_1_290 = ("date_change", "todo_reminder")  # worded differently before 2.1.290
-_KNOWN_LATER = ("agent_listing_delta", "date", "mcp_instructions_delta", "model", "silent_turn_reminder")
+_UNKNOWN_BEFORE_2_1_100 = ("agent_listing_delta", "mcp_instructions_delta", "model", "silent_turn_reminder")
 _QUEUED = "The user sent a new message while you were working:\n{}\n\n{}"
 _QUEUED_NOTE = (
     "This is how Claude Code surfaces messages the user sends mid-turn — within the running turn, often alongside the next "
@@ -74,7 +74,7 @@ def render_attachment(attachment: JsonView, has_system_turns: bool, era: Era) ->
         return [] if has_system_turns and era.renders_attachments else None
     if kind in OMITTED_KINDS or (kind in _OMITTED_BEFORE_2_1_290 and not era.renders_attachments):
         return None
-    if not era.knows_listings and kind in _KNOWN_LATER:
+    if (kind == "date" and not era.renders_attachments) or (kind in _UNKNOWN_BEFORE_2_1_100 and not era.knows_listings):
         return []
     if not era.knows_listings and kind in ("file", "directory"):  # worded differently before 2.1.100
         return None

@@ -56,7 +56,7 @@ class Era:
 
     @property
     def reads_every_message(self) -> bool:
-        """Crashes on a line without a message anywhere in the file, also off the path."""
+        """Crashes on a reply without a message anywhere in the file, also off the path."""
         return self.since("2.1.80") and not self.survives_bad_entries
 
     @property
@@ -129,6 +129,11 @@ class Era:
     def leaf_by_order(self) -> bool:
         """Resumes the last line of the file instead of the newest timestamp; `last-prompt` can name another."""
         return self.since("2.1.120")
+
+    @property
+    def continues_below_last_line(self) -> bool:
+        """Resumes the newest line below the last line of the file, where lines are out of order."""
+        return self.since("2.1.260")
 
     @property
     def knows_preserved_segment(self) -> bool:

@@ -163,7 +163,7 @@ def _refuse_bad_file(entries: Sequence[Entry], era: Era) -> None:
         raise Unreadable("the model ended this conversation")
     if era.reads_every_message:
         for entry in entries:
-            if entry.type in SPOKEN and entry.message is None:
+            if entry.type == "assistant" and entry.message is None:
                 raise Unreadable(f"line {entry.line.number} has no message, which crashes version {era.version}")
 
 
@@ -269,7 +269,8 @@ def _close_turn(drafts: list[MessageDraft], era: Era) -> list[MessageDraft]:
     """Close an unfinished turn as Claude Code does before it continues."""
     spoken = [d for d in drafts if d.entry is None or d.entry.type in SPOKEN]
     last = spoken[-1] if spoken else None
-    attached = bool(drafts) and drafts[-1].entry is not None and drafts[-1].entry.type == "attachment"
+    ending = next((d.entry for d in reversed(drafts) if not _is_system(d)), None)  # a system line does not count
+    attached = ending is not None and ending.type == "attachment"
     closing = [MessageDraft("assistant", [_text_block(NO_RESPONSE)], None)]
     continuing = [MessageDraft("user", [_text_block(CONTINUE_PROMPT)], None), *closing]
     if last is None and attached and (era.renders_attachments or era.asks_to_continue):
