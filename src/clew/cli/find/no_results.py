@@ -14,6 +14,7 @@ from clew.system.environment import claude_home, current_session
 from clew.system.plural import noun, plural
 
 MAX_SUGGESTIONS = 3
+MAX_SHOWN = 60  # characters of a filter
 _OPTIONS = ("project", "since", "until")
 
 
@@ -91,7 +92,7 @@ def _vary(options: Namespace, **changes: object) -> Namespace:
 def _without_options(options: Namespace) -> Iterator[tuple[str, Namespace]]:
     given = [name for name in _OPTIONS if getattr(options, name)]
     for name in given:
-        value = f" {options.project}" if name == "project" else ""
+        value = f" {_shorten(options.project)}" if name == "project" else ""
         yield f"without --{name}{value}", _vary(options, **{name: None})
     if len(given) > 1:
         yield f"without {' and '.join(f'--{name}' for name in given)}", _vary(options, **dict.fromkeys(given))
@@ -111,7 +112,7 @@ def _other_words(options: Namespace, text: str) -> Iterator[tuple[str, Namespace
     names = list(dict.fromkeys(piece.name for piece in pieces if piece.name))
     for name in names:
         written = " ".join(_written(text, pieces, piece) for piece in pieces if piece.name == name)
-        yield from _vary_query(options, f"without {written}", _without(text, pieces, {name}))
+        yield from _vary_query(options, f"without {_shorten(written)}", _without(text, pieces, {name}))
     if len(names) > 1:
         yield from _vary_query(options, "without filters", _without(text, pieces, set(names)))
     if not {"in", "role"} & set(names):
@@ -138,6 +139,10 @@ def _written(text: str, pieces: list[Piece], piece: Piece) -> str:
     """Return a part of a query as it was typed."""
     following = [other.position for other in pieces if other.position > piece.position]
     return text[piece.position : min(following, default=len(text))].strip()
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
 def _without(text: str, pieces: list[Piece], names: set[str]) -> str:
