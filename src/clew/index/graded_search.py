@@ -181,7 +181,7 @@ class GradedSearch:
                 for number, clause in enumerate(most.query.positive_clauses)
                 if number not in shares
             ]
-            if most.covered(shares) < MIN_COVERED:
+            if most.covered(dict.fromkeys(shares, 1.0)) < MIN_COVERED:
                 del self.best[candidate.session]
                 continue
             for match in candidate.matches:
