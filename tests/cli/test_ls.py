@@ -231,7 +231,6 @@ def test_nothing_there_is_nothing_matched_and_says_where_it_looked(clew: Run, cl
     [
         ("--since 3m", "(3 sessions without this filter). In a time, m is minutes and mo is months."),
         ("--until 2020-01-01 -p garden", "No sessions of the project garden before 2020-01-01 00:00 in "),
-        ("-n 0", "--limit 0 lists nothing."),
         ("--archived", "No sessions in the archive alone in "),
     ],
 )
@@ -239,6 +238,12 @@ def test_an_empty_list_names_the_filter_that_leaves_nothing(clew: Run, claude: P
     three(claude)
     code, out, err = clew("ls", *words.split())
     assert (code, out) == (1, "") and message in err
+
+
+def test_a_limit_of_zero_is_refused(clew: Run, claude: Path) -> None:
+    three(claude)
+    code, out, err = clew("ls", "-n", "0")
+    assert (code, out) == (2, "") and "0 would show nothing" in err
 
 
 def test_a_folder_that_is_a_file_is_named(clew: Run, claude: Path) -> None:

@@ -18,8 +18,6 @@ def explain_empty_list(options: Namespace) -> str:
     if not os.path.isdir(root):
         problem = f"{root} is not a folder" if os.path.lexists(root) else f"There is no folder {root}"
         return f"{problem}. Name the folder of Claude Code with --claude-dir, or create a demo: clew demo DIR"
-    if options.limit == 0:
-        return "--limit 0 lists nothing."
     filters = _describe_filters(options)
     if not filters:
         return f"No {options.kind} in {root}. Name another folder with --claude-dir, or create a demo: clew demo DIR"
