@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
@@ -75,6 +76,9 @@ def plant(name: str, home: Path) -> Path:
     """Copy a tree to be the ~/.claude of a home; each file is as old as the last time that it names, else of one day."""
     claude = home / ".claude"
     shutil.copytree(FOLDER / "trees" / name, claude)
+    settings = claude / "settings.json"
+    if not settings.exists():  # old sessions are not about to be deleted
+        settings.write_text(json.dumps({"cleanupPeriodDays": 36_500}))
     for path in claude.rglob("*"):
         times = _TIME.findall(path.read_text(encoding="utf-8")) if path.suffix == ".jsonl" else []
         moment = datetime.fromisoformat(times[-1] if times else "2026-01-20T12:00:00Z").timestamp()

@@ -41,7 +41,7 @@ def last_used(file: SessionFile | AgentFile) -> datetime:
 
 def last_time(file: SessionFile | AgentFile) -> datetime | None:
     """Return the time of the last entry that has one; None if there is no such entry, or the file is unreadable."""
-    return _last_time(os.fspath(file.path), file.size, file.mtime_ns)
+    return _last_times(os.fspath(file.path), file.size, file.mtime_ns)[0]
 
 
 def newest_first(files: Iterable[File]) -> list[File]:
@@ -57,14 +57,21 @@ def is_within(file: SessionFile | AgentFile, since: datetime | None, until: date
     return (since is None or when >= since) and (until is None or when < until)
 
 
-def sort_key(file: SessionFile | AgentFile) -> tuple[float, str]:
-    """Return the key that sorts files newest first."""
-    return (-last_used(file).timestamp(), file.id)
+def sort_key(file: SessionFile | AgentFile) -> tuple[float, float, str]:
+    """Return the key that sorts files newest first. Of a session and its copies the copy that was made last is first:
+    clew notes in a copy when it was made.
+    """
+    _, noted = _last_times(os.fspath(file.path), file.size, file.mtime_ns)
+    return (-last_used(file).timestamp(), -(noted.timestamp() if noted else 0.0), file.id)
+
+
+Times = tuple[datetime | None, datetime | None]  # of the last entry, and of the last note after it
 
 
 @lru_cache(maxsize=1 << 16)
-def _last_time(path: str, size: int, mtime_ns: int) -> datetime | None:
+def _last_times(path: str, size: int, mtime_ns: int) -> Times:
     """Read a file backwards; cached for each state of the file."""
+    noted: datetime | None = None
     try:
         with open(path, "rb", buffering=0) as file:
             size = file.seek(0, os.SEEK_END)
@@ -75,30 +82,36 @@ def _last_time(path: str, size: int, mtime_ns: int) -> datetime | None:
                 piece = file.read(end - start) + rest
                 first = piece.find(b"\n") + 1 if start else 0
                 if first or not start:
-                    if found := _last_time_of_lines(piece[first:]):
-                        return found
+                    found, note = _times_of_lines(piece[first:])
+                    noted = noted or note
+                    if found:
+                        return found, noted
                     piece = piece[:first]
                 end, rest, step = start, piece, step * 4
     except OSError:  # whoever reads the file reports why
         pass
-    return None
+    return None, noted
 
 
-def _last_time_of_lines(piece: bytes) -> datetime | None:
+def _times_of_lines(piece: bytes) -> Times:
     stop = len(piece)
+    noted: datetime | None = None
     while stop:
         start = piece.rfind(b"\n", 0, stop - 1) + 1
-        if found := _time_of_line(piece[start:stop]):
-            return found
+        found, note = _times_of_line(piece[start:stop])
+        noted = noted or note
+        if found:
+            return found, noted
         stop = start
-    return None
+    return None, noted
 
 
-def _time_of_line(line: bytes) -> datetime | None:
+def _times_of_line(line: bytes) -> Times:
     try:
         entry = _decode(line.removeprefix(BOM))
-        return parse_timestamp(entry.timestamp) if entry.uuid else None
+        time = parse_timestamp(entry.timestamp)
+        return (time, None) if entry.uuid else (None, time)
     except DECODE_ERRORS:
         item = parse_line(Line(0, 0, line, 0, len(line)))
     entries = [item] if isinstance(item, Entry) else item.salvaged if isinstance(item, Damaged) else []
-    return next((each.time for each in reversed(entries) if each.uuid and each.time), None)
+    return next((each.time for each in reversed(entries) if each.uuid and each.time), None), None

@@ -57,7 +57,7 @@ def run(options: Namespace) -> int:
 
         return show_limits(options)
     if options.id and options.by not in ("context", "turns", "waste"):
-        hint = f"Choose with options: clew usage {options.by} --session ID, or --project NAME"
+        hint = "Choose with options, such as --session ID or --project NAME."
         raise Refused([f"usage {options.by} does not take {options.id!r}"], hint=hint)
     plan = UsageOptions()
     by = ALIASES.get(options.by, options.by)
