@@ -127,7 +127,7 @@ def test_denied_calls_are_told_and_counted(tmp_path: Path) -> None:
     with world(tmp_path, [use("Save", path="x", text="y"), use("Echo", text="a")], "Well.") as made:
         done = made.run("go", change=strict(can_prompt_user=False))
     told = [block["content"] for block in made.sent[-1]["messages"][-1]["content"]]
-    assert told[0] == "Permission to use Save has been denied." and "nobody can give" in told[1]
+    assert told[0] == "Permission to use Save has been denied." and "no one can give" in told[1]
     assert [denial["tool_name"] for denial in done.denials] == ["Save", "Echo"]
     assert not (made.project / "x").exists()
 

@@ -309,7 +309,7 @@ def test_a_file_that_is_written_anew_is_shown_anew(tmp_path: Path) -> None:
         other.write_bytes(talk(BEGUN.session_id, seed=5).user("another story").reply("yes").bytes())
         other.replace(path)
         follower.says("another story")
-        follower.remarks("The file was written anew.")
+        follower.remarks("The file was rewritten.")
         follower.stop()
 
 

@@ -94,7 +94,7 @@ def test_live_calls_run_in_a_copy(own: tuple[Path, str], tmp_path: Path, capsys:
     ident = "7b5d0c1e-93a1-4c5e-8a4e-0d6f1d8f2a12"
     assert run(["replay", ident, "--live", "--claude-dir", str(own[0])]) == 1
     said = capsys.readouterr().out
-    assert "another thing" in said and "three" in said
+    assert "the result is different" in said and "three" in said
     assert (project / "a.txt").read_text() == "three\n"
     (project / "a.txt").write_text("one\n")
     assert run(["replay", ident, "--live", "--in-place", "--claude-dir", str(own[0])]) == 0

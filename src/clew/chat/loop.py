@@ -39,7 +39,7 @@ CONTINUE_CUT_REPLY = (
     "The reply was cut at the limit of its length. Go on exactly where it ended, without repeating any of it."
 )
 CONTINUE_LOST_REPLY = "The connection was lost in the middle of the reply above. Go on from what was received of it."
-RETRY_EMPTY_REPLY = "The reply was empty. Go on with what was asked, or say what is missing."
+RETRY_EMPTY_REPLY = "The reply was empty. Continue with the task, or say what is missing."
 REPEATED_CALL = "The same call was made many times with the same result. Do something else, or say what is in the way."
 NOT_RUN = "The connection was lost before the reply was complete, so this call was not run."
 MAX_CUTS = 3

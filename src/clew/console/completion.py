@@ -11,7 +11,7 @@ from pathlib import Path
 from clew.chat.config.repository import list_files
 
 MAX_COMPLETIONS = 50  # offers
-MAX_VISIBLE = 8  # at once
+MAX_VISIBLE = 8  # completions on the screen
 MAX_FILES = 20_000
 GIT_TIMEOUT = 5.0  # seconds
 _WORD = re.compile(r"(?:^|(?<=[\s(\[]))@((?:[^\s\\\"]|\\ )*)$")

@@ -47,7 +47,7 @@ class Talk(ProgramNotes):
 
     __slots__ = ()
 
-    # -- what the person says
+    # -- user messages
 
     def user(
         self,

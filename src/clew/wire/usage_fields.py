@@ -60,14 +60,14 @@ def decode_progress(raw: Raw) -> ProgressUsage:
 
 
 class Iteration(Tokens, frozen=True, gc=False):
-    """One of the API requests behind a reply: its tokens, and the model if it was another."""
+    """One of the API requests of a reply: its tokens, and the model if it was another."""
 
     type: str = ""
     model: str | None = None
 
 
 def decode_iterations(tokens: Tokens) -> list[Iteration]:
-    """Return the API requests behind a reply; [] if they are not reported in this form."""
+    """Return the API requests of a reply; [] if they are not reported in this form."""
     try:
         return _ITERATIONS.decode(tokens.iterations) if tokens.iterations else []
     except DECODE_ERRORS:

@@ -141,7 +141,7 @@ def test_more_than_25000_tokens_come_as_a_first_page(scene: ToolContext) -> None
     result = run(READ, scene, file_path="a")
     assert result.detail["file"]["numLines"] == 6250
     assert result.detail["file"]["totalLines"] == 8001
-    assert "these are the first 6250. Go on with offset 6251" in good(result)
+    assert "these are the first 6250. Continue with offset 6251" in good(result)
     assert not scene.state.seen[path].is_whole
     text = trouble(run(READ, scene, file_path="a", offset=1, limit=8000))
     assert text.startswith("File content (32000 tokens) exceeds maximum allowed tokens (25000)")

@@ -98,7 +98,7 @@ def test_what_nobody_answered(scene: ToolContext) -> None:
         return {}
 
     result = run(ASK_USER_QUESTION, replace(scene, ask=ask), questions=[question("q?", "a", "b")])
-    assert good(result).startswith("The person did not answer.")
+    assert good(result).startswith("The user did not answer.")
     assert result.detail["answers"] == {}
 
 

@@ -155,7 +155,7 @@ def test_kinds_of_pages(scene: ToolContext, path: str, text: str) -> None:
 
 def test_a_long_page_is_cut(scene: ToolContext) -> None:
     text = good(fetched(scene, "/long"))
-    assert text.startswith("x" * 100_000 + "\n\n[The page goes on; these are the first 100000 of 100001")
+    assert text.startswith("x" * 100_000 + "\n\n[The page continues; these are the first 100000 of 100001")
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ class Subagents(Struct, frozen=True):
         text = (
             f"The agent works in the background.\nagentId: {sent.id}\noutput_file: {sent.path}\n"
             "Its last words come by themselves when it has ended: do not wait for them, and do not guess what they are. "
-            "Go on with other work that does not touch the same files, or tell the user that it is under way."
+            "Continue with other work that does not touch the same files, or tell the user that it is under way."
         )
         detail = {
             "isAsync": True,

@@ -16,9 +16,7 @@ def require_read(path: Path, content: Content, state: ToolState) -> None:
     if known is None:
         raise ToolFailed("File has not been read yet. Read it first before writing to it.")
     if known.digest != content.seen.digest:
-        raise ToolFailed(
-            "File has been modified since it was read, by the person or by a program. Read it again first."
-        )
+        raise ToolFailed("File has been modified since it was read, by the user or by a program. Read it again first.")
 
 
 def mark_read(path: Path, content: Content, state: ToolState) -> None:

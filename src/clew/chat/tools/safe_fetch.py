@@ -120,7 +120,7 @@ async def _resolve_checked(url: httpx.URL, network: Network) -> str:
         raise ToolFailed(f"The host {url.host} is not known.", is_misuse=False)
     if url.host not in network.private and not all(is_public(address) for address in addresses):
         raise ToolFailed(
-            f"{url.host} lies in a private network, which is not reached from here. Ask the person to allow the host, "
+            f"{url.host} lies in a private network, which is not reached from here. Ask the user to allow the host, "
             "or use Bash with curl."
         )
     return addresses[0]

@@ -37,7 +37,7 @@ OPENING = "The conversation up to here was summed up, and goes on from this summ
 INSTRUCTION = """\
 Sum up this conversation so that the work can go on from your summary alone. Write plain text under these headings, and \
 leave out a heading that has nothing under it: What the user wants (in the user's own words where they matter), \
-Decisions and why, Files (path and what was changed or learnt), Commands that matter and what came of them, Errors and how \
+Decisions and why, Files (path and what was changed or learnt), Commands that matter and their results, Errors and how \
 they were solved, What is done, What is open, The next step. Quote names, paths and numbers exactly. Call no tool."""
 
 

@@ -29,7 +29,7 @@ from clew.wire.json_codec import Json
 
 DECLINED = "The user declined this call. It was not run, and nothing was changed by it."
 NOT_PERMITTED = (
-    "This call needs the user's permission, which nobody can give in this session, so it was not run: {name}."
+    "This call needs the user's permission, which no one can give in this session, so it was not run: {name}."
 )
 CUT_CALL = "The reply ended in the middle of this call, so it was not run. Say it again, shorter or in smaller parts."
 INTERRUPTED_CALL = "The user interrupted before this call was run."

@@ -37,7 +37,7 @@ class RaceRun(NamedTuple):
 def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("id", help="a session: its id, the beginning of it, or a path")
     command.add_argument("--prompt", metavar="TEXT", default="", help="what to say (default: what was said next there)")
-    command.add_argument("--at", metavar="TURN", type=int, help="go on behind this turn; 0 is the beginning")
+    command.add_argument("--at", metavar="TURN", type=int, help="continue after this turn; 0 is the beginning")
     command.add_argument(
         "--copy", action="store_true", help="let each work in a copy of the folder and edit files there"
     )
@@ -73,9 +73,7 @@ def _start(source: Session, at: int | None, prompt: str) -> tuple[int, Content]:
         raise NotFound(
             str(at),
             kind="turn",
-            hint=(
-                f"The session has {plural(count, 'turn')}: name one with --at, or say something new behind the last."
-            ),
+            hint=(f"The session has {plural(count, 'turn')}: name one with --at, or add a prompt after the last one."),
         )
     return at, prompt or source.turns[at].prompt.data["message"]["content"]
 
@@ -99,10 +97,10 @@ async def _run(source: Session, at: int, content: Content, model: str, options: 
     kept = _copy_up_to(source, at, folder)
     spec = replace(_spec(options, folder), resume=str(kept) if kept else "", model=model, cwd=folder)
 
-    def tell(told: Event) -> None:
-        _print_event(model, told, options.quiet)
+    def print_event(event: Event) -> None:
+        _print_event(model, event, options.quiet)
 
-    async with open_session(spec, tell) as opened:
+    async with open_session(spec, print_event) as opened:
         finished = await opened.engine.submit(UserPrompt(content))
         return RaceRun(model, folder, opened.engine.conversation.journal.path, finished)
 
@@ -124,7 +122,7 @@ def _folder(source: Session, is_copied: bool) -> Path:
 
 
 def _copy_up_to(source: Session, at: int, folder: Path) -> Path | None:
-    """A copy of the session up to the place; none of one that begins anew."""
+    """A copy of the session up to a turn; None for a new session."""
     from clew.edit.plan import plan
 
     if not at:
@@ -143,7 +141,7 @@ def _spec(options: Namespace, folder: Path) -> SessionSpec:
     return chat.session_spec(asked, folder)
 
 
-# -- what is told
+# -- output
 
 
 def _print_event(model: str, event: Event, quiet: bool) -> None:

@@ -158,12 +158,12 @@ def _gone_matches(index: Index, query: str, without: str | None, options: Namesp
 
 
 def _existing_file(place: Tree, session: str) -> SessionFile | None:
-    """The file of a session; agents may have outlived it, and then there is nothing to go on with."""
+    """Return the file of a session. If only files of its agents are left, it cannot be resumed."""
     try:
         file = find_session(place, session)
     except NotFound:
         return None
-    except Ambiguous as several:  # the same session in two projects: the newest is the one that was gone on with
+    except Ambiguous as several:  # the same session in two projects: the newest is the one that was resumed
         return min((find_session(place, match) for match in several.matches), key=sort_key)
     return None if file.is_empty else file
 

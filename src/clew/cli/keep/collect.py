@@ -160,7 +160,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0.1 <= value <= 86_400:
-        raise ArgumentTypeError(f"{text!r} is no number of seconds from 0.1 to 86400")
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds from 0.1 to 86400")
     return value
 
 
@@ -207,7 +207,7 @@ def _watch(job: CollectJob, options: Namespace) -> int:
 
 
 def _sync_deleted(collector: Collector, archive: str | None) -> None:
-    """Lay out what is gone. That is a convenience: if there is no room for it, collecting goes on."""
+    """Reconstruct deleted sessions. If there is no space for them, collecting continues."""
     from clew.collect.archive.reader import Archive
     from clew.collect.archive.sync_deleted_tree import sync_deleted_tree
 

@@ -87,6 +87,7 @@ def _difference(change: PlannedFile) -> str:
 def _asks() -> bool:
     if not sys.stdin.isatty():
         raise Refused(
-            ["nobody is here to agree to this"], hint="See what would be done with --dry-run, and agree with --yes."
+            ["this needs a confirmation, and there is no terminal"],
+            hint="See what would be done with --dry-run, and agree with --yes.",
         )
     return input("Do this? [y/N] ").strip().lower() in ("y", "yes")

@@ -47,7 +47,7 @@ from clew.wire.tail_reader import Tail
 from clew.wire.timestamps import format_timestamp
 
 EVERY = 10  # seconds between two signs of life from one running call
-SHARE = 20  # looking for new files takes no more than one part in so many of the time
+SHARE = 20  # looking for new files takes at most 1/SHARE of the time
 WIDEST = 160  # characters of a call in a line
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _RESULTS = (ResultRow, DiffRow, TodoRow)
@@ -95,7 +95,7 @@ def _run(watch: FollowedSession, idle: float | None, interval: float) -> None:
 
 
 def _wait(interval: float) -> None:
-    """Sleep, but not if nobody reads any more: a pipe without a reader would only be noticed at the next word."""
+    """Sleep, but stop when the reader of the pipe is gone, which would otherwise be noticed at the next write only."""
     sys.stdout.flush()
     try:
         ends = select.poll()
@@ -250,7 +250,7 @@ class FollowedSession:
 
     def __init__(self, session: Session, options: Namespace) -> None:
         if not isinstance(session.file, SessionFile):
-            raise ValueError(f"{session.id} is no session that could be followed.")
+            raise ValueError(f"{session.id} cannot be followed, because it is not in a file.")
         self.file = session.file
         self.wish = options
         self.streams: dict[Path, Stream] = {}
@@ -286,7 +286,7 @@ class FollowedSession:
         for stream in list(self.streams.values()):
             items = stream.tail.read()
             if stream.tail.restarted and stream.agent is None:
-                self._remark("The file was written anew.")
+                self._remark("The file was rewritten.")
                 self.begin()
                 return True
             now = _LONG_AGO

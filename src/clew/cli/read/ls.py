@@ -75,7 +75,7 @@ def run(options: Namespace) -> int:
 
 
 def _masked(row: JsonView) -> JsonView:
-    """A row without its secrets: a title is often what somebody typed or pasted."""
+    """A row without its secrets: a title is often typed or pasted text."""
     found, _ = mask_data(dict(row))
     title, secrets = mask(clean(found.get("title") or ""))
     return {**found, "title": title} if secrets else found

@@ -63,7 +63,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "--allow", metavar="RULE", action="append", default=[], help="--live: also run such calls, as Bash(make:*)"
     )
-    command.add_argument("--output", "-o", metavar="DIR", help="--check, --live: write what came of it to new files")
+    command.add_argument("--output", "-o", metavar="DIR", help="--check, --live: write the result to new files")
     add_common_options(command)
 
 
@@ -109,7 +109,7 @@ def _frame_json(frame: Frame) -> dict[str, object]:
 
 
 def _print(frames: Iterable[Frame]) -> int:
-    """All of it at once: nobody is there to wait."""
+    """Print everything without pauses, because the output is not a terminal."""
     from clew.view.row_terminal import render_row
 
     sys.stdout.writelines(render_row(frame.row, 0, colour=False) for frame in frames)

@@ -98,13 +98,13 @@ def _show(comparison: ReplayComparison, runs: list[RepeatedCall], options: Names
 
 def _show_runs(runs: list[RepeatedCall], options: Namespace) -> None:
     counts = [sum(run.state == state for run in runs) for state in ("same", "other", "not run")]
-    same = f"{counts[0]} of {plural(len(runs), 'call says', 'calls say')} the same"
-    print(f"{same}, {counts[1]} another thing, {counts[2]} were not made again.")
+    same = f"{counts[0]} of {plural(len(runs), 'call returns', 'calls return')} the same result"
+    print(f"{same}, {counts[1]} a different one, {counts[2]} were not run again.")
     for run in runs:
         if run.state == "not run":
-            print(clean(f"  {run.name}: not made again, {run.why}"))
+            print(clean(f"  {run.name}: not run again, {run.why}"))
         elif run.state == "other":
-            print(clean(f"  {run.name}: {run.why or 'it says another thing'}"))
+            print(clean(f"  {run.name}: {run.why or 'the result is different'}"))
             for line in run.diff:
                 print(f"    {_masked(line, options)}")
 

@@ -138,7 +138,7 @@ def _rows(session: Session, options: Namespace) -> Iterator[Row]:
 
 
 def _header(session: Session) -> Iterator[Row]:
-    """What is known from the two ends of the file, so that it is on the screen at once."""
+    """The header as known from the two ends of the file, so that it is shown immediately."""
     file = session.file
     if file is None:
         return

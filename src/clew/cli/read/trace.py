@@ -26,7 +26,7 @@ Group = tuple[TreeRow, ...]  # a turn and what hangs below it; before the first 
 Line = list[tuple[str, str]]  # pieces of text with their styles
 
 LONG = 16  # turns in a row that nothing tells apart: more of them are not drawn one by one
-EDGE = 3  # of which so many are, at either end
+EDGE = 3  # turns shown at either end
 FEW = 5  # problems of one turn that are named
 LANES = 16  # lanes that are drawn; deeper ones lie over the last
 LONGEST = 300  # characters of a text in JSON
@@ -39,7 +39,7 @@ def add_arguments(command: ArgumentParser) -> None:
     )
     which = command.add_mutually_exclusive_group()
     which.add_argument("--all-branches", action="store_true", help="every branch (the default)")
-    which.add_argument("--active", action="store_true", help="only the branch that a resume would go on with")
+    which.add_argument("--active", action="store_true", help="only the branch that a resume would continue")
     command.add_argument("--entries", action="store_true", help="the raw graph of entries, for debugging")
     command.add_argument("--full", action="store_true", help="draw long runs one by one")
     command.add_argument("--ascii", action="store_true", help="draw with plain ASCII")
@@ -161,7 +161,7 @@ def _gap(run: Sequence[Group]) -> TreeRow:
 def entry_rows(session: Session, full: bool = False) -> Iterator[TreeRow]:
     """The graph as the file has it: runs of entries with one child each, and where they fork.
 
-    Results, progress and attachments that lead nowhere are what parallel calls leave: they are counted, and are no forks.
+    Results, progress and attachments that lead nowhere are what parallel calls leave: they are counted, but are not forks.
     """
     graph = session.graph
     active = {entry.uuid for entry in session.active}
@@ -289,15 +289,15 @@ def _rail(row: TreeRow) -> str:
 
 
 def _fit(text: str, after: str, room: int, is_padded: bool) -> str:
-    """A text and what must be read behind it, cut to a room of so many cells."""
+    """A text and a suffix that is never cut, in at most `room` cells."""
     from rich.cells import cell_len, set_cell_size
 
-    behind = f"  {after}" if after else ""
-    space = max(8, room - cell_len(behind))
+    suffix = f"  {after}" if after else ""
+    space = max(8, room - cell_len(suffix))
     flat = one_line(text)
     if cell_len(flat) > space:
         flat = set_cell_size(flat, space - 1).rstrip() + "…"
-    whole = flat + behind
+    whole = flat + suffix
     return whole + " " * (room - cell_len(whole)) if is_padded else whole
 
 
@@ -316,7 +316,7 @@ def _said(row: TreeRow) -> str:
         case "pin" if facts["missing"]:
             return f"! line {row.line}: the pinned entry {facts['leaf'][:8]} is not in the file"
         case "pin":
-            return f"pinned{' by hand' if facts['explicit'] else ''}: a resume goes on from here"
+            return f"pinned{' by hand' if facts['explicit'] else ''}: a resume continues from here"
         case "problem":
             return f"! line {row.line}: {row.text}"
         case "waiting":

@@ -34,7 +34,7 @@ def run(options: Namespace) -> int:
 
 
 def _leave(*_: object) -> NoReturn:
-    """Leave at once: the thread that waits for input cannot be called back, and nothing is open that could be lost."""
+    """Exit immediately: the thread that waits for input cannot be interrupted, and no open file could lose data."""
     print_message("Interrupted.")
     os._exit(INTERRUPTED)
 

@@ -85,7 +85,7 @@ def _run(words: list[str], url: str) -> int:
 
 @contextmanager
 def _ledger(options: Namespace) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Where each request is told of: the file that was named, and here."""
+    """Return where requests are logged: to the named file, and to this terminal."""
     from clew.wire.json_codec import encode
 
     number = os.open(options.ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600) if options.ledger else None

@@ -137,7 +137,7 @@ def run(options: Namespace) -> int:
 
 
 def sealed() -> str:
-    """The skill with a last line that tells whether somebody changed it."""
+    """Return the skill with a last line that shows whether it was changed."""
     return f"{SKILL}\n<!-- clew {__version__} {_digest(SKILL)} -->\n"
 
 

@@ -40,7 +40,7 @@ def add_arguments(command: ArgumentParser) -> None:
         "lies in the usual places)",
     )
     command.add_argument(
-        "--from", dest="form", choices=NAMES, help="which program wrote it (default: told by what it says)"
+        "--from", dest="form", choices=NAMES, help="which program wrote it (default: detected from the content)"
     )
     command.add_argument("--to", metavar="FOLDER", help="for the project of this folder (default: where it was held)")
     command.add_argument("--list", action="store_true", help="list what could be imported and import nothing")
@@ -275,7 +275,7 @@ def _print(options: Namespace, done: ImportOutcome) -> None:
 
 
 def _report_problems(options: Namespace, talk: Conversation) -> None:
-    """What could not be read is told, and a part of it is enough if there is much."""
+    """Report what could not be read; of a long list only a part."""
     if options.quiet or not talk.problems:
         return
     print_message(f"{talk.path}: {plural(len(talk.problems), 'part')} of it could not be read.")

@@ -9,5 +9,5 @@ Modules:
     line_rows       Build the row that a store keeps for each line, in addition to its bytes.
     open_store      Open a query engine for the archive, or for a store given by its address.
     query_result    The columns and rows of a query, with the same value types on every engine.
-    views           SQL of the views behind `clew sql`, identical on every engine.
+    views           SQL of the views of `clew sql`, identical on every engine.
 """

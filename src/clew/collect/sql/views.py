@@ -1,4 +1,4 @@
-"""SQL of the views behind `clew sql`, identical on every engine.
+"""SQL of the views of `clew sql`, identical on every engine.
 
 They use only what SQLite, PostgreSQL, DuckDB and Spark share: no quoted names, no engine-specific functions, sums
 cast back to integers. A reply or call that occurs in several files is counted once: its numbers are those of the

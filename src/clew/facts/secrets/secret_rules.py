@@ -160,7 +160,7 @@ RULES: tuple[SecretRule, ...] = (
     ),
 )
 
-# These read a name or a scheme before the value, so they are no proof inside decoded base64.
+# These read a name or a scheme before the value, so they prove nothing inside decoded base64.
 CONTEXT_RULES: tuple[SecretRule, ...] = (
     SecretRule(
         "authorization",

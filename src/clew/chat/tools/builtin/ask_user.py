@@ -25,15 +25,15 @@ async def ask(input: Json, scene: ToolContext) -> CallResult:
         if len(set(labels)) < len(labels):
             raise ToolFailed(f"Two options of the question {question['question']!r} have the same label.")
     if scene.ask is None:
-        raise ToolFailed("There is nobody here who could be asked. Go on as you think best, and say what you assumed.")
+        raise ToolFailed("No user is available to answer. Continue as you think best, and say what you assumed.")
     response = dict(await scene.ask(questions))
     annotations = response.pop("annotations", None) if "annotations" not in texts else None
     answers = {text: _format_answer(response[text]) for text in texts if text in response}
     detail = {"questions": questions, "answers": answers} | ({"annotations": annotations} if annotations else {})
     if not answers:
-        return CallResult("The person did not answer. Go on as you think best, and say what you assumed.", detail)
+        return CallResult("The user did not answer. Continue as you think best, and say what you assumed.", detail)
     summary = ", ".join(f'"{question}"="{answer}"' for question, answer in answers.items())
-    return CallResult(f"User has answered your questions: {summary}. Go on with these answers.", detail)
+    return CallResult(f"User has answered your questions: {summary}. Continue with these answers.", detail)
 
 
 def _format_answer(answer: object) -> str:
@@ -48,14 +48,12 @@ _OPTION = object_schema(
 _QUESTION = object_schema(
     question=required_field(TEXT, "The whole question", minLength=1),
     header=required_field(TEXT, "A word for it, of at most 12 letters", maxLength=12),
-    options=required_field(
-        array_schema(_OPTION, 2, 4), "The answers to choose from; the person may always give another"
-    ),
+    options=required_field(array_schema(_OPTION, 2, 4), "The answers to choose from; the user may always give another"),
     multiSelect=optional_field(BOOLEAN, "Several answers may be chosen", default=False),
 )
 ASK_USER_QUESTION = SpecTool(
     "AskUserQuestion",
-    "Ask the person something that only they can decide, with answers to choose from.",
+    "Ask the user something that only they can decide, with answers to choose from.",
     object_schema(questions=required_field(array_schema(_QUESTION, 1, 4), "The questions")),
     ask,
     reads=True,

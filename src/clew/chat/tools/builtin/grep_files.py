@@ -225,7 +225,7 @@ GREP = SpecTool(
             enum_schema("content", "files_with_matches", "count"), "What to tell; the files if not given"
         ),
         **{
-            "-A": optional_field(INTEGER, "How many lines behind each match", minimum=0),
+            "-A": optional_field(INTEGER, "How many lines after each match", minimum=0),
             "-B": optional_field(INTEGER, "How many lines before each match", minimum=0),
             "-C": optional_field(INTEGER, "How many lines on both sides of each match", minimum=0),
             "-n": optional_field(BOOLEAN, "Number the lines; true if not given"),

@@ -49,10 +49,10 @@ def _parse_notebook(path: Path, data: bytes) -> Json:
     try:
         book = json.loads(text.raw if text else "")
     except (ValueError, RecursionError):
-        raise ToolFailed(f"{path} is no valid JSON, so it cannot be a notebook.") from None
+        raise ToolFailed(f"{path} is not valid JSON, so it cannot be a notebook.") from None
     cells = book.get("cells") if isinstance(book, dict) else None
     if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
-        raise ToolFailed(f"{path} has no list of cells, so it is no notebook.")
+        raise ToolFailed(f"{path} has no list of cells, so it is not a notebook.")
     made: Json = book
     return made
 
@@ -220,7 +220,7 @@ def _serialize(book: Json, before: str) -> str:
 
 NOTEBOOK_EDIT = SpecTool(
     "NotebookEdit",
-    "Replace, insert or delete one cell of a Jupyter notebook that was read before. An inserted cell comes behind the "
+    "Replace, insert or delete one cell of a Jupyter notebook that was read before. An inserted cell comes after the "
     "cell of that id, or first of all.",
     object_schema(
         notebook_path=required_field(TEXT, "The absolute path of the notebook"),

@@ -47,14 +47,14 @@ def read_plan(state: ToolState) -> str:
 
 ENTER_PLAN_MODE = SpecTool(
     "EnterPlanMode",
-    "Begin to plan: for work that needs thought or the person's consent before anything is changed.",
+    "Begin to plan: for work that needs thought or the user's consent before anything is changed.",
     object_schema(),
     enter,
     reads=True,
 )
 EXIT_PLAN_MODE = SpecTool(
     "ExitPlanMode",
-    "Show the finished plan to the person and ask to begin.",
+    "Show the finished plan to the user and ask to begin.",
     object_schema(plan=optional_field(TEXT, "The plan, if it is not in a file")),
     leave,
 )

@@ -103,7 +103,7 @@ def _text_result(
     part = _first_lines(part)
     note = (
         f"The file has {len(lines)} lines, which are more than {MAX_TOKENS} tokens; these are the first {len(part)}. "
-        f"Go on with offset {len(part) + 1} and a limit, or look for what you need with Grep."
+        f"Continue with offset {len(part) + 1} and a limit, or look for what you need with Grep."
     )
     return _lines_result(path, part, start, len(lines), note), ReadFile(file.seen.mtime_ns, file.seen.digest, False)
 

@@ -94,7 +94,7 @@ def _page_text(page: FetchedPage) -> str:
         text = convert_html(page.text, page.url)
     if len(text) <= MAX_PAGE_CHARACTERS:
         return text
-    note = f"[The page goes on; these are the first {MAX_PAGE_CHARACTERS} of {len(text)} characters.]"
+    note = f"[The page continues; these are the first {MAX_PAGE_CHARACTERS} of {len(text)} characters.]"
     return f"{text[:MAX_PAGE_CHARACTERS]}\n\n{note}"
 
 
@@ -113,7 +113,7 @@ def create_web_fetch(network: Network | None = None) -> SpecTool:
     return SpecTool(
         "WebFetch",
         "Fetch a page of the web and answer a question about it. A page that has moved to another host is not followed; "
-        "its new address is told.",
+        "the result contains its new address.",
         object_schema(
             url=required_field(TEXT, "The whole address of the page", minLength=1, maxLength=2000),
             prompt=required_field(TEXT, "What to find in the page", minLength=1),

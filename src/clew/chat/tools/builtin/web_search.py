@@ -70,13 +70,13 @@ def _searcher(engine: Search | None) -> Callable[[Json, ToolContext], Awaitable[
         await scene.progress({"type": "search_results_received", "resultCount": len(hits), "query": query})
         links = [{"title": hit.title, "url": hit.url} for hit in hits]
         texts = [f"{hit.title}: {hit.text}" for hit in hits if hit.text]
-        told = f"Links: {json.dumps(links, ensure_ascii=False)}" if links else "No links found."
+        links_text = f"Links: {json.dumps(links, ensure_ascii=False)}" if links else "No links found."
         detail = {
             "query": query,
             "results": [{"tool_use_id": scene.call_id, "content": links}, *texts],
             "durationSeconds": time.monotonic() - begun,
         }
-        return CallResult("\n\n".join([f'Web search results for query: "{query}"', told, *texts]), detail)
+        return CallResult("\n\n".join([f'Web search results for query: "{query}"', links_text, *texts]), detail)
 
     return search
 
