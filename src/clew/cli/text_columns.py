@@ -23,8 +23,16 @@ def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) ->
     before = sum(w + 2 for w in widths[:-1])
     room = max(20, width - before) if width else 0
     for line in ([head for head, _ in columns], *cells):
-        start = "".join(cell + " " * (w + 2 - cell_width(cell)) for cell, w in zip(line[:-1], widths, strict=False))
-        print(start + one_line(line[-1], room))
+        print(join_cells([*line[:-1], one_line(line[-1], room)], [*widths[:-1], 0]))
+
+
+def join_cells(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool] = ()) -> str:
+    """Join the cells of one row, padded to the widths of their columns; numbers can be aligned to the right."""
+    padded = []
+    for cell, width, is_right in zip(cells, widths, right or [False] * len(cells), strict=True):
+        room = " " * (width - cell_width(cell))
+        padded.append(room + cell if is_right else cell + room)
+    return "  ".join(padded)
 
 
 def print_folded(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> None:
@@ -60,9 +68,8 @@ def _blocks(widths: Sequence[int], room: int) -> Iterator[list[int]]:
 def _print_wrapped(first: str, cells: Sequence[str], widths: Sequence[int], indent: int) -> None:
     folded = [list(_wrap(cell, room)) for cell, room in zip(cells, widths, strict=True)]
     for at in range(max(map(len, folded), default=1)):
-        line = [(first if at == 0 else "", indent)]
-        line += [(part[at] if at < len(part) else "", room) for part, room in zip(folded, widths, strict=True)]
-        print("  ".join(cell + " " * (room - cell_width(cell)) for cell, room in line).rstrip())
+        line = [first if at == 0 else "", *(part[at] if at < len(part) else "" for part in folded)]
+        print(join_cells(line, [indent, *widths]).rstrip())
 
 
 def _wrap(cell: str, room: int) -> Iterator[str]:

@@ -149,12 +149,13 @@ def _json(values: Iterable[Mapping[str, object]], file: TextIO) -> int:
 
 
 def _table(found: QueryResult, file: TextIO) -> int:
-    from clew.view.sanitize import columns
+    from clew.cli.text_columns import join_cells
+    from clew.view.sanitize import columns as cell_width
 
     first = list(islice(found.rows, _LAID_OUT))
     heads = [one_line(name, _WIDEST) for name in found.columns]
     cells = [[_cell(value) for value in row] for row in first]
-    widths = [max(map(columns, column)) for column in zip(heads, *cells, strict=True)]
+    widths = [max(map(cell_width, column)) for column in zip(heads, *cells, strict=True)]
     numbers = [any(isinstance(row[index], int | float) for row in first) for index in range(len(heads))]
     count = 0
 
@@ -163,20 +164,9 @@ def _table(found: QueryResult, file: TextIO) -> int:
         for count, row in enumerate(chain(first, found.rows), 1):  # noqa: B007 - the number is returned
             yield [_cell(value) for value in row]
 
-    for line in _lines(chain([heads], rest()), widths, numbers):
-        print(line, file=file)
+    for line in chain([heads], rest()):
+        print(join_cells(line, widths, numbers).rstrip(), file=file)
     return count
-
-
-def _lines(cells: Iterable[list[str]], widths: list[int], numbers: list[bool]) -> Iterator[str]:
-    from clew.view.sanitize import columns
-
-    for row in cells:
-        padded = (
-            " " * (width - columns(cell)) + cell if right else cell + " " * (width - columns(cell))
-            for cell, width, right in zip(row, widths, numbers, strict=True)
-        )
-        yield "  ".join(padded).rstrip()
 
 
 def _cell(value: Cell) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from clew.cli.output import clean_name, is_terminal, one_line
+from clew.cli.text_columns import join_cells
 from clew.facts.health import Flaw
 from clew.system.plural import plural
+from clew.view.sanitize import columns as cell_width
 
 Line = tuple[str, str]  # a style, and a text
 _SHOWN = 10  # line numbers to show
@@ -15,9 +17,9 @@ _SHOWN = 10  # line numbers to show
 def format_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[Line]:
     """Format a heading and rows as lines with their styles."""
     cells = [[one_line(cell) for cell in row] for row in rows]
-    widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(heads)]
+    widths = [max(map(cell_width, column)) for column in zip(heads, *cells, strict=True)]
     for style, row in (("dim", heads), *(("", row) for row in cells)):
-        yield style, "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        yield style, join_cells(row, widths).rstrip()
 
 
 def describe_missing_fields(flaws: Iterable[Flaw]) -> Iterator[str]:
