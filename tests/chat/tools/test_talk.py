@@ -74,7 +74,7 @@ def test_questions_and_answers(scene: ToolContext) -> None:
     assert good(result).startswith('User has answered your questions: "Which?"="A", "All?"="x, y".')
     assert result.detail == {"questions": questions, "answers": {"Which?": "A", "All?": "x, y"}}
     assert asked == [questions]
-    assert "nobody here" in misuse(run(ASK_USER_QUESTION, scene, questions=questions))
+    assert "No user is available" in misuse(run(ASK_USER_QUESTION, scene, questions=questions))
 
 
 @pytest.mark.parametrize(
