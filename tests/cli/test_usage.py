@@ -154,7 +154,7 @@ def test_prices_of_ones_own(claude: Path, tmp_path: Path, clew: Run) -> None:
 def test_nothing_there(claude: Path, clew: Run) -> None:
     claude.mkdir()
     code, out, err = clew("usage")
-    assert (code, out) == (1, "") and "No usage here" in err
+    assert (code, out) == (1, "") and "No usage in " in err
     assert clew("usage", "--quiet") == (1, "", "")
 
 
