@@ -160,12 +160,12 @@ def test_conditions_of_prune_must_all_be_true(clew: Run, claude: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are not checked there")
 def test_sessions_in_use_are_refused(clew: Run, claude: Path) -> None:
     id = sessions_of(claude)[0].stem
-    registry = claude / "sessions" / f"{os.getpid()}.json"
-    registry.parent.mkdir()
-    registry.write_text(json.dumps({"pid": os.getpid(), "sessionId": id, "status": "idle"}))
+    record = claude / "sessions" / f"{os.getpid()}.json"
+    record.parent.mkdir()
+    record.write_text(json.dumps({"pid": os.getpid(), "sessionId": id, "status": "idle"}))
     code, _, err = clew("delete", id, "--yes")
     assert code == 1 and "it is in use (see: clew ps)" in err
-    registry.unlink()
+    record.unlink()
     recent = talk(seed=9).user("hi").reply("hello").write(claude)
     set_last_use(recent, time.time() - 60)
     assert clew("collect", "--quiet")[0] == 0

@@ -104,7 +104,7 @@ def _chats(tree: Tree) -> Iterator[RunningSession]:
 
 
 def _unregistered(tree: Tree) -> Iterator[RunningSession]:
-    """Yield processes of versions that keep no registry. They do not say which session they run."""
+    """Yield processes of versions that do not register their sessions, so that the session is unknown."""
     if not _PROC.is_dir():
         return
     root = os.path.realpath(tree.root)
