@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,15 @@ from hypothesis import settings
 
 settings.register_profile("clew", deadline=None)
 settings.load_profile("clew")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def separate_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the journal, the archive and the state of the user who runs the tests out of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("XDG_DATA_HOME", "XDG_STATE_HOME"):
+            patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
+        yield
 
 
 @pytest.fixture(scope="session")
