@@ -298,7 +298,7 @@ REASONS = {
     OTHER_WORDING: "caveats, remarks of hooks and outputs of commands are worded by each program",
     UNSENT: "a Workflow starts many agents with one call, and clew has no such tool",
     "the program wrote it in the name of the model": "no reply stands behind `No response requested.` and its like",
-    "clew tells the model in a note that its reply was cut": "old versions wrote an error there",
+    "clew adds a note for the model that its reply was cut": "old versions wrote an error there",
     "it does not belong to a call": "progress of SessionStart hooks",
     "it is not the output of a command": "the output of a shell command of the person",
     "the engine does not write it by itself": "texts of hooks that old versions wrote as a person's",

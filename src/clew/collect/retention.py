@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from clew.wire.json_codec import decode
+from clew.wire.line import open_regular
 
 DEFAULT_DAYS = 30  # without `cleanupPeriodDays`
 
@@ -13,7 +14,7 @@ def retention_days(root: str) -> int:
     """Return `cleanupPeriodDays` of the settings; the default if the settings are missing or invalid."""
     for name in ("settings.local.json", "settings.json"):
         try:
-            with open(os.path.join(root, name), "rb") as file:
+            with open_regular(os.path.join(root, name)) as file:
                 value = decode(file.read())
         except (OSError, ValueError):
             continue

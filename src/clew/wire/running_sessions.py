@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from clew.wire.json_codec import decode
 from clew.wire.layout import Tree
+from clew.wire.line import open_regular
 from clew.wire.timestamps import parse_timestamp
 
 _MAX_FILE = 1 << 16  # bytes; a registry file has about 700
@@ -193,7 +194,7 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 def _read_text(path: Path, size: int = _MAX_FILE) -> str:
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return file.read(size).decode("utf-8", "surrogateescape")
     except OSError:
         return ""
