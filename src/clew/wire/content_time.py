@@ -21,6 +21,7 @@ from clew.wire.line import BOM, Line
 from clew.wire.timestamps import parse_timestamp
 
 _FIRST_READ = 1 << 13  # bytes; the last entry with a time is nearly always in there
+_FIELD = b'"timestamp"'
 _MAX_READ = 32 << 20  # bytes read at most in search of a time
 
 File = TypeVar("File", SessionFile, AgentFile)
@@ -94,11 +95,13 @@ def _last_times(path: str, size: int, mtime_ns: int) -> Times:
 
 
 def _times_of_lines(piece: bytes) -> Times:
+    """Return the times of the last line that has one. Lines without the field are not parsed: there can be millions."""
     stop = len(piece)
     noted: datetime | None = None
-    while stop:
-        start = piece.rfind(b"\n", 0, stop - 1) + 1
-        found, note = _times_of_line(piece[start:stop])
+    while (position := piece.rfind(_FIELD, 0, stop)) >= 0:
+        start = piece.rfind(b"\n", 0, position) + 1
+        end = piece.find(b"\n", position, stop)
+        found, note = _times_of_line(piece[start : stop if end < 0 else end])
         noted = noted or note
         if found:
             return found, noted
