@@ -63,5 +63,5 @@ def test_an_inventory_of_one_session_and_of_none(claude: Path, clew: Run) -> Non
     write(claude, TWO, user(1, "hi"))
     rows = [json.loads(line)["session"] for line in clew("check", ONE, "--inventory", "--json")[1].splitlines()]
     assert rows == [ONE, "Total"]
-    assert clew("check", "--inventory", "--project", "tinyledger", "--since", "1h")[0] == 0
+    assert clew("check", "--inventory", "--project", "tinyledger", "--since", "2001-01-01")[0] == 0
     assert clew("check", "--inventory", "--until", "2001-01-01")[0] == 1

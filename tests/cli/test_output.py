@@ -236,7 +236,8 @@ def drawn(request: pytest.FixtureRequest, place: Path, tmp_path: Path) -> Iterat
     found = []
     for by in ("model", "project", "tool", "branch", "agent", "session", "context"):
         path = tmp_path / f"{by}.{request.param}"
-        _piped(["usage", by, "--plot", str(path), "--quiet"], place)
+        session = _words("{id}", place, tmp_path) if by == "context" else []
+        _piped(["usage", by, *session, "--plot", str(path), "--quiet"], place)
         found.append(path.read_text(encoding="utf-8"))
     yield found
 

@@ -65,7 +65,7 @@ def test_what_came_after_the_last_day_is_not_counted(clew: Run, home: Path) -> N
     stats(home, 1, 4, 1, {"10": 1})
     assert "messages: theirs 4, ours 4." in clew("usage", "--reconcile", "--tz", "UTC")[1]
     put(home / "stats-cache.json", '{"totalMessages": "many", "hourCounts": [], "lastComputedDate": null}')
-    assert "messages: theirs 0, ours 5: it leaves out" in clew("usage", "--reconcile", "--tz", "UTC")[1]
+    assert "messages: theirs 0, ours 5: it does not include" in clew("usage", "--reconcile", "--tz", "UTC")[1]
 
 
 @pytest.mark.req("R338")

@@ -274,7 +274,8 @@ def test_the_status_line_updates_its_summary_in_an_isolated_process(
 
 
 def test_the_printed_status_line_command_is_isolated(place: Place, tmp_path: Path) -> None:
-    setting = json.loads(place.run([PROGRAM, "statusline", "--install"]).stdout)["statusLine"]["command"]
+    place.run([PROGRAM, "statusline", "--install", "--yes"])
+    setting = json.loads((place.claude / "settings.json").read_bytes())["statusLine"]["command"]
     done = as_a_hook(place, setting, STATUS, XDG_CACHE_HOME=str(tmp_path))
     assert "Opus" in done.stdout
     place.until(lambda: any(tmp_path.rglob("summary")), "the summary")

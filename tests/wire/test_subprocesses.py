@@ -150,10 +150,12 @@ def test_an_installation_that_isolation_hides_starts_itself(copy: Path, tmp_path
 def test_a_zipapp_starts_itself(copy: Path, tmp_path: Path) -> None:
     archive = tmp_path / "clew.pyz"
     zipapp.create_archive(copy, archive, main="clew.cli:main")
-    shown = json.loads(run([sys.executable, str(archive), "statusline", "--install"], tmp_path))
-    command = shlex.split(shown["statusLine"]["command"])
-    assert command == [sys.executable, "-I", str(archive), "statusline"]
-    assert run([*command[:-1], "--version"], tmp_path) == "clew 99.0\n"
+    folder = tmp_path / "claude"
+    folder.mkdir()
+    run([sys.executable, str(archive), "statusline", "--install", "--yes", "--claude-dir", str(folder)], tmp_path)
+    command = shlex.split(json.loads((folder / "settings.json").read_bytes())["statusLine"]["command"])
+    assert command[:4] == [sys.executable, "-I", str(archive), "statusline"]
+    assert run([*command[:3], "--version"], tmp_path) == "clew 99.0\n"
 
 
 def test_a_frozen_program_is_its_own_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:

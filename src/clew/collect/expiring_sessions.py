@@ -11,6 +11,7 @@ import time
 
 from clew.collect.retention import retention_days
 from clew.system.environment import data_home
+from clew.system.plural import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ def expiring_warning(root: str | os.PathLike[str], files: Iterable[SessionFile])
         return ""
     days = retention_days(os.fspath(root))
     left = (min(file.mtime_ns for file in expiring) + days * _DAY - time.time_ns()) // _DAY
-    when = "can delete them at any time" if left < 1 else f"deletes the first in {left} day{'s' if left > 1 else ''}"
-    sessions = "1 session is" if len(expiring) == 1 else f"{len(expiring):,} sessions are"
+    when = "can delete them at any time" if left < 1 else f"deletes the first in {plural(left, 'day')}"
+    sessions = plural(len(expiring), "session is", "sessions are")
     setting = f"cleanupPeriodDays: {days}"
     return f"{sessions} not archived, and Claude Code {when} ({setting}). Keep them with: clew collect"
 

@@ -17,7 +17,8 @@ def suggest_move(rows: Iterable[JsonView]) -> None:
     if not is_terminal():
         return
     projects = {str(row["project"]) for row in rows if row.get("project")}
-    gone = sorted(path for path in projects if Path(path).is_absolute() and not os.path.lexists(path))
+    named = (path for path in projects if path.isprintable() and Path(path).is_absolute())
+    gone = sorted(path for path in named if not os.path.lexists(path))
     if gone:
         count = plural(len(gone), "project folder does", "project folders do")
         print_message(
