@@ -11,34 +11,12 @@ from typing import Any
 
 import pytest
 
-from clew.cli import main
-from clew.demo.demo_tree import write_demo
-from tests.cli.conftest import NOW
-
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A demo that is in the archive; tests get copies at the path that the archive knows."""
-    home = tmp_path_factory.mktemp("template")
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("cache", "data"):
-            patch.setenv(f"XDG_{name.upper()}_HOME", str(home / "home" / name))
-        write_demo(home / "home" / "claude", NOW)
-        assert main(["collect", "--quiet", "--claude-dir", str(home / "home" / "claude")]) == 0
-    shutil.copytree(home / "home", home / "saved")
-    return home
-
-
 @pytest.fixture
-def claude(template: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    home = template / "home"
-    shutil.rmtree(home)
-    shutil.copytree(template / "saved", home)
-    for name in ("cache", "data"):
-        monkeypatch.setenv(f"XDG_{name.upper()}_HOME", str(home / name))
-    return home / "claude"
+def claude(archived_demo: Path) -> Path:
+    return archived_demo
 
 
 def archived(clew: Run) -> dict[str, str]:

@@ -89,7 +89,7 @@ GROUPS = (
             "export": "write a session as Markdown, HTML, JSON or another format",
             "pack": "write sessions with all their files into one file",
             "unpack": "put the sessions of a pack where Claude Code finds them",
-            "import": "import sessions of Codex, OpenCode, Gemini CLI, aider, gptme",
+            "import": "import transcripts of Claude Code, Codex, OpenCode, Gemini, aider",
             "demo": "create a sample ~/.claude folder to try clew on",
         },
     ),

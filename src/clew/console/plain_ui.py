@@ -16,34 +16,9 @@ from typing import TYPE_CHECKING, TextIO, assert_never
 from clew.console.menu import PAUSE, Menu, MenuAnswer
 from clew.console.ui import UserInput
 from clew.system.plural import plural
+from clew.view import row_types
 from clew.view.approval_text import code, escape, escape_line
-from clew.view.row_types import (
-    AboutRow,
-    AgentRow,
-    CallRow,
-    CompactionRow,
-    DiffRow,
-    DoneRow,
-    ErrorRow,
-    FailureRow,
-    InputRow,
-    InterruptRow,
-    MetaRow,
-    NoteRow,
-    PictureRow,
-    PlanRow,
-    PromptRow,
-    QueuedRow,
-    ReplyRow,
-    ResultRow,
-    Row,
-    SummaryRow,
-    TableRow,
-    ThinkingRow,
-    TitleRow,
-    TodoRow,
-    WarningRow,
-)
+from clew.view.row_types import Row
 from clew.view.sanitize import clean, one_line
 from clew.view.truncate import truncate
 
@@ -58,37 +33,44 @@ _STATES = {"completed": "done", "in_progress": "in progress", "pending": "to do"
 def row_text(row: Row) -> str:
     """Return a row as text without control characters."""
     match row:
-        case TableRow():
+        case row_types.TableRow():
             return clean("\n".join(row.lines))
-        case CompactionRow():
+        case row_types.CompactionRow():
             return f"Compacted, from {row.before} tokens to {row.after}."
-        case TodoRow():
+        case row_types.TodoRow():
             return f"Todo, {_STATES.get(row.status, 'to do')}: {one_line(row.text)}"
-        case CallRow():
+        case row_types.CallRow():
             return f"Call: {_shown_lines(row, ' (failed)' if row.failed else '')}"
-        case PromptRow() | QueuedRow():
+        case row_types.PromptRow() | row_types.QueuedRow():
             return f"You: {_shown_lines(row)}"
-        case ResultRow():
+        case row_types.ResultRow():
             return f"Result: {_shown_lines(row)}"
-        case FailureRow():
+        case row_types.FailureRow():
             return f"Failed: {_shown_lines(row)}"
-        case DiffRow():
+        case row_types.DiffRow():
             return f"Change:\n{_shown_lines(row)}"
-        case PlanRow():
+        case row_types.PlanRow():
             return f"Plan:\n{_shown_lines(row)}"
-        case ThinkingRow():
+        case row_types.ThinkingRow():
             return f"Thinking: {_shown_lines(row)}"
-        case ErrorRow():
+        case row_types.ErrorRow():
             return f"Error: {_shown_lines(row)}"
-        case WarningRow():
+        case row_types.WarningRow():
             return f"Warning: {_shown_lines(row)}"
-        case NoteRow():
+        case row_types.NoteRow():
             return f"Note: {_shown_lines(row)}"
-        case AgentRow():
+        case row_types.AgentRow():
             return f"Agent: {_shown_lines(row)}"
-        case ReplyRow() | InterruptRow() | SummaryRow() | MetaRow() | InputRow() | PictureRow():
+        case (
+            row_types.ReplyRow()
+            | row_types.InterruptRow()
+            | row_types.SummaryRow()
+            | row_types.MetaRow()
+            | row_types.InputRow()
+            | row_types.PictureRow()
+        ):
             return _shown_lines(row)
-        case TitleRow() | AboutRow() | DoneRow():
+        case row_types.TitleRow() | row_types.AboutRow() | row_types.DoneRow():
             return _shown_lines(row)
         case _:
             assert_never(row)
@@ -119,7 +101,7 @@ class PlainUi:
     # -- ConsoleUi
 
     def print_row(self, row: Row) -> None:
-        if not isinstance(row, PromptRow):  # the terminal has already echoed it
+        if not isinstance(row, row_types.PromptRow):  # the terminal has already echoed it
             self._write(row_text(row) + "\n")
 
     def request_redraw(self) -> None:

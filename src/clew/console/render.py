@@ -10,34 +10,9 @@ from typing import TYPE_CHECKING, assert_never
 
 from clew.console.colours import TRANSCRIPT_STYLES
 from clew.system.plural import plural
+from clew.view import row_types
 from clew.view.row_labels import compaction_label, duration_label, todo_sign
-from clew.view.row_types import (
-    AboutRow,
-    AgentRow,
-    CallRow,
-    CompactionRow,
-    DiffRow,
-    DoneRow,
-    ErrorRow,
-    FailureRow,
-    InputRow,
-    InterruptRow,
-    MetaRow,
-    NoteRow,
-    PictureRow,
-    PlanRow,
-    PromptRow,
-    QueuedRow,
-    ReplyRow,
-    ResultRow,
-    Row,
-    SummaryRow,
-    TableRow,
-    ThinkingRow,
-    TitleRow,
-    TodoRow,
-    WarningRow,
-)
+from clew.view.row_types import Row
 from clew.view.sanitize import clean, one_line
 from clew.view.truncate import truncate
 
@@ -126,70 +101,70 @@ def _text(text: str, style: str = "") -> Text:
 
 def _row_lines(renderer: RowRenderer, row: Row) -> Iterator[str]:
     match row:
-        case PromptRow():
+        case row_types.PromptRow():
             return _prompt(renderer, row, row.images)
-        case QueuedRow():
+        case row_types.QueuedRow():
             return _prompt(renderer, row)
-        case ReplyRow():
+        case row_types.ReplyRow():
             return _reply(renderer, row)
-        case PlanRow():
+        case row_types.PlanRow():
             return _plan(renderer, row)
-        case ThinkingRow():
+        case row_types.ThinkingRow():
             return _thinking(renderer, row)
-        case CallRow():
+        case row_types.CallRow():
             return _call(renderer, row)
-        case ResultRow():
+        case row_types.ResultRow():
             return _result(renderer, row, "sign")
-        case FailureRow():
+        case row_types.FailureRow():
             return _result(renderer, row, "sign.failed")
-        case DiffRow():
+        case row_types.DiffRow():
             return _diff(renderer, row)
-        case TodoRow():
+        case row_types.TodoRow():
             return _todo(renderer, row)
-        case CompactionRow():
+        case row_types.CompactionRow():
             return _compaction(renderer, row)
-        case AgentRow():
+        case row_types.AgentRow():
             return renderer.lines(_text(row.text), renderer.styled("◆ ", "sign.agent"))
-        case TableRow():
+        case row_types.TableRow():
             return _table(renderer, row)
-        case TitleRow():
+        case row_types.TitleRow():
             return _marked(renderer, row, "", "", "strong")
-        case AboutRow() | SummaryRow():
+        case row_types.AboutRow() | row_types.SummaryRow():
             return _marked(renderer, row, "  ", "")
-        case ErrorRow():
+        case row_types.ErrorRow():
             return chain([""], _marked(renderer, row, "✗ ", "sign.error"))
-        case WarningRow():
+        case row_types.WarningRow():
             return _marked(renderer, row, "! ", "sign.warning")
-        case InterruptRow():
+        case row_types.InterruptRow():
             return _marked(renderer, row, "  ⎿  ", "sign.warning")
-        case DoneRow():
+        case row_types.DoneRow():
             return _marked(renderer, row, "  ⎿  ", "")
-        case NoteRow() | MetaRow() | InputRow() | PictureRow():
+        case row_types.NoteRow() | row_types.MetaRow() | row_types.InputRow() | row_types.PictureRow():
             return _marked(renderer, row, "· ", "sign")
         case _:
             assert_never(row)
 
 
-def _prompt(renderer: RowRenderer, row: PromptRow | QueuedRow, images: int = 0) -> Iterator[str]:
+def _prompt(renderer: RowRenderer, row: row_types.PromptRow | row_types.QueuedRow, images: int = 0) -> Iterator[str]:
     yield ""
     image_note = f"  [{plural(images, 'image')}]" if images else ""
     mark = renderer.styled("❯ ", "sign.prompt")
     yield from renderer.lines(_text((row.text or "(no text)") + image_note, "strong"), mark)
 
 
-def _reply(renderer: RowRenderer, row: ReplyRow) -> Iterator[str]:
+def _reply(renderer: RowRenderer, row: row_types.ReplyRow) -> Iterator[str]:
     """Yield a part of a reply. The first has a mark; a continued part follows without an empty line."""
     if row.part != "continued":
         yield ""
     yield from renderer.markdown(row.text, "● " if row.part == "first" else "  ")
 
 
-def _plan(renderer: RowRenderer, row: PlanRow) -> Iterator[str]:
+def _plan(renderer: RowRenderer, row: row_types.PlanRow) -> Iterator[str]:
     bar = renderer.styled("  │ ", "sign.plan")
     yield from renderer.markdown(row.text, bar, bar)
 
 
-def _thinking(renderer: RowRenderer, row: ThinkingRow) -> Iterator[str]:
+def _thinking(renderer: RowRenderer, row: row_types.ThinkingRow) -> Iterator[str]:
     yield ""
     shown, more = truncate(clean(row.text), row.limit)
     yield from renderer.lines(_text(shown, "thought"), renderer.styled("✻ ", "sign"))
@@ -205,7 +180,7 @@ def call_title(renderer: RowRenderer, name: str, about: str, dot: str) -> Iterat
     yield from renderer.lines(words, renderer.styled("● ", f"sign.{dot}"))
 
 
-def _call(renderer: RowRenderer, row: CallRow) -> Iterator[str]:
+def _call(renderer: RowRenderer, row: row_types.CallRow) -> Iterator[str]:
     yield ""
     name, _, about = one_line(row.text).partition(" ")
     dot = "failed" if row.failed else "open" if row.is_open else "done"
@@ -214,14 +189,14 @@ def _call(renderer: RowRenderer, row: CallRow) -> Iterator[str]:
         yield renderer.styled(f"  took {time}", "hint")
 
 
-def _result(renderer: RowRenderer, row: ResultRow | FailureRow, sign_style: str) -> Iterator[str]:
+def _result(renderer: RowRenderer, row: row_types.ResultRow | row_types.FailureRow, sign_style: str) -> Iterator[str]:
     shown, more = truncate(clean(row.text), row.limit)
     yield from renderer.lines(_text(shown or "(no output)"), renderer.styled("  ⎿  ", sign_style))
     if more:
         yield renderer.styled(f"     … +{plural(more, 'line')}", "hint")
 
 
-def _diff(renderer: RowRenderer, row: DiffRow) -> Iterator[str]:
+def _diff(renderer: RowRenderer, row: row_types.DiffRow) -> Iterator[str]:
     """Yield a diff with line numbers."""
     shown, more = truncate(clean(row.text), row.limit)
     old = new = 0
@@ -243,12 +218,12 @@ def _diff(renderer: RowRenderer, row: DiffRow) -> Iterator[str]:
         yield renderer.styled(f"     … +{plural(more, 'line')}", "hint")
 
 
-def _todo(renderer: RowRenderer, row: TodoRow) -> Iterator[str]:
+def _todo(renderer: RowRenderer, row: row_types.TodoRow) -> Iterator[str]:
     style = f"todo.{row.status}" if row.status in ("completed", "in_progress") else ""
     yield from renderer.lines(_text(row.text, style), f"     {todo_sign(row)} ")
 
 
-def _compaction(renderer: RowRenderer, row: CompactionRow) -> Iterator[str]:
+def _compaction(renderer: RowRenderer, row: row_types.CompactionRow) -> Iterator[str]:
     yield ""
     text = f"Compacted ({row.trigger or 'unknown'}{compaction_label(row)})"
     yield from renderer.lines(_text(text), renderer.styled("✻ ", "sign.warning"))
@@ -262,7 +237,7 @@ def _marked(renderer: RowRenderer, row: Row, mark: str, style: str, text_style: 
         yield renderer.styled(f"{' ' * len(mark)}… +{plural(more, 'line')}", "hint")
 
 
-def _table(renderer: RowRenderer, row: TableRow) -> Iterator[str]:
+def _table(renderer: RowRenderer, row: row_types.TableRow) -> Iterator[str]:
     """Yield names and values in two columns, as slash commands show them."""
     from rich.table import Table
 

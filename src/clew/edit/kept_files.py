@@ -52,28 +52,25 @@ def digest_parts(parts: Iterable[bytes]) -> tuple[str, int]:
 
 def keep(path: Path, kept: Path) -> None:
     """Take a file away to `kept`. If an earlier attempt copied it there already, only the original is removed."""
-    if not os.path.lexists(path):
-        return
-    if os.path.lexists(kept):
-        if digest(kept) != digest(path):
-            raise Refused([f"{path} changed while it was moved"], hint="Run the same command again.")
-        path.unlink()
-        return
-    kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _rename(path, kept)
+    _transfer(path, kept, Refused([f"{path} changed while it was moved"], hint="Run the same command again."))
 
 
 def give_back(kept: Path, path: Path) -> None:
     """Put a kept file back into its place; nothing happens if that was done before."""
-    if not os.path.lexists(kept):
+    _transfer(kept, path, Refused([f"{path} exists again, with other content"], hint="Move that file away first."))
+
+
+def _transfer(source: Path, target: Path, conflict: Refused) -> None:
+    """Rename a file unless that was done before. Raises `conflict` if the target has other content."""
+    if not os.path.lexists(source):
         return
-    if os.path.lexists(path):
-        if digest(kept) != digest(path):
-            raise Refused([f"{path} exists again, with other content"], hint="Move that file away first.")
-        kept.unlink()
+    if os.path.lexists(target):
+        if digest(source) != digest(target):
+            raise conflict
+        source.unlink()
         return
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _rename(kept, path)
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _rename(source, target)
 
 
 def _rename(source: Path, target: Path) -> None:
@@ -101,8 +98,8 @@ def remove_empty_folders(folders: Iterable[Path], top: Path) -> None:
 
 def plan_swap(path: Path, rewrite: Rewrite, kept: Path) -> Swap:
     """Return what a replacement of a shared file will write."""
-    sum, size = digest_parts(rewrite(path))
-    return Swap(str(kept), size, sum)
+    checksum, size = digest_parts(rewrite(path))
+    return Swap(str(kept), size, checksum)
 
 
 def swap(path: Path, rewrite: Rewrite, kept: Path) -> None:

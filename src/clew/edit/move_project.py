@@ -46,7 +46,7 @@ class MovePlan:
 
 
 @dataclass(slots=True)
-class _Draft:
+class _MoveDraft:
     """The plan while it is made."""
 
     tree: Tree
@@ -64,7 +64,7 @@ def plan_move(tree: Tree, old: str, new: str) -> MovePlan:
     is in use.
     """
     paths = PathMapping(old, new)
-    draft = _Draft(tree, paths, cleanup_days(tree.root))
+    draft = _MoveDraft(tree, paths, cleanup_days(tree.root))
     for project in tree.projects():
         if project.folder.is_symlink():
             continue
@@ -97,7 +97,7 @@ def _refuse_running(tree: Tree, sessions: Iterable[str]) -> None:
 
 def find_sessions(tree: Tree, paths: PathMapping) -> Iterator[tuple[SessionFile, str]]:
     """Yield the sessions that were started at or below the old folder, each with the folder it was started in."""
-    draft = _Draft(tree, paths, 0)
+    draft = _MoveDraft(tree, paths, 0)
     for project in tree.projects():
         for file in project.sessions():
             launched = _launch_folder(draft, project, file.path)
@@ -108,7 +108,7 @@ def find_sessions(tree: Tree, paths: PathMapping) -> Iterator[tuple[SessionFile,
 # -- one project
 
 
-def _plan_project(draft: _Draft, project: Project) -> None:
+def _plan_project(draft: _MoveDraft, project: Project) -> None:
     launched = {file.id: _launch_folder(draft, project, file.path) for file in project.sessions()}
     moving = {id: draft.paths.apply(path) for id, path in launched.items() if path and draft.paths.covers(path)}
     rest = _default_folder(draft, project, launched, moving)
@@ -125,7 +125,7 @@ def _plan_project(draft: _Draft, project: Project) -> None:
             draft.stays.append(f"{project.name}/{name}: sessions of another folder are in this project too")
 
 
-def _launch_folder(draft: _Draft, project: Project, path: Path) -> str:
+def _launch_folder(draft: _MoveDraft, project: Project, path: Path) -> str:
     """Return the folder in which a session was started; "" if that is unknown."""
     for cwd in dict.fromkeys(read_cwds(path)):
         if project.name in slugs(cwd):
@@ -133,7 +133,7 @@ def _launch_folder(draft: _Draft, project: Project, path: Path) -> str:
     return _named_folder(draft, project)
 
 
-def _named_folder(draft: _Draft, project: Project) -> str:
+def _named_folder(draft: _MoveDraft, project: Project) -> str:
     """Return the folder that a project is named for, as far as its name or its index says."""
     if project.name in slugs(draft.paths.old):
         return draft.paths.old
@@ -141,7 +141,7 @@ def _named_folder(draft: _Draft, project: Project) -> str:
     return known.path if known.source != "guess" and project.name in slugs(known.path) else ""
 
 
-def _default_folder(draft: _Draft, project: Project, launched: dict[str, str], moving: dict[str, str]) -> str:
+def _default_folder(draft: _MoveDraft, project: Project, launched: dict[str, str], moving: dict[str, str]) -> str:
     """Return where files without a session go: with the sessions, if all of them move to one folder."""
     if launched:
         targets = set(moving.values())
@@ -163,7 +163,7 @@ def _owner(entry: Path, agents: dict[str, str], launched: dict[str, str]) -> str
     return next((id for id in launched if id.lower() == owner), "")
 
 
-def _plan_unit(draft: _Draft, project: Project, entries: list[Path], owner: str, name: str) -> None:
+def _plan_unit(draft: _MoveDraft, project: Project, entries: list[Path], owner: str, name: str) -> None:
     """Plan the move of a session with all of its files, or of one other file or folder."""
     target = project.folder.parent / name
     if target == project.folder:
@@ -202,12 +202,12 @@ def _files(entry: Path) -> Iterator[Path]:
             yield from _files(child)
 
 
-def _plan_file(draft: _Draft, path: Path, target: Path, owner: str) -> FileMove:
+def _plan_file(draft: _MoveDraft, path: Path, target: Path, owner: str) -> FileMove:
     mtime = arrival_time(path.stat().st_mtime_ns, draft.days)
     return plan_file(path, target, _content(draft, path, target, owner), mtime)
 
 
-def _content(draft: _Draft, path: Path, target: Path, owner: str) -> Callable[[], Iterable[bytes]]:
+def _content(draft: _MoveDraft, path: Path, target: Path, owner: str) -> Callable[[], Iterable[bytes]]:
     """Return the content of a file in its new place: transcripts have paths in them, other files are copied."""
     if path.name == INDEX_NAME:
         return lambda: [relocate_index(path, draft.paths, target.parent)]
@@ -219,7 +219,7 @@ def _content(draft: _Draft, path: Path, target: Path, owner: str) -> Callable[[]
     return partial(read_chunks, path)
 
 
-def _project_folder(draft: _Draft, target: Path) -> Path:
+def _project_folder(draft: _MoveDraft, target: Path) -> Path:
     projects = draft.tree.root / "projects"
     return projects / target.relative_to(projects).parts[0]
 

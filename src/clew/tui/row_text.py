@@ -12,39 +12,14 @@ from rich.cells import cell_len
 
 from clew.tui.line_wrap import fit, wrap
 from clew.tui.markdown_spans import Span, style_lines
+from clew.view import row_types
 from clew.view.row_terminal import plain_lines
-from clew.view.row_types import (
-    AboutRow,
-    AgentRow,
-    CallRow,
-    CompactionRow,
-    DiffRow,
-    DoneRow,
-    ErrorRow,
-    FailureRow,
-    InputRow,
-    InterruptRow,
-    MetaRow,
-    NoteRow,
-    PictureRow,
-    PlanRow,
-    PromptRow,
-    QueuedRow,
-    ReplyRow,
-    ResultRow,
-    Row,
-    SummaryRow,
-    TableRow,
-    ThinkingRow,
-    TitleRow,
-    TodoRow,
-    WarningRow,
-)
+from clew.view.row_types import Row
 from clew.view.sanitize import one_line
 
-_PLAIN = (ReplyRow, PlanRow, ErrorRow)
+_PLAIN = (row_types.ReplyRow, row_types.PlanRow, row_types.ErrorRow)
 PROSE = 110  # columns of prose; longer lines are hard to read
-_FLOWS = (*_PLAIN, PromptRow, QueuedRow, ThinkingRow, SummaryRow)
+_FLOWS = (*_PLAIN, row_types.PromptRow, row_types.QueuedRow, row_types.ThinkingRow, row_types.SummaryRow)
 _SLOW = re.compile(r"[\t\r\x1b]")
 _MARK = re.compile(r"^\s*(?:[❯●◆⏹✻⎿·✗] )")
 
@@ -70,7 +45,7 @@ def layout(row: Row, width: int, state: RowState) -> list[ScreenLine]:
     """Return the wrapped lines of a row; every line fits the width."""
     front = "│ " * row.depth
     room = max(8, width - len(front))
-    if isinstance(row, PromptRow):
+    if isinstance(row, row_types.PromptRow):
         return [ScreenLine(front, _turn_rule(row, room), "rule"), *_text_lines(row, front, room, state)]
     if state.fold:
         return list(_fold_lines(row, front, room, state))
@@ -81,7 +56,9 @@ def height(row: Row, width: int, state: RowState) -> int:
     """Return the number of lines that `layout` makes. Plain output, which may be megabytes, is counted without
     laying it out.
     """
-    is_plain = isinstance(row, ResultRow | FailureRow | DiffRow) and (state.is_full or row.limit is None)
+    is_plain = isinstance(row, row_types.ResultRow | row_types.FailureRow | row_types.DiffRow) and (
+        state.is_full or row.limit is None
+    )
     if is_plain and row.text.isascii() and not _SLOW.search(row.text):
         lines = row.text.strip("\n").split("\n")
         if max(map(len, lines)) <= width - 2 * row.depth - 4:
@@ -92,7 +69,7 @@ def height(row: Row, width: int, state: RowState) -> int:
 def _text_lines(row: Row, front: str, room: int, state: RowState) -> list[ScreenLine]:
     shown = replace(row, depth=0, limit=None if state.is_full else row.limit)
     lines = list(plain_lines(shown))
-    text = "\n".join(lines[1:] if isinstance(row, PromptRow) else lines)
+    text = "\n".join(lines[1:] if isinstance(row, row_types.PromptRow) else lines)
     mark = _MARK.match(text)
     hang = mark.end() if mark else 2 if isinstance(row, _PLAIN) else 0
     first = text[:hang] if mark else "• "[:hang]
@@ -109,21 +86,42 @@ def _text_lines(row: Row, front: str, room: int, state: RowState) -> list[Screen
 def _style(row: Row) -> str:
     """Return the name of a row's style; `RowView` has a component class for each."""
     match row:
-        case CallRow():
+        case row_types.CallRow():
             return "failed" if row.failed else "call"
-        case InputRow() | DoneRow():
+        case row_types.InputRow() | row_types.DoneRow():
             return "result"
-        case PictureRow():
+        case row_types.PictureRow():
             return "note"
-        case WarningRow():
+        case row_types.WarningRow():
             return "interrupt"
-        case TableRow():
+        case row_types.TableRow():
             return "about"
-        case PromptRow() | QueuedRow() | ReplyRow() | PlanRow() | ThinkingRow() | SummaryRow() | AgentRow():
+        case (
+            row_types.PromptRow()
+            | row_types.QueuedRow()
+            | row_types.ReplyRow()
+            | row_types.PlanRow()
+            | row_types.ThinkingRow()
+            | row_types.SummaryRow()
+            | row_types.AgentRow()
+        ):
             return row.kind
-        case ResultRow() | FailureRow() | DiffRow() | TodoRow() | CompactionRow() | InterruptRow():
+        case (
+            row_types.ResultRow()
+            | row_types.FailureRow()
+            | row_types.DiffRow()
+            | row_types.TodoRow()
+            | row_types.CompactionRow()
+            | row_types.InterruptRow()
+        ):
             return row.kind
-        case NoteRow() | MetaRow() | ErrorRow() | TitleRow() | AboutRow():
+        case (
+            row_types.NoteRow()
+            | row_types.MetaRow()
+            | row_types.ErrorRow()
+            | row_types.TitleRow()
+            | row_types.AboutRow()
+        ):
             return row.kind
         case _:
             assert_never(row)
@@ -148,7 +146,7 @@ def _fold_lines(row: Row, front: str, room: int, state: RowState) -> Iterator[Sc
         yield ScreenLine(front + ("▾ " if index == 0 else "  "), line, style)
 
 
-def _turn_rule(row: PromptRow, room: int) -> str:
+def _turn_rule(row: row_types.PromptRow, room: int) -> str:
     when = row.time.astimezone().strftime("%Y-%m-%d %H:%M") if row.time else ""
     parts = " · ".join(part for part in (f"turn {row.number}" if row.number else "", row.round_badge) if part)
     name = f" {parts} " if parts else ""
@@ -158,13 +156,13 @@ def _turn_rule(row: PromptRow, room: int) -> str:
 
 def spans(row: Row, lines: list[ScreenLine], width: int = 0) -> Iterator[list[Span]]:
     """Yield the lines as styled spans: replies and plans as Markdown, changed lines in their colours."""
-    if isinstance(row, ReplyRow | PlanRow):
+    if isinstance(row, row_types.ReplyRow | row_types.PlanRow):
         room = min(PROSE, width) - max((cell_len(line.front) for line in lines), default=0)
         for line, styled in zip(lines, style_lines([line.text for line in lines], room), strict=True):
             yield [(line.front, "guide"), *styled]
         return
     for line in lines:
-        if isinstance(row, DiffRow):
+        if isinstance(row, row_types.DiffRow):
             yield [(line.front, "guide"), (line.text, _diff_style(line.text))]
         elif line.style == "prompt":
             yield [(line.front, "prompt"), (line.text, "prompt")]

@@ -5,33 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from clew.view.row_types import (
-    AboutRow,
-    AgentRow,
-    CallRow,
-    CompactionRow,
-    DiffRow,
-    DoneRow,
-    ErrorRow,
-    FailureRow,
-    InputRow,
-    InterruptRow,
-    MetaRow,
-    NoteRow,
-    PictureRow,
-    PlanRow,
-    PromptRow,
-    QueuedRow,
-    ReplyRow,
-    ResultRow,
-    Row,
-    SummaryRow,
-    TableRow,
-    ThinkingRow,
-    TitleRow,
-    TodoRow,
-    WarningRow,
-)
+from clew.view import row_types
+from clew.view.row_types import Row
 from clew.view.sanitize import clean
 
 
@@ -44,21 +19,36 @@ def _row_markdown(row: Row) -> str:
     text = clean(row.text).strip()
     fence = "````" if "```" in text else "```"
     match row:
-        case PromptRow():
+        case row_types.PromptRow():
             return "\n".join(f"> {line}" for line in text.split("\n"))
-        case ResultRow() | FailureRow():
+        case row_types.ResultRow() | row_types.FailureRow():
             return f"{fence}\n{text}\n{fence}"
-        case DiffRow():
+        case row_types.DiffRow():
             return f"{fence}diff\n{text}\n{fence}"
-        case CallRow():
+        case row_types.CallRow():
             return f"- `{text.splitlines()[0] if text else ''}`"
-        case TableRow():
+        case row_types.TableRow():
             return clean("\n".join(row.lines)).strip()
-        case ReplyRow() | PlanRow() | ThinkingRow() | SummaryRow() | QueuedRow() | AgentRow() | InputRow() | TodoRow():
-            return text
-        case PictureRow() | CompactionRow() | InterruptRow() | NoteRow() | MetaRow() | DoneRow():
-            return text
-        case ErrorRow() | WarningRow() | TitleRow() | AboutRow():
+        case (
+            row_types.ReplyRow()
+            | row_types.PlanRow()
+            | row_types.ThinkingRow()
+            | row_types.SummaryRow()
+            | row_types.QueuedRow()
+            | row_types.AgentRow()
+            | row_types.InputRow()
+            | row_types.TodoRow()
+            | row_types.PictureRow()
+            | row_types.CompactionRow()
+            | row_types.InterruptRow()
+            | row_types.NoteRow()
+            | row_types.MetaRow()
+            | row_types.DoneRow()
+            | row_types.ErrorRow()
+            | row_types.WarningRow()
+            | row_types.TitleRow()
+            | row_types.AboutRow()
+        ):
             return text
         case _:
             assert_never(row)

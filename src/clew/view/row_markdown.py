@@ -13,37 +13,12 @@ from html import escape
 from typing import assert_never
 
 from clew.system.plural import plural
+from clew.view import row_types
 from clew.view.attachments import MAX_LABEL
 from clew.view.header import About
 from clew.view.nesting import is_expanded, nest_rows
 from clew.view.row_labels import compaction_label, duration_label, totals_labels
-from clew.view.row_types import (
-    AboutRow,
-    AgentRow,
-    CallRow,
-    CompactionRow,
-    DiffRow,
-    DoneRow,
-    ErrorRow,
-    FailureRow,
-    InputRow,
-    InterruptRow,
-    MetaRow,
-    NoteRow,
-    PictureRow,
-    PlanRow,
-    PromptRow,
-    QueuedRow,
-    ReplyRow,
-    ResultRow,
-    Row,
-    SummaryRow,
-    TableRow,
-    ThinkingRow,
-    TitleRow,
-    TodoRow,
-    WarningRow,
-)
+from clew.view.row_types import Row
 from clew.view.sanitize import clean, format_size, format_tokens, one_line
 from clew.view.truncate import truncate
 from clew.wire.json_codec import encode
@@ -71,8 +46,8 @@ def markdown_pieces(rows: Iterable[Row]) -> Iterator[str]:
     """Yield Markdown for each row."""
     is_list = False
     for row, ended, opens in nest_rows(rows):
-        closed = "".join("</details>\n\n" for holder in ended if not isinstance(holder, PromptRow))
-        is_item = isinstance(row, TodoRow)
+        closed = "".join("</details>\n\n" for holder in ended if not isinstance(holder, row_types.PromptRow))
+        is_item = isinstance(row, row_types.TodoRow)
         text = _render_row(row, opens) if row is not None else ""
         yield ("\n" if is_list and not is_item else "") + closed + text
         is_list = is_item
@@ -91,43 +66,50 @@ def _front_matter(about: About) -> str:
 
 def _render_row(row: Row, opens: bool) -> str:
     match row:
-        case CallRow():
+        case row_types.CallRow():
             label = _call_label(row)
             return _details_start(label, is_open=is_expanded(row)) if opens else f"<p>{label}</p>\n\n"
-        case ResultRow() | FailureRow():
+        case row_types.ResultRow() | row_types.FailureRow():
             return _render_output(row, row.beyond)
-        case InputRow():
+        case row_types.InputRow():
             return _render_output(row)
-        case DiffRow():
+        case row_types.DiffRow():
             return _render_output(row, language="diff")
-        case ReplyRow():
+        case row_types.ReplyRow():
             return f"{defuse_markdown(row.text)}\n\n"
-        case PlanRow():
+        case row_types.PlanRow():
             return f"**Plan**\n\n{defuse_markdown(row.text)}\n\n"
-        case PromptRow():
+        case row_types.PromptRow():
             return _render_prompt(row)
-        case QueuedRow():
+        case row_types.QueuedRow():
             return f"**Queued:**\n\n{_block_quote(row.text)}"
-        case ThinkingRow() | SummaryRow():
+        case row_types.ThinkingRow() | row_types.SummaryRow():
             start = _details_start(row.kind.capitalize(), is_open=False)
             return f"{start}{defuse_markdown(row.text)}\n\n</details>\n\n"
-        case AgentRow():
+        case row_types.AgentRow():
             return _details_start(_agent_label(row), is_open=False)
-        case TodoRow():
+        case row_types.TodoRow():
             state = " *(in progress)*" if row.status == "in_progress" else ""
             return f"- [{'x' if row.status == 'completed' else ' '}] {escape_markdown(row.text)}{state}\n"
-        case CompactionRow():
+        case row_types.CompactionRow():
             return f"---\n\n**Compacted** ({escape_markdown(row.trigger or 'unknown')}{compaction_label(row)})\n\n"
-        case PictureRow():
+        case row_types.PictureRow():
             about = f"{row.picture.kind} {row.picture.media_type}, {format_size(row.picture.size)}"
             return f"*\\[{escape_markdown(about)}\\]*\n\n"
-        case ErrorRow():
+        case row_types.ErrorRow():
             return _render_note(row, "**Error:** ")
-        case WarningRow():
+        case row_types.WarningRow():
             return _render_note(row, "**Warning:** ")
-        case NoteRow() | MetaRow() | InterruptRow() | TitleRow() | AboutRow() | DoneRow():
+        case (
+            row_types.NoteRow()
+            | row_types.MetaRow()
+            | row_types.InterruptRow()
+            | row_types.TitleRow()
+            | row_types.AboutRow()
+            | row_types.DoneRow()
+        ):
             return _render_note(row, "· ")
-        case TableRow():
+        case row_types.TableRow():
             return "".join(f"{escape_markdown(line)}  \n" for line in row.lines) + "\n"
         case _:
             assert_never(row)
@@ -201,7 +183,7 @@ def fence_text(text: str, language: str = "") -> str:
 # -- rows
 
 
-def _render_prompt(row: PromptRow) -> str:
+def _render_prompt(row: row_types.PromptRow) -> str:
     first = one_line(row.text, HEADING_WIDTH) or "(no text)"
     head = f"## {row.number} · {escape_markdown(first)}\n\n" if row.depth == 0 else ""
     parts = [f"{row.time.astimezone(UTC):%Y-%m-%d %H:%M}"] if row.time else []
@@ -211,14 +193,14 @@ def _render_prompt(row: PromptRow) -> str:
     return head + about + ("" if first == row.text.strip() else _block_quote(row.text))
 
 
-def _call_label(row: CallRow) -> str:
+def _call_label(row: row_types.CallRow) -> str:
     name, _, about = one_line(row.text[: 4 * MAX_LABEL], MAX_LABEL).partition(" ")
     time = duration_label(row)
     state = " · <b>failed</b>" if row.failed else " · no result" if row.is_open else ""
     return f"<b>{escape(name)}</b> <code>{escape(about)}</code>{f' · {time}' if time else ''}{state}"
 
 
-def _agent_label(row: AgentRow) -> str:
+def _agent_label(row: row_types.AgentRow) -> str:
     parts = [one_line(row.agent_type), one_line(row.model)]
     parts.append(f"{format_tokens(row.tokens)} tokens" if row.tokens is not None else "")
     about = " · ".join(part for part in parts if part)

@@ -8,34 +8,9 @@ from typing import TYPE_CHECKING, TextIO, assert_never
 
 from clew.system.control_characters import clean_name
 from clew.system.plural import plural
+from clew.view import row_types
 from clew.view.row_labels import compaction_label, duration_label, todo_sign
-from clew.view.row_types import (
-    AboutRow,
-    AgentRow,
-    CallRow,
-    CompactionRow,
-    DiffRow,
-    DoneRow,
-    ErrorRow,
-    FailureRow,
-    InputRow,
-    InterruptRow,
-    MetaRow,
-    NoteRow,
-    PictureRow,
-    PlanRow,
-    PromptRow,
-    QueuedRow,
-    ReplyRow,
-    ResultRow,
-    Row,
-    SummaryRow,
-    TableRow,
-    ThinkingRow,
-    TitleRow,
-    TodoRow,
-    WarningRow,
-)
+from clew.view.row_types import Row
 from clew.view.sanitize import clean, format_tokens, one_line
 from clew.view.truncate import truncate
 
@@ -53,7 +28,9 @@ def print_rows(rows: Iterable[Row], file: TextIO, colour: bool) -> None:
     console = _console(file)
     for row in rows:
         for part in _renderables(row):
-            console.print(part, soft_wrap=isinstance(row, DiffRow | ResultRow | FailureRow))
+            console.print(
+                part, soft_wrap=isinstance(row, row_types.DiffRow | row_types.ResultRow | row_types.FailureRow)
+            )
 
 
 def render_row(row: Row, width: int, colour: bool) -> str:
@@ -88,9 +65,9 @@ def plain_lines(row: Row) -> Iterator[str]:
     """Yield a row as plain lines."""
     indent = "  │ " * row.depth
     beyond, is_continued = 0, False
-    if isinstance(row, PromptRow):
+    if isinstance(row, row_types.PromptRow):
         yield ""
-    elif isinstance(row, ResultRow | FailureRow):
+    elif isinstance(row, row_types.ResultRow | row_types.FailureRow):
         beyond, is_continued = row.beyond, row.is_continued
     mark, text = _marked_text(row)
     shown, more = truncate(text, row.limit, beyond)
@@ -104,57 +81,57 @@ def plain_lines(row: Row) -> Iterator[str]:
 def _marked_text(row: Row) -> tuple[str, str]:
     """Return the mark before the first line of a row, and its text without control characters."""
     match row:
-        case ResultRow() | FailureRow() | DoneRow():
+        case row_types.ResultRow() | row_types.FailureRow() | row_types.DoneRow():
             return "  ⎿ ", clean(row.text)
-        case CallRow():
+        case row_types.CallRow():
             return "● ", clean_name(_call_text(row))
-        case ReplyRow() | InputRow() | PictureRow():
+        case row_types.ReplyRow() | row_types.InputRow() | row_types.PictureRow():
             return "", clean(row.text)
-        case DiffRow():
+        case row_types.DiffRow():
             return "    ", clean(row.text)
-        case PromptRow():
+        case row_types.PromptRow():
             return "❯ ", clean(_prompt_text(row))
-        case QueuedRow():
+        case row_types.QueuedRow():
             return "❯ ", clean(row.text)
-        case TodoRow():
+        case row_types.TodoRow():
             return "", clean_name(f"    {todo_sign(row)} {row.text}")
-        case ThinkingRow():
+        case row_types.ThinkingRow():
             return "✻ ", clean(row.text)
-        case AgentRow():
+        case row_types.AgentRow():
             return "◆ ", clean_name(_agent_text(row))
-        case NoteRow() | MetaRow():
+        case row_types.NoteRow() | row_types.MetaRow():
             return "· ", clean(row.text)
-        case SummaryRow() | PlanRow():
+        case row_types.SummaryRow() | row_types.PlanRow():
             return "  ", clean(row.text)
-        case TitleRow() | AboutRow():
+        case row_types.TitleRow() | row_types.AboutRow():
             return "", clean_name(row.text)
-        case CompactionRow():
+        case row_types.CompactionRow():
             return "", clean_name(f"──── compacted ({row.trigger or 'unknown'}{compaction_label(row)}) ────")
-        case InterruptRow():
+        case row_types.InterruptRow():
             return "⏹ ", clean(row.text)
-        case ErrorRow():
+        case row_types.ErrorRow():
             return "✗ ", clean(row.text)
-        case WarningRow():
+        case row_types.WarningRow():
             return "! ", clean(row.text)
-        case TableRow():
+        case row_types.TableRow():
             return "", clean("\n".join(row.lines))
         case _:
             assert_never(row)
 
 
-def _prompt_text(row: PromptRow) -> str:
+def _prompt_text(row: row_types.PromptRow) -> str:
     suffix = f"  [{plural(row.images, 'image')}]" if row.images else ""
     return (row.text or "(no text)") + suffix
 
 
-def _call_text(row: CallRow) -> str:
+def _call_text(row: row_types.CallRow) -> str:
     state = "  FAILED" if row.failed else "  (no result)" if row.is_open else ""
     time = duration_label(row)
     text = one_line(row.text, 0 if row.limit is None else _MAX_CALL)
     return text + (f"  {time}" if time else "") + state
 
 
-def _agent_text(row: AgentRow) -> str:
+def _agent_text(row: row_types.AgentRow) -> str:
     spent = f"{format_tokens(row.tokens)} tokens" if row.tokens is not None else ""
     parts = [part for part in (row.agent_type, row.model, spent) if part]
     return f"agent {row.text}" + (f"  ({', '.join(parts)})" if parts else "")
@@ -173,13 +150,13 @@ def _renderables(row: Row) -> Iterator[RenderableType]:
     from rich.padding import Padding
     from rich.text import Text
 
-    if isinstance(row, ReplyRow | PlanRow) and row.text.strip():
+    if isinstance(row, row_types.ReplyRow | row_types.PlanRow) and row.text.strip():
         yield Padding(_markdown(row.text), (0, 0, 0, 2 * row.depth + 2))
         return
-    if isinstance(row, PromptRow):
+    if isinstance(row, row_types.PromptRow):
         yield Text("")
     for line in plain_lines(row):
-        if line or not isinstance(row, PromptRow):
+        if line or not isinstance(row, row_types.PromptRow):
             yield Text(line, style=_line_style(row, line))
 
 
@@ -191,26 +168,40 @@ def _markdown(text: str) -> RenderableType:
 
 def _line_style(row: Row, line: str) -> str:
     match row:
-        case PromptRow():
+        case row_types.PromptRow():
             return "bold bright_white on grey23"
-        case DiffRow():
+        case row_types.DiffRow():
             bare = line.strip()
             return "green" if bare.startswith("+") else "red" if bare.startswith("-") else "dim"
-        case CallRow():
+        case row_types.CallRow():
             return "red" if row.failed else "cyan"
-        case FailureRow() | ErrorRow():
+        case row_types.FailureRow() | row_types.ErrorRow():
             return "red"
-        case ResultRow() | DoneRow() | NoteRow() | MetaRow() | SummaryRow() | AboutRow():
+        case (
+            row_types.ResultRow()
+            | row_types.DoneRow()
+            | row_types.NoteRow()
+            | row_types.MetaRow()
+            | row_types.SummaryRow()
+            | row_types.AboutRow()
+        ):
             return "dim"
-        case TitleRow() | QueuedRow():
+        case row_types.TitleRow() | row_types.QueuedRow():
             return "bold"
-        case ThinkingRow():
+        case row_types.ThinkingRow():
             return "italic dim"
-        case InterruptRow() | CompactionRow() | WarningRow():
+        case row_types.InterruptRow() | row_types.CompactionRow() | row_types.WarningRow():
             return "yellow"
-        case AgentRow():
+        case row_types.AgentRow():
             return "magenta"
-        case ReplyRow() | PlanRow() | TodoRow() | InputRow() | PictureRow() | TableRow():
+        case (
+            row_types.ReplyRow()
+            | row_types.PlanRow()
+            | row_types.TodoRow()
+            | row_types.InputRow()
+            | row_types.PictureRow()
+            | row_types.TableRow()
+        ):
             return ""
         case _:
             assert_never(row)

@@ -12,7 +12,7 @@ import errno
 import os
 import secrets
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -55,26 +55,25 @@ def append(path: str | os.PathLike[str], values: Iterable[Writable], *, sync: bo
 def undo_append(path: str | os.PathLike[str], size: int, value: Writable) -> bool:
     """Truncate a file to the size it had before `append` added an entry; False if anything else follows that size."""
     added = _line(value)
-    file = os.open(path, os.O_RDWR | _BINARY)
-    try:
-        with _exclusive_lock(file):
-            os.lseek(file, size, os.SEEK_SET)
-            tail = os.read(file, len(added) + 2)
-            if tail not in (added, b"\n" + added):
-                return False
-            os.ftruncate(file, size)
-            os.fsync(file)
-    finally:
-        os.close(file)
-    return True
+
+    def is_last(file: int) -> bool:
+        os.lseek(file, size, os.SEEK_SET)
+        return os.read(file, len(added) + 2) in (added, b"\n" + added)
+
+    return _truncate_if(path, size, is_last)
 
 
 def truncate(path: str | os.PathLike[str], size: int, current: int) -> bool:
     """Cut a file back to a size that it had before lines were appended; False if it is not of the `current` size."""
+    return _truncate_if(path, size, lambda file: os.fstat(file).st_size == current)
+
+
+def _truncate_if(path: str | os.PathLike[str], size: int, is_expected: Callable[[int], bool]) -> bool:
+    """Truncate a locked file if it is as expected; return whether it was."""
     file = os.open(path, os.O_RDWR | _BINARY)
     try:
         with _exclusive_lock(file):
-            if os.fstat(file).st_size != current:
+            if not is_expected(file):
                 return False
             os.ftruncate(file, size)
             os.fsync(file)
