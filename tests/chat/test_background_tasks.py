@@ -433,7 +433,7 @@ def test_what_a_person_takes_back_is_their_own(tmp_path: Path) -> None:
             release.set()
             await engine.task_ended.wait()
             engine.queue("never mind")
-            assert [said.text for said in engine.conversation.take_back_prompts()] == ["never mind"]
+            assert [said.text for said in engine.conversation.queue.take_back_prompts()] == ["never mind"]
             assert engine.has_task_reports
 
         drive(made, run)

@@ -114,7 +114,7 @@ class Sdk:
         async def talk() -> int:
             async with self.world.client() as client:
 
-                async def start(brought: SdkInit, tell: Emit) -> Plain:
+                async def start(brought: SdkInit, tell: Emit) -> tuple[Plain, Json]:
                     def changed(means: Deps) -> Deps:
                         known = {**means.tools, **{tool.name: tool for tool in brought.tools}}
                         hooks = Hooks(Settings(), self.world.project, brought.hooks)
@@ -124,7 +124,8 @@ class Sdk:
                         return replace(made, can_prompt_user=can_prompt_user)
 
                     rules = Permissions(Settings(), self.world.project, self.world.root)
-                    return Plain(self.world.engine(client, tuple(tools), change=changed, entrypoint="sdk-py"), rules)
+                    engine = self.world.engine(client, tuple(tools), change=changed, entrypoint="sdk-py")
+                    return Plain(engine, rules), {}
 
                 control = Control(self.write, start, more.pop("framing", FrameBuilder()), **more)
                 running = asyncio.create_task(control.run(self.lines()))

@@ -246,7 +246,7 @@ def test_what_is_taken_back_while_busy_is_removed_from_the_queue(tmp_path: Path)
             turn = asyncio.create_task(engine.submit("go"))
             await begun.wait()
             engine.queue("and this")
-            assert [said.text for said in engine.conversation.take_back_prompts()] == ["and this"]
+            assert [said.text for said in engine.conversation.queue.take_back_prompts()] == ["and this"]
             release.set()
             return await turn
 

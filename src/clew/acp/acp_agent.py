@@ -269,7 +269,6 @@ class AcpAgent:
         folder = Path(cwd)
         if not folder.is_absolute() or not folder.is_dir():
             raise RequestError.invalid_params({"details": f"{cwd!r} is not the absolute path of a folder."})
-        opened = EditorSession(session_id, self._editor)
         buffers = UnsavedFiles(self._editor.client, session_id, self._files)
         with _convert_errors():
             spec = self._session_spec(folder)
@@ -284,7 +283,7 @@ class AcpAgent:
                 wrap_tool=buffers.wrap_tool,
                 **how,
             )
-            await opened.open(spec)
+            opened = await EditorSession.open(session_id, self._editor, spec)
         self._sessions[session_id] = opened
         asyncio.get_running_loop().call_soon(opened.send_commands)  # after the response, which names the session
         return opened

@@ -36,26 +36,33 @@ class Editor:
 class EditorSession:
     """One open session."""
 
-    def __init__(self, session_id: str, editor: Editor) -> None:
+    def __init__(self, session_id: str, editor: Editor, session: ChatSession, stack: AsyncExitStack) -> None:
+        """`stack` closes the session."""
         self.id = session_id
+        self.session = session
         self._editor = editor
-        self._stack = AsyncExitStack()
+        self._stack = stack
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._cancels = 0
-        self._mode = ""
-        self._session: ChatSession | None = None
+        self._mode = session.engine.conversation.mode
 
-    async def open(self, spec: SessionSpec) -> None:
-        """Start or resume the session. Raises ClewError, OSError or ValueError."""
+    @classmethod
+    async def open(cls, session_id: str, editor: Editor, spec: SessionSpec) -> EditorSession:
+        """Start or resume a session. Raises ClewError, OSError or ValueError."""
+        handlers: list[events.Emit] = []  # empty while the session is opened: the editor does not know it yet
+
+        def handle_event(event: events.Event) -> None:
+            if remark := session_updates.notice_text(event):
+                editor.remark(f"clew: {remark}")
+            for handle in handlers:
+                handle(event)
+
+        stack = AsyncExitStack()
         interactive = replace(spec, can_prompt_user=True)
-        self._session = await self._stack.enter_async_context(open_session(interactive, self._handle_event))
-        self._mode = self.session.engine.conversation.mode
-
-    @property
-    def session(self) -> ChatSession:
-        assert self._session is not None
-        return self._session
+        opened = cls(session_id, editor, await stack.enter_async_context(open_session(interactive, handle_event)), stack)
+        handlers.append(opened._handle_event)
+        return opened
 
     def send_commands(self) -> None:
         """Send the slash commands that the user can type."""
@@ -88,8 +95,7 @@ class EditorSession:
 
     def cancel(self) -> None:
         self._cancels += 1
-        if self._session is not None:
-            self._session.engine.interrupt()
+        self.session.engine.interrupt()
 
     def use_mode(self, name: str) -> None:
         mode = next((mode for mode in modes.available_modes(self.session) if mode == name), None)
@@ -111,10 +117,6 @@ class EditorSession:
     # -- events of the session
 
     def _handle_event(self, event: events.Event) -> None:
-        if remark := session_updates.notice_text(event):
-            self._editor.remark(f"clew: {remark}")
-        if self._session is None:
-            return
         if isinstance(event, events.PermissionRequested):
             self._start_task(self._request_permission(event))
         elif isinstance(event, events.QuestionRequested):

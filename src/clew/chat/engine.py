@@ -15,7 +15,8 @@ from clew.chat.config.system_prompt import system_reminder
 from clew.chat.deps import Deps
 from clew.chat.loop import Loop
 from clew.chat.store import journal_lines
-from clew.chat.store.live_conversation import LiveConversation, UserPrompt
+from clew.chat.store.live_conversation import LiveConversation
+from clew.chat.store.prompt_queue import UserPrompt
 from clew.chat.tools.builtin.background import Background
 from clew.chat.turn import background_tasks
 from clew.chat.turn.compaction import Compactor
@@ -69,8 +70,6 @@ class Engine:
         self.is_busy = False
         self._closing = list(closing)
         self._missed = list(missed)
-        # Set while no turn runs and a background task has ended that the model was not told of.
-        self.task_ended = asyncio.Event()
         self._source = source
         self._has_begun = False
         self._title = ""
@@ -79,7 +78,6 @@ class Engine:
         subagents = Subagents(conversation, deps, kinds or {})
         streamer = ReplyStreamer(conversation, deps, shown=self._compactor.shown)
         self._loop = Loop(conversation, deps, self.stopped, self._compactor, streamer, subagents.send, aside=self.aside)
-        conversation.on_task_report = self._update_task_ended
 
     @property
     def window(self) -> int:
@@ -93,10 +91,11 @@ class Engine:
         """
         prompt = UserPrompt(prompt) if isinstance(prompt, str) else prompt
         async with self._turn() as context:
-            reports = self.conversation.take_task_reports()
+            queue = self.conversation.queue
+            reports = queue.take_task_reports()
             if self.conversation.journal.envelope.entrypoint != "cli":
-                self.conversation.enqueue(prompt)
-                prompt = self.conversation.dequeue()
+                queue.add(prompt)
+                prompt = queue.take()
             return await self._loop.run(UserPrompt(prompt.content, (*prompt.notes, *context)), reports)
 
     @asynccontextmanager
@@ -118,7 +117,7 @@ class Engine:
 
     def queue(self, prompt: UserPrompt | str) -> None:
         """Queue a prompt during a turn: the model gets it with the next tool results, or after the turn."""
-        self.conversation.enqueue(UserPrompt(prompt) if isinstance(prompt, str) else prompt)
+        self.conversation.queue.add(UserPrompt(prompt) if isinstance(prompt, str) else prompt)
 
     def interrupt(self) -> None:
         """Stop the turn. Every pending call gets a result."""
@@ -138,14 +137,17 @@ class Engine:
     @property
     def has_task_reports(self) -> bool:
         """Whether a background task has ended that the model was not told of."""
-        return any(
-            prompt.task and prompt.task not in self.conversation.state.told for prompt in self.conversation.queue
-        )
+        return self.conversation.queue.has_task_reports
+
+    @property
+    def task_ended(self) -> asyncio.Event:
+        """Set while no turn runs and a background task has ended that the model was not told of."""
+        return self.conversation.queue.task_ended
 
     async def report_tasks(self) -> events.TurnFinished | None:
         """Run a turn that reports ended background tasks to the model. Return None if there are none."""
         async with self._turn():
-            reports = self.conversation.take_task_reports()
+            reports = self.conversation.queue.take_task_reports()
             return await self._loop.run(reports.pop(), reports) if reports else None
 
     async def stop_task(self, task_id: str) -> None:
@@ -178,13 +180,6 @@ class Engine:
             for task in () if done else commands:
                 await task.stop()
         return True
-
-    def _update_task_ended(self) -> None:
-        """Set or clear `task_ended`."""
-        if self.has_task_reports and not self.is_busy:
-            self.task_ended.set()
-        else:
-            self.task_ended.clear()
 
     # -- compaction
 
@@ -262,7 +257,7 @@ class Engine:
                 self._closing = going.closing
             return done
         finally:
-            self.is_busy = False
+            self._release()
 
     def use_model(self, model: str) -> None:
         """Set the model of the next requests: a full name or `opusplan`, as `resolve_choice` returns it."""
@@ -293,11 +288,11 @@ class Engine:
         if self.is_busy:
             raise Busy(str(self.conversation.journal.path))
         self.is_busy = True
-        self._update_task_ended()
+        self.conversation.queue.begin_turn()
 
     def _release(self) -> None:
         self.is_busy = False
-        self._update_task_ended()
+        self.conversation.queue.end_turn()
 
     def _reload(self) -> None:
         """After a failed write, continue from what the session file contains."""
@@ -331,7 +326,7 @@ class Engine:
             self.conversation.journal.add(body)
         self._closing.clear()
         for report in self._missed:
-            self.conversation.notify(report)
+            self.conversation.queue.add(report)
         self._missed.clear()
         if self._has_begun:
             return ()

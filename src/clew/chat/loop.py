@@ -25,7 +25,8 @@ from clew.chat.config.system_prompt import system_reminder
 from clew.chat.deps import Deps
 from clew.chat.events import Ending
 from clew.chat.store import journal_lines
-from clew.chat.store.live_conversation import LiveConversation, UserPrompt, blocks_of
+from clew.chat.store.live_conversation import LiveConversation, blocks_of
+from clew.chat.store.prompt_queue import UserPrompt
 from clew.chat.tools.tool import RunAgent
 from clew.chat.turn.compaction import Compactor
 from clew.chat.turn.loop_guard import LoopGuard
@@ -101,7 +102,7 @@ class Loop:
             self._begin()
             received, ending, errors = await self._run_rounds()
             while ending == "success" and not errors and await self._has_more():
-                prompt = self.conversation.dequeue()
+                prompt = self.conversation.queue.take()
                 if not await self._record_prompt(prompt, is_queued=True):
                     self._begin()
                     received, ending, errors = await self._run_rounds()
@@ -147,7 +148,7 @@ class Loop:
 
     async def _has_more(self) -> bool:
         """Whether another prompt follows the turn; a subagent first waits for the subagents that it started."""
-        while not self.conversation.has_queued():
+        while not self.conversation.queue.has_prompts():
             if (
                 self.wait_for_subagents is None
                 or self.stopped.is_set()
@@ -225,8 +226,8 @@ class Loop:
             return "error_max_turns", (f"Reached the limit of {plural(limits.turns, 'turn')}.",)
         if limits.dollars is not None and self.deps.cost.dollars >= limits.dollars:
             return "error_max_budget_usd", (f"Reached the budget of ${limits.dollars:g}.",)
-        while self.conversation.has_queued():
-            await self._record_prompt(self.conversation.dequeue(), is_queued=True)
+        while self.conversation.queue.has_prompts():
+            await self._record_prompt(self.conversation.queue.take(), is_queued=True)
         return None
 
     async def _check_stop_reason(self, received: ReceivedReply) -> str | None:

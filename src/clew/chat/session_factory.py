@@ -31,7 +31,8 @@ from clew.chat.open_conversation import OpenConversation, open_conversation
 from clew.chat.permission.decide import Permissions
 from clew.chat.session_spec import SessionSpec
 from clew.chat.store.journal import Clock, now
-from clew.chat.store.live_conversation import LiveConversation, UserPrompt
+from clew.chat.store.live_conversation import LiveConversation
+from clew.chat.store.prompt_queue import UserPrompt
 from clew.chat.tools.builtin.use_skill import Skills
 from clew.chat.tools.builtin.web_search import Search
 from clew.chat.tools.command_environment import command_environment

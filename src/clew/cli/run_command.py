@@ -141,9 +141,8 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     command = command_parser(name)
     words = _join_project_names(arguments[1:])
     parse_arguments = getattr(sys.modules[module_name(name)], "parse_arguments", None)
-    options = parse_arguments(command, words) if parse_arguments else command.parse_args(words)
-    assert isinstance(options, argparse.Namespace)
-    return options
+    result: argparse.Namespace = (parse_arguments or argparse.ArgumentParser.parse_args)(command, words)
+    return result
 
 
 def _join_project_names(arguments: Sequence[str]) -> list[str]:

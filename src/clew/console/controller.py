@@ -78,7 +78,7 @@ class Controller:
             self.transcript.cwd = str(self.spec.cwd)
             self.ui.request_redraw()
             try:
-                return await self._process_input()
+                return await self._process_input(opened)
             finally:
                 self.session = None
                 conversation = opened.engine.conversation
@@ -108,13 +108,13 @@ class Controller:
                 self.ui.print_row(row)
             await self.ui.wait_until_drawn()
 
-    async def _process_input(self) -> SessionSpec | None:
+    async def _process_input(self, session: ChatSession) -> SessionSpec | None:
         """Process typed lines. Return the options of the next session; None to leave."""
         while True:
-            typed = await self._next_input()
+            typed = await self._next_input(session.engine.task_ended)
             self.is_busy = True
             try:
-                done = await self._execute(typed) if typed is not None else await self._report_tasks()
+                done = await self._execute(session, typed) if typed is not None else await self._report_tasks(session)
             except ClewError as error:
                 self.ui.print_row(ErrorRow(f"{error} {error.hint}".strip()))
             except OSError as error:
@@ -130,10 +130,8 @@ class Controller:
                 self._stopped.clear()
                 self.ui.request_redraw()
 
-    async def _next_input(self) -> UserInput | None:
+    async def _next_input(self, task_ended: asyncio.Event) -> UserInput | None:
         """Return the next typed line; None if the model must be told that a background task has ended."""
-        assert self.session is not None
-        task_ended = self.session.engine.task_ended
         while not self._input_queue:
             if task_ended.is_set():
                 return None
@@ -156,11 +154,11 @@ class Controller:
         """Handle a typed line: immediately if possible, otherwise when its turn comes."""
         if self.spec.is_kept:
             append_to_history(typed, self.spec, self.session.engine.conversation.session_id if self.session else "")
-        command = typed.line
-        if self._in_turn and command.command in local_commands.IMMEDIATE and self.session is not None:
-            self._start_task(self._run_immediately(command.command, command.arguments))
-        elif self._in_turn and not command.command and not typed.full_text.startswith("!") and self.session is not None:
-            self._start_task(self._queue_prompt(typed))
+        command, session = typed.line, self.session if self._in_turn else None
+        if session is not None and command.command in local_commands.IMMEDIATE:
+            self._start_task(self._run_immediately(session, command.command, command.arguments))
+        elif session is not None and not command.command and not typed.full_text.startswith("!"):
+            self._start_task(self._queue_prompt(session, typed))
         else:
             self._enqueue(typed)
         self.ui.request_redraw()
@@ -177,16 +175,11 @@ class Controller:
         queued = [prompt.text for prompt in queue if not prompt.task]
         return [*queued, *(typed.shown for typed in self._input_queue)]
 
-    async def _run_immediately(self, name: str, arguments: str) -> None:
-        assert self.session is not None
+    async def _run_immediately(self, session: ChatSession, name: str, arguments: str) -> None:
         self.ui.print_row(PromptRow(f"/{name} {arguments}".strip()))
-        await local_commands.COMMANDS[name].run(
-            local_commands.CommandContext(self.session, self.ui, self.spec, arguments)
-        )
+        await local_commands.COMMANDS[name].run(local_commands.CommandContext(session, self.ui, self.spec, arguments))
 
-    async def _queue_prompt(self, typed: UserInput) -> None:
-        session = self.session
-        assert session is not None
+    async def _queue_prompt(self, session: ChatSession, typed: UserInput) -> None:
         prompt = await build_prompt(typed, session)
         if self._in_turn and self.session is session:
             session.engine.queue(prompt)
@@ -194,18 +187,17 @@ class Controller:
             self._enqueue(typed)
         self.ui.request_redraw()
 
-    async def _execute(self, typed: UserInput) -> local_commands.CommandResult:
-        assert self.session is not None
+    async def _execute(self, session: ChatSession, typed: UserInput) -> local_commands.CommandResult:
         text = typed.full_text
         if text == "/exit":
             return local_commands.Leave()
         if text == "/rewind":
-            await self.rewind()
+            await self._rewind(session)
             return None
         self.ui.print_row(PromptRow(typed.shown))
         if text.startswith("!"):
             if text[1:].strip():
-                conversation = self.session.engine.conversation
+                conversation = session.engine.conversation
                 await bang_command.run_bang_command(
                     text[1:].strip(), conversation, self.transcript, self._stopped, self.ui.request_redraw
                 )
@@ -215,36 +207,36 @@ class Controller:
         command = typed.line
         if command.command in local_commands.COMMANDS:
             return await local_commands.COMMANDS[command.command].run(
-                local_commands.CommandContext(self.session, self.ui, self.spec, command.arguments)
+                local_commands.CommandContext(session, self.ui, self.spec, command.arguments)
             )
-        if command.command and command.command != "compact" and command.command not in self.session.skills:
+        if command.command and command.command != "compact" and command.command not in session.skills:
             self.ui.print_row(ErrorRow(f"There is no command /{command.command}. See /help."))
             return None
-        await self._send(typed)
+        await self._send(session, typed)
         return None
 
-    async def _report_tasks(self) -> local_commands.CommandResult:
+    async def _report_tasks(self, session: ChatSession) -> local_commands.CommandResult:
         """Run a turn without a prompt, because a background task has ended."""
-        assert self.session is not None
-        await self._run_turn(self.session.engine.report_tasks(), "")
+        await self._run_turn(session, session.engine.report_tasks(), "")
         return None
 
-    async def _send(self, typed: UserInput) -> None:
+    async def _send(self, session: ChatSession, typed: UserInput) -> None:
         """Run one turn."""
-        assert self.session is not None
-        engine = self.session.engine
-        command = typed.line
+        engine, command = session.engine, typed.line
         if command.command == "compact":
-            await self._run_turn(engine.run_compact(command.arguments), typed.shown, "Compacting")
+            await self._run_turn(session, engine.run_compact(command.arguments), typed.shown, "Compacting")
         else:
-            prompt = await build_prompt(typed, self.session)
-            await self._run_turn(engine.submit(prompt), typed.shown)
+            prompt = await build_prompt(typed, session)
+            await self._run_turn(session, engine.submit(prompt), typed.shown)
 
     async def _run_turn(
-        self, running: Coroutine[Any, Any, events.TurnFinished | None], shown: str, doing: str = "Waiting for the model"
+        self,
+        session: ChatSession,
+        running: Coroutine[Any, Any, events.TurnFinished | None],
+        shown: str,
+        doing: str = "Waiting for the model",
     ) -> None:
-        assert self.session is not None
-        conversation = self.session.engine.conversation
+        conversation = session.engine.conversation
         self._in_turn = True
         self._dialog.begin_turn()
         self.transcript.begin(doing)
@@ -255,7 +247,7 @@ class Controller:
             self._in_turn = False
             self.last = conversation.session_id if self.spec.is_kept else ""
         if finished is not None and finished.is_interrupted:
-            unsent = [prompt.text for prompt in conversation.take_back_prompts()]
+            unsent = [prompt.text for prompt in conversation.queue.take_back_prompts()]
             self.ui.fill_prompt("\n".join(unsent) if unsent or self.transcript.has_spoken else shown)
 
     # -- keys
@@ -292,9 +284,8 @@ class Controller:
         if self.session is not None and not self.is_busy:
             self._enqueue(UserInput("/rewind"))
 
-    async def rewind(self) -> None:
-        assert self.session is not None
-        text = await rewind(self.session, self.ui)
+    async def _rewind(self, session: ChatSession) -> None:
+        text = await rewind(session, self.ui)
         if text is not None:
             self.ui.fill_prompt(text)
 

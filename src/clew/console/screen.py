@@ -190,10 +190,9 @@ class Screen:
 
     def select(self, number: str) -> bool:
         """Select an option by its number; Enter has to confirm it, and a letter makes it text."""
-        assert self.menu is not None
         now = asyncio.get_running_loop().time()
         is_text = bool(self._selected_number) and now < self._selected_at + self._pause  # the second digit of a number
-        if is_text or not self.menu.point(int(number)):
+        if self.menu is None or is_text or not self.menu.point(int(number)):
             return False
         self._selected_number, self._selected_at = number, now
         return True

@@ -221,7 +221,9 @@ class Transcript:
             if call.started_at is not None or not self.is_asking:
                 lines += self._running_lines(renderer, call)
         lines = lines[-max(room - 2, 1) :]
-        return [*lines, "", self._spinner(renderer)] if self.started_at is not None and not self.is_asking else lines
+        if self.started_at is None or self.is_asking:
+            return lines
+        return [*lines, "", self._spinner(renderer, self.clock() - self.started_at)]
 
     def _unfinished(self, renderer: RowRenderer, room: int) -> Iterator[str]:
         if self._splitter.tail.strip():
@@ -249,9 +251,7 @@ class Transcript:
             words.append("ctrl+b to run in background" if call.name == "Bash" else "")
             yield renderer.styled("     " + " · ".join(w for w in words if w), "quiet")
 
-    def _spinner(self, renderer: RowRenderer) -> str:
-        assert self.started_at is not None
-        seconds = self.clock() - self.started_at
+    def _spinner(self, renderer: RowRenderer, seconds: float) -> str:
         sign = SPINNER[int(seconds * _SPEED) % len(SPINNER)]
         facts = [
             format_duration(seconds),

@@ -41,7 +41,7 @@ def side_files(plan: Plan, file: SessionFile, home: Path, new_id: str) -> Iterat
     dropped = {call.id for call in plan.source.calls} - left
     for agent in plan.source.agents:
         if agent.file is not None and not _is_dropped(agent, dropped, plan.source.agents):
-            target = home / new_id / "subagents" / _relative_path(agent, file)
+            target = home / new_id / "subagents" / _relative_path(agent.file.path, file)
             yield FileJob(target, plan.agents.get(agent.id, agent.session))
             meta = agent.file.path.with_suffix(".meta.json")
             if meta.is_file():
@@ -91,9 +91,7 @@ def _is_dropped(agent: Agent, dropped: set[str], agents: tuple[Agent, ...]) -> b
     return False
 
 
-def _relative_path(agent: Agent, file: SessionFile) -> Path:
-    """Return the path of an agent inside its session's folder; an agent from elsewhere is moved there."""
-    assert agent.file is not None
+def _relative_path(path: Path, file: SessionFile) -> Path:
+    """Return the path of an agent's file inside its session's folder; a file from elsewhere is moved there."""
     inside = file.folder / "subagents"
-    path = agent.file.path
     return path.relative_to(inside) if path.is_relative_to(inside) else Path(path.name)

@@ -221,8 +221,8 @@ def assign_usage(steps: Sequence[Step], usages: Sequence[tuple[int, Json]]) -> t
             break
         at = replies[number if len(usages) == len(replies) else min(max(before - 1, 0), len(replies) - 1)]
         reply = assigned[at]
-        assert isinstance(reply, ForeignReply)
-        assigned[at] = replace(reply, usage=_add_usage(reply.usage, usage))
+        if isinstance(reply, ForeignReply):
+            assigned[at] = replace(reply, usage=_add_usage(reply.usage, usage))
     return tuple(assigned)
 
 

@@ -147,8 +147,8 @@ class SubagentRun:
     def _end(self, status: Status) -> None:
         loop, conversation = self.loop, self.loop.conversation
         conversation.is_over = True
-        for report in conversation.take_task_reports():  # reports that it did not receive go to its parent
-            conversation.report_target.notify(report)
+        for report in conversation.queue.take_task_reports():  # reports that it did not receive go to its parent
+            conversation.report_target.queue.add(report)
         loop.deps.emit(
             event.AgentFinished(
                 agent=loop.agent,

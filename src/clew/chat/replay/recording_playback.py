@@ -34,8 +34,8 @@ from clew.chat.replay.recording import (
 )
 from clew.chat.store import journal_lines
 from clew.chat.store.file_snapshots import Backups
-from clew.chat.store.live_conversation import UserPrompt
-from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
+from clew.chat.store.prompt_queue import UserPrompt
+from clew.chat.tools.tool import CallResult, RunAgent, ToolContext, ToolFailed
 from clew.chat.turn.compaction import Compactor
 from clew.wire.json_codec import Json
 
@@ -124,11 +124,11 @@ class RecordingPlayer:
         items = self.now.items
         while items and not isinstance(items[0], StopHookBlock | RequestItem):
             self._skip_item(items.popleft())
-        if len(items) > 1 and isinstance(items[0], StopHookBlock):
-            block = items.popleft()
-            assert isinstance(block, StopHookBlock)
-            return block.reason
-        return ""
+        block = items[0] if len(items) > 1 else None
+        if not isinstance(block, StopHookBlock):
+            return ""
+        items.popleft()
+        return block.reason
 
     # -- results
 
@@ -137,7 +137,7 @@ class RecordingPlayer:
         playback, call = self.now, scene.call_id
         agent = playback.recording.agents.get(call)
         if agent is not None and scene.send is not None:
-            await self._send(agent, given, scene)
+            await self._send(scene.send, agent, given, scene)
         is_there = await self.await_turn(call, scene)
         return self._recorded(call) if is_there else CallResult(LOST, is_error=True)
 
@@ -165,13 +165,12 @@ class RecordingPlayer:
             playback.items.popleft()
             scene.stopped.set()
 
-    async def _send(self, agent: Recording, given: Json, scene: ToolContext) -> None:
-        assert scene.send is not None
+    async def _send(self, send: RunAgent, agent: Recording, given: Json, scene: ToolContext) -> None:
         playback = PlayedRecording(agent)
         playback.load(item for action in agent.actions if isinstance(action, RecordedPrompt) for item in action.items)
         token = self._now.set(playback)
         try:
-            await scene.send({"prompt": "", **given, "run_in_background": False}, scene)  # wait for it
+            await send({"prompt": "", **given, "run_in_background": False}, scene)  # wait for it
         except (ToolFailed, EndOfRecording):
             pass  # the recording contains the result of the agent
         finally:

@@ -176,15 +176,14 @@ class Survey:
         path = os.path.join(self._project, name)
         below = list(_walk(path, SMALL_FOLDER + 1))
         is_nested = os.path.lexists(os.path.join(path, ".git"))
-        is_readable = all(facts is not None for _, facts in below)
-        is_small = len(below) <= SMALL_FOLDER and is_readable and _entries(path) is not None
-        is_empty = is_small and all(facts is not None and stat.S_ISDIR(facts.st_mode) for _, facts in below)
+        readable = [(inner, facts) for inner, facts in below if facts is not None]
+        is_small = len(below) <= SMALL_FOLDER and len(readable) == len(below) and _entries(path) is not None
+        is_empty = is_small and all(stat.S_ISDIR(facts.st_mode) for _, facts in readable)
         if not is_empty and (is_nested or not is_small or os.path.basename(name) in _CACHES):
             self._unkept[f"{name}/"] = self._digest(name, NESTED if is_nested else IGNORED)
             return
         self._folders[name] = stat.S_IMODE(found.st_mode)
-        for inner, facts in below:
-            assert facts is not None
+        for inner, facts in readable:
             if stat.S_ISDIR(facts.st_mode):
                 self._folders[f"{name}/{inner}"] = stat.S_IMODE(facts.st_mode)
             else:

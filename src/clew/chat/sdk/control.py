@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -23,7 +24,7 @@ from clew.chat.sdk.sdk_frames import MAX_LINE, FrameBuilder, shorten_frame
 from clew.chat.sdk.sdk_init import SdkInit, read_init
 from clew.chat.sdk.sdk_listing import context_usage
 from clew.chat.sdk.sdk_rewind import rewind_files
-from clew.chat.store.live_conversation import UserPrompt
+from clew.chat.store.prompt_queue import UserPrompt
 from clew.chat.tools.tool import Content
 from clew.chat.turn.until_stopped import until_stopped
 from clew.errors import ClewError
@@ -46,7 +47,7 @@ class SdkSession(Protocol):
         ...
 
 
-Start = Callable[[SdkInit, Emit], Awaitable[SdkSession]]
+Start = Callable[[SdkInit, Emit], Awaitable[tuple[SdkSession, Json]]]  # the session, and lists for its init message
 Greet = Callable[[SdkInit], Json]
 Write = Callable[[bytes], None]
 
@@ -173,7 +174,7 @@ class Control:
 
     def _requeue(self) -> None:
         """Put queued prompts that the turn did not use back into the inbox."""
-        unused = self._session.engine.conversation.take_back_prompts() if self._session is not None else []
+        unused = self._session.engine.conversation.queue.take_back_prompts() if self._session is not None else []
         for content in (*(prompt.content for prompt in unused), *self._drain_inbox()):
             self._inbox.put_nowait(content)
 
@@ -186,8 +187,11 @@ class Control:
             await self._initializing
         async with self._starting:
             if self._session is None:
-                self._session = await self._start(self._init, self.emit)
-                self._framing.session_id = self._session.engine.conversation.session_id
+                self._framing = replace(
+                    self._framing, shows_agents=self._framing.shows_agents or self._init.forwards_agent_text
+                )
+                self._session, listed = await self._start(self._init, self.emit)
+                self._framing = self._framing.for_session(self._session.engine.conversation.session_id, listed)
                 self._first_model = self._session.engine.conversation.choice
                 self._mode = self._session.engine.conversation.mode
         return self._session

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from clew.chat import events
@@ -31,6 +31,10 @@ class FrameBuilder:
     listed: Json = field(default_factory=dict)  # servers, commands, agents and skills for the init message
     _is_in_tool: bool = False
     _held: Json | None = None  # a prompt before the turn started; it is sent after the init message
+
+    def for_session(self, session_id: str, listed: Json) -> FrameBuilder:
+        """Return a builder for the session that was opened; `listed` is added to its init message."""
+        return replace(self, session_id=session_id, listed={**self.listed, **listed})
 
     def frames(self, event: Event) -> Iterator[Json]:
         """The messages of an event, in order; none if the listener does not want them."""

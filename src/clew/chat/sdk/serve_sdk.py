@@ -15,6 +15,7 @@ from clew.chat.sdk.sdk_listing import init_lists, init_response
 from clew.chat.sdk.sdk_mirror import mirror_writes
 from clew.chat.session_factory import open_session
 from clew.chat.session_spec import SessionSpec
+from clew.wire.json_codec import Json
 
 
 async def serve_sdk(
@@ -33,17 +34,15 @@ async def serve_sdk(
     sdk_servers = [name for name, config in named.items() if config.get("type") == "sdk"]
     async with AsyncExitStack() as stack:
 
-        async def start(init: SdkInit, emit: Emit) -> SdkSession:
+        async def start(init: SdkInit, emit: Emit) -> tuple[SdkSession, Json]:
             completed = replace(spec, hooks=init.hooks, extra_tools=init.tools, agents=init.agents)
             if init.system is not None or init.added_system:
                 added = init.added_system or spec.added_system
                 completed = replace(completed, system=init.system, added_system=added)
             if mirrors:
                 completed = replace(completed, write=mirror_writes(spec.write, write, warn))
-            framing.shows_agents = framing.shows_agents or init.forwards_agent_text
             opened = await stack.enter_async_context(open_session(completed, emit))
-            framing.listed = {**framing.listed, **init_lists(opened, init.servers)}
-            return opened
+            return opened, init_lists(opened, init.servers)
 
         control = Control(
             write,

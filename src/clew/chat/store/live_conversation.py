@@ -7,12 +7,12 @@ the file would send.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from clew.api.request_body import drop_thinking, signatures
 from clew.api.token_estimate import estimate_tokens
@@ -22,8 +22,9 @@ from clew.chat.config.repository import current_branch
 from clew.chat.store import journal_lines
 from clew.chat.store.file_snapshots import Backups, CallWatch
 from clew.chat.store.journal import Journal
+from clew.chat.store.prompt_queue import PromptQueue, UserPrompt
 from clew.chat.store.result_records import ResultRecords
-from clew.chat.tools.tool import CallResult, Content, ToolState, text_of
+from clew.chat.tools.tool import CallResult, Content, ToolState
 from clew.conversation.api_messages import join_blocks
 from clew.models import is_same, window_of
 from clew.wire.json_codec import Json
@@ -33,18 +34,6 @@ CAVEAT = (
     "<local-command-caveat>What follows comes from a command that the user ran in the program. It asks for no answer."
     "</local-command-caveat>"
 )
-
-
-class UserPrompt(Struct, frozen=True):
-    """A prompt: its content, and notes that the program adds for the model alone."""
-
-    content: Content
-    notes: tuple[Content, ...] = ()
-    task: str = ""  # set for the report of a background task that has ended
-
-    @property
-    def text(self) -> str:
-        return text_of(self.content)
 
 
 class PendingCall(Struct, frozen=True):
@@ -58,7 +47,8 @@ class PendingCall(Struct, frozen=True):
     is_cut: bool = False  # the reply ended in the middle of it
 
 
-class LiveConversation(Struct):
+@dataclass
+class LiveConversation:
     """One conversation: the main one of a session, or that of a subagent."""
 
     journal: Journal
@@ -72,7 +62,6 @@ class LiveConversation(Struct):
     kind: str = ""  # of the subagent
     description: str = ""  # of the subagent's task
     messages: list[Json] = field(default_factory=list)
-    queue: deque[UserPrompt] = field(default_factory=deque)
     known_tokens: int = 0  # tokens of the last request and its reply
     known_messages: int = 0  # number of messages that known_tokens covers
     largest_requests: dict[str, int] = field(default_factory=dict)  # by model: the most tokens of an answered request
@@ -84,7 +73,10 @@ class LiveConversation(Struct):
     records: ResultRecords = field(default_factory=ResultRecords)
     is_over: bool = False  # the subagent has ended and gets no more reports
     watchers: set[asyncio.Task[None]] = field(default_factory=set)  # of the main conversation: wait for background work
-    on_task_report: Callable[[], None] = lambda: None  # called when a report is queued
+    queue: PromptQueue = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.queue = PromptQueue(self.journal, self.state)
 
     @property
     def session_id(self) -> str:
@@ -169,51 +161,6 @@ class LiveConversation(Struct):
         ):
             self.journal.add(journal_lines.plain(text))
             self._append_user(text)
-
-    def enqueue(self, prompt: UserPrompt) -> None:
-        """Queue a prompt until the model can receive it."""
-        self.queue.append(prompt)
-        self._queue_line("enqueue", prompt.content)
-
-    def notify(self, report: UserPrompt) -> None:
-        """Queue the report of a background task that has ended."""
-        try:
-            self.enqueue(report)
-        finally:
-            self.on_task_report()
-
-    def has_queued(self) -> bool:
-        """Whether prompts or reports are queued. Reports that the model does not need any more are dropped first."""
-        for report in [report for report in self.queue if report.task in self.state.told]:
-            self.queue.remove(report)
-            self._queue_line("remove", report.content)
-        return bool(self.queue)
-
-    def take_task_reports(self) -> list[UserPrompt]:
-        """Take the task reports out of the queue; they precede the user's next prompt."""
-        self.has_queued()
-        reports = [report for report in self.queue if report.task]
-        for report in reports:
-            self.queue.remove(report)
-            self._queue_line("dequeue")
-        return reports
-
-    def dequeue(self) -> UserPrompt:
-        prompt = self.queue.popleft()
-        self._queue_line("dequeue")
-        return prompt
-
-    def take_back_prompts(self) -> list[UserPrompt]:
-        """Take the user's queued prompts out of the queue without sending them."""
-        prompts = [prompt for prompt in self.queue if not prompt.task]
-        for prompt in prompts:
-            self.queue.remove(prompt)
-            self._queue_line("remove", prompt.content)
-        return prompts
-
-    def _queue_line(self, operation: str, content: Content | None = None) -> None:
-        if not self.journal.is_agent:
-            self.journal.beside(journal_lines.queued(operation, self.session_id, self.journal.time(), content))
 
     def interrupt(self, in_tool: bool) -> None:
         body = journal_lines.interrupted(in_tool)

@@ -7,7 +7,8 @@ from contextlib import suppress
 
 from clew.chat import events
 from clew.chat.deps import Deps
-from clew.chat.store.live_conversation import LiveConversation, UserPrompt
+from clew.chat.store.live_conversation import LiveConversation
+from clew.chat.store.prompt_queue import UserPrompt
 from clew.chat.store.task_notifications import notification, summary
 from clew.chat.tools.builtin import background
 from clew.chat.tools.builtin.background import Background
@@ -51,7 +52,7 @@ async def _report_end(task: Background, call_id: str, conversation: LiveConversa
     )
     if task.id not in conversation.state.told:
         with suppress(OSError):  # the queue line could not be written; the report itself will be
-            conversation.report_target.notify(UserPrompt(notification(task, call_id), task=task.id))
+            conversation.report_target.queue.add(UserPrompt(notification(task, call_id), task=task.id))
 
 
 async def stop_tasks(conversation: LiveConversation) -> None:

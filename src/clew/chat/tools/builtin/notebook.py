@@ -13,7 +13,7 @@ from clew.chat.tools import read_tracking
 from clew.chat.tools.atomic_files import read_content, write_file
 from clew.chat.tools.image_files import image_block
 from clew.chat.tools.path_arguments import missing_file_error, os_error, resolve_argument
-from clew.chat.tools.text_encoding import convert_line_ends, decode, encode
+from clew.chat.tools.text_encoding import Text, convert_line_ends, decode, encode
 from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
 from clew.chat.tools.tool_spec import TEXT, SpecTool, enum_schema, object_schema, optional_field, required_field
 from clew.wire.json_codec import Json
@@ -24,7 +24,7 @@ _INDENT = re.compile(r'^\{\r?\n([ \t]+)"')
 
 def notebook_result(path: Path, data: bytes, most: int) -> CallResult:
     """Return a notebook for the model: each cell in tags, followed by its output."""
-    book = _parse_notebook(path, data)
+    book, _ = _parse_notebook(path, data)
     language = _language(book)
     cells = [_cell(cell, number, language) for number, cell in enumerate(book["cells"])]
     parts = [part for cell in cells for part in _parts(cell, language)]
@@ -44,17 +44,19 @@ def notebook_result(path: Path, data: bytes, most: int) -> CallResult:
     return CallResult(said, {"type": "notebook", "file": {"filePath": str(path), "cells": cells}})
 
 
-def _parse_notebook(path: Path, data: bytes) -> Json:
+def _parse_notebook(path: Path, data: bytes) -> tuple[Json, Text]:
+    """Return the notebook and the text that it was parsed from. Raises ToolFailed."""
     text = decode(data)
     try:
-        book = json.loads(text.raw if text else "")
+        book: Json = json.loads(text.raw) if text else {}
     except (ValueError, RecursionError):
-        raise ToolFailed(f"{path} is not valid JSON, so it cannot be a notebook.") from None
+        text = None
+    if text is None:
+        raise ToolFailed(f"{path} is not valid JSON, so it cannot be a notebook.")
     cells = book.get("cells") if isinstance(book, dict) else None
     if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
         raise ToolFailed(f"{path} has no list of cells, so it is not a notebook.")
-    made: Json = book
-    return made
+    return book, text
 
 
 def _language(book: Json) -> str:
@@ -137,9 +139,7 @@ async def edit(input: Json, scene: ToolContext) -> CallResult:
     except OSError as error:
         raise os_error(error, path, "read") from error
     read_tracking.require_read(path, found, scene.state)
-    book = _parse_notebook(path, found.data)
-    original = decode(found.data)
-    assert original is not None  # it was parsed
+    book, original = _parse_notebook(path, found.data)
     name, kind = _apply_change(book, input, mode, kind)
     after = _serialize(book, original.plain)
     write_file(path, encode(original, convert_line_ends(after, original.line_end), path), scene)
