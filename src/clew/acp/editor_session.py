@@ -60,7 +60,9 @@ class EditorSession:
 
         stack = AsyncExitStack()
         interactive = replace(spec, can_prompt_user=True)
-        opened = cls(session_id, editor, await stack.enter_async_context(open_session(interactive, handle_event)), stack)
+        opened = cls(
+            session_id, editor, await stack.enter_async_context(open_session(interactive, handle_event)), stack
+        )
         handlers.append(opened._handle_event)
         return opened
 
