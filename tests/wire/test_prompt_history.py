@@ -157,3 +157,15 @@ def test_histories_written_by_the_real_program() -> None:
             assert item.time
             assert item.project == "/home/dev/proj"
             assert item.session_id
+
+
+def test_prompts_of_skipped_sessions_are_left_out_and_damaged_lines_stay() -> None:
+    other = ID.replace("1", "2")
+    kept = {"display": "two", "sessionId": other}
+    data = lines({"display": "one", "sessionId": ID.upper()}, kept, b'{"display":"cut off\n', {"display": "no id"})
+    found = list(read_history(data, {ID}))
+    assert [item.display if isinstance(item, HistoryPrompt) else "damaged" for item in found] == [
+        "two",
+        "damaged",
+        "no id",
+    ]

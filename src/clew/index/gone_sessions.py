@@ -12,7 +12,6 @@ from itertools import islice
 
 from clew.index.ranking import sort_by_score
 from clew.index.results import SearchResults
-from clew.wire.tree_walk import list_transcripts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,8 +39,7 @@ BUDGET = 3.0  # seconds for indexing new archived sessions before a search
 RANK_OFFSET = 60  # as in a semantic search: 1 / (60 + rank)
 _HISTORY = "history.jsonl"
 _ESCAPE = rb"(?<!\\)(?:\\\\)*\\u[0-9a-f]{4}"  # may stand for any letter
-_NON_ASCII = rb"[\x80-\xff]+"
-_SESSION = rb'"sessionid"\s*:\s*"([^"]+)"'  # lower case, like the words
+_SESSION = rb'"sessionId"\s*:\s*"([^"]+)"'
 _SOURCES = {
     "archive": "only in the archive",
     "reconstructed": "only reconstructed from what was left",
@@ -186,7 +184,7 @@ def _is_in_archive(session: str, archive: Archive | None) -> bool:
 
 def _search_lists(index: Index, query: Query, without: str | None, now: float, semantic: bool) -> list[SearchResult]:
     """Return the matching sessions of Claude Code's own lists."""
-    if not _may_match(index.root, query):
+    if not _may_match(index, query):
         return []
     from clew.index.known_sessions import search_metadata
 
@@ -198,47 +196,42 @@ def _search_lists(index: Index, query: Query, without: str | None, now: float, s
     return results
 
 
-def _may_match(root: str, query: Query) -> bool:
-    """Return whether the bytes of one of the lists contain a word of each clause."""
+def _may_match(index: Index, query: Query) -> bool:
+    """Return whether a list may contain a word of each clause, by its bytes: parsing the lists takes longer."""
     needles = [[term.words[0].encode() for term in clause.terms if term.words] for clause in query.positive_clauses]
-    for path in _list_files(root):
+    for path in _list_files(index.root):
         try:
             with open(path, "rb") as file:
                 data = file.read()
         except OSError:
             continue
-        data = _fold_case(data)
+        lines = data.split(b"\n")
         if path.endswith(_HISTORY):
-            data = _lines_of_gone_sessions(root, data, needles)
-        if _has_escape(data) or all(any(needle in data for needle in clause) for clause in needles):
+            lines = _lines_of_gone_sessions(index, lines)
+        folded = b"\n".join(map(_fold_case, lines))
+        if _has_escape(folded) or all(any(needle in folded for needle in clause) for clause in needles):
             return True
     return False
 
 
-def _lines_of_gone_sessions(root: str, data: bytes, needles: list[list[bytes]]) -> bytes:
-    """Return the lines of the history that contain a word and belong to a session without a transcript."""
-    terms = [needle for clause in needles for needle in clause]
-    lines = [line for line in data.split(b"\n") if _has_escape(line) or any(term in line for term in terms)]
-    files = {file.session.lower().encode("utf-8", "replace") for file in list_transcripts(root)} if lines else set()
-    return b"\n".join(line for line in lines if (id := re.search(_SESSION, line)) and id[1] not in files)
+def _lines_of_gone_sessions(index: Index, lines: list[bytes]) -> list[bytes]:
+    """Return the lines of the history that belong to a session without a transcript."""
+    sql = "SELECT session FROM file WHERE agent = ''"
+    files = {session.encode() for shard in index.shards for (session,) in shard.execute(sql)}
+    return [line for line in lines if (id := re.search(_SESSION, line)) and id[1] not in files]
 
 
 def _has_escape(data: bytes) -> bool:
     return b"\\u" in data and re.search(_ESCAPE, data) is not None
 
 
-def _fold_case(data: bytes) -> bytes:
+def _fold_case(line: bytes) -> bytes:
     """Return the bytes in lower case and without accents, like the words of a query."""
-    if data.isascii():
-        return data.lower()
-    return re.sub(_NON_ASCII, _fold_letters, data).lower()
-
-
-def _fold_letters(match: re.Match[bytes]) -> bytes:
-    """Fold a run of letters beyond ASCII. Most bytes of a list are ASCII and need no loop."""
+    if line.isascii():
+        return line.lower()
     from unicodedata import combining, normalize
 
-    text = normalize("NFKD", match[0].decode("utf-8", "replace")).lower()
+    text = normalize("NFKD", line.decode("utf-8", "replace")).lower()
     return "".join(letter for letter in text if not combining(letter)).encode("utf-8", "replace")
 
 

@@ -56,7 +56,7 @@ def list_known_sessions(tree: Tree, fence: ErrorCollector | None = None) -> list
     Lists that cannot be read are skipped and reported by the fence.
     """
     fence = fence or ErrorCollector()
-    files = {file.id.lower() for project in tree.projects() for file in project.sessions()}
+    files = {id for project in tree.projects() for id in project.session_ids()}
     indexed = {}
     for project in tree.projects():
         with fence.catch(project.folder):
@@ -66,9 +66,10 @@ def list_known_sessions(tree: Tree, fence: ErrorCollector | None = None) -> list
                     indexed[entry.session_id.lower()] = _from_index(entry, entry.session_id.lower() in files)
     history: dict[str, list[HistoryPrompt]] = {}
     with fence.catch(tree.history):
-        for prompt in prompts(read_history(tree.history)):
+        skip = files | indexed.keys()
+        for prompt in prompts(read_history(tree.history, skip)):
             id = (prompt.session_id or "").lower()
-            if id and id not in files and id not in indexed:
+            if id and id not in skip:
                 history.setdefault(id, []).append(prompt)
     return [*indexed.values(), *map(_from_history, history.values())]
 

@@ -104,6 +104,10 @@ class Project(Struct, frozen=True):
         """
         return list(list_sessions(self.folder))
 
+    def session_ids(self) -> set[str]:
+        """Return the ids of the sessions in lower case. This does not inspect the files, unlike `sessions`."""
+        return {name.lower() for name, entry in _session_entries(self.folder)}
+
     def agents(self) -> list[AgentFile]:
         """Return every agent in every layout that has existed."""
         agents = [*_agents(self.folder, self.folder, "flat")]
@@ -276,11 +280,16 @@ def _existing(path: Path) -> Path | None:
 
 
 def list_sessions(folder: Path, prefix: str = "") -> Iterator[SessionFile]:
+    for name, entry in _session_entries(folder):
+        if name.lower().startswith(prefix) and (stat := _stat(entry)):
+            yield SessionFile(Path(entry.path), folder, stat.st_size, stat.st_mtime_ns)
+
+
+def _session_entries(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
     for entry in _list_folder(folder):
         name, _, suffix = entry.name.rpartition(".")
-        is_session = suffix == "jsonl" and _UUID.fullmatch(name) and name.lower().startswith(prefix)
-        if is_session and _check_entry(entry.is_file) and (stat := _stat(entry)):
-            yield SessionFile(Path(entry.path), folder, stat.st_size, stat.st_mtime_ns)
+        if suffix == "jsonl" and _UUID.fullmatch(name) and _check_entry(entry.is_file):
+            yield name, entry
 
 
 def _agents(folder: Path, project: Path, layout: Layout) -> Iterator[AgentFile]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
+from msgspec.json import Decoder
 
-from clew.wire.entry import Damaged, Entry, salvage_line
+from clew.wire.entry import DECODE_ERRORS, Damaged, Entry, salvage_line
 from clew.wire.json_codec import as_text, decode_readable
 from clew.wire.line import Line, Source, lines
 from clew.wire.session_writer import append, create
@@ -53,6 +54,13 @@ class HistoryPrompt(Struct, frozen=True):
         return _MARKER.sub(fill, self.display)
 
 
+class _OnlySession(Struct, gc=False):
+    sessionId: str = ""  # noqa: N815 (its name in the file)
+
+
+_decode_session = Decoder(_OnlySession).decode
+
+
 def append_prompt(
     path: str | os.PathLike[str], display: str, pasted: dict[str, Any], project: str, session_id: str
 ) -> None:
@@ -70,10 +78,13 @@ def append_prompt(
         create(path, [line])
 
 
-def read_history(source: Source) -> Iterator[HistoryPrompt | Damaged]:
-    """Yield every line in file order, a damaged one as `Damaged`; a missing file has no prompts."""
+def read_history(source: Source, skip: Container[str] = ()) -> Iterator[HistoryPrompt | Damaged]:
+    """Yield every line in file order, a damaged one as `Damaged`; a missing file has no prompts.
+
+    Prompts of the sessions in `skip` (ids in lower case) are left out; only their id is decoded.
+    """
     try:
-        yield from _read(source)
+        yield from _read(source, skip)
     except (FileNotFoundError, NotADirectoryError):
         return
 
@@ -87,11 +98,18 @@ def prompts(items: Iterable[HistoryPrompt | Damaged]) -> Iterator[HistoryPrompt]
             yield from filter(None, map(_salvaged_prompt, item.salvaged))
 
 
-def _read(source: Source) -> Iterator[HistoryPrompt | Damaged]:
+def _read(source: Source, skip: Container[str]) -> Iterator[HistoryPrompt | Damaged]:
     for line in lines(source):
         json = line.json
-        if json:
+        if json and not (skip and _session_of(json) in skip):
             yield _parse(line, json)
+
+
+def _session_of(json: bytes) -> str:
+    try:
+        return _decode_session(json).sessionId.lower()
+    except DECODE_ERRORS:
+        return ""
 
 
 def _parse(line: Line, json: bytes) -> HistoryPrompt | Damaged:
