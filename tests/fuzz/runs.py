@@ -116,6 +116,7 @@ WORDS: dict[str, tuple[str, ...]] = {
         *(
             "export --format html --since 900d -o {out}",
             "export {id} --format jsonl",
+            "export {id} --to codex -o {out}.jsonl",
             "export {id} --format markdown --depth full",
         ),
     ),

@@ -217,7 +217,11 @@ CASES: dict[str, list[tuple[list[str], str]]] = {
     "move": [(["move", ".", "OUT", "--dry-run"], "")],
     "undo": [(["undo", "--list"], "")],
     "lineage": [(["lineage", "ID"], "")],
-    "export": [(["export", "ID", "-o", "OUT.html"], ""), (["export", "ID", "-o", "OUT.md"], "")],
+    "export": [
+        (["export", "ID", "-o", "OUT.html"], ""),
+        (["export", "ID", "-o", "OUT.md"], ""),
+        (["export", "ID", "--to", "codex", "-o", "OUT.jsonl"], ""),
+    ],
     "pack": [(["pack", "ID", "-o", "OUT.zip"], "")],
     "unpack": [(["unpack", "OUT.zip"], "")],
     "import": [(["import", "--list"], "")],

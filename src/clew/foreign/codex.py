@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from clew.foreign.codex_rollout import MARK
 from clew.foreign.conversation_steps import Conversation, OtherRecord, Step, StepRecorder, assign_usage
 from clew.foreign.json_values import build_usage, get_count, get_object, get_objects, get_text, parse_time, read_records
 from clew.foreign.responses_items import INJECTED_PREFIXES, ItemReader, item_text
@@ -90,6 +91,8 @@ class _Rollout:
         match kind:
             case "session_meta":
                 self._meta(payload, time)
+            case "response_item" if isinstance(mark := record.get(MARK), dict):
+                self.items.take_literally(payload, mark, time)
             case "response_item":
                 around = {key: value for key, value in record.items() if key not in ("timestamp", "type", "payload")}
                 self.items.take({**payload, "record": around} if around else payload, time)

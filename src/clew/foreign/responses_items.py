@@ -51,6 +51,25 @@ class ItemReader:
             case kind:
                 self.scribe.keep(kind or "item", item, time)
 
+    def take_literally(self, item: Json, mark: Json, time: datetime | None) -> None:
+        """Take an item that clew wrote; its mark has the original of a translated call."""
+        call, output = get_text(item, "call_id"), item.get("output")
+        match get_text(item, "type"), get_text(item, "role"):
+            case "message", "assistant":
+                self.scribe.model = get_text(mark, "model") or self.scribe.model
+                self.scribe.say(item_text(item), time)
+            case "message", _:
+                self.scribe.prompt(_message_content(item), time, is_note=mark.get("note") is True)
+            case "function_call", _:
+                self.scribe.model = get_text(mark, "model") or self.scribe.model
+                call_input = get_object(mark, "input") if "input" in mark else parse_arguments(item.get("arguments"))
+                self.scribe.call(call, get_text(mark, "name") or get_text(item, "name"), call_input, time)
+            case "function_call_output", _:
+                content = output if isinstance(output, str) else tuple(_blocks(output))
+                self.scribe.result(call, content, time, is_error=mark.get("is_error") is True)
+            case _:
+                self.take(item, time)
+
     def _message(self, item: Json, time: datetime | None) -> None:
         message_text, role = item_text(item), get_text(item, "role")
         if role == "assistant":

@@ -61,7 +61,11 @@ def resume_command(
     session: str, folder: str = "", flags: Sequence[str] = (), variables: Mapping[str, str] | None = None
 ) -> str:
     """Return the command that resumes a session from its folder."""
-    arguments = resume_arguments(session, *flags)
+    return command_in_folder(resume_arguments(session, *flags), folder, variables)
+
+
+def command_in_folder(arguments: Sequence[str], folder: str, variables: Mapping[str, str] | None = None) -> str:
+    """Return a command to be run in a folder."""
     if is_windows_path(folder):
         return powershell_command(arguments, folder, variables)
     change_folder = f"cd {'-- ' if folder.startswith('-') else ''}{quote(folder)} && " if folder else ""

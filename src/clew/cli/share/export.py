@@ -1,4 +1,4 @@
-"""`clew export`: write sessions as Markdown, HTML, JSON or JSON lines."""
+"""`clew export`: write sessions as Markdown, HTML, JSON or JSON lines, or for another program."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from clew.cli.options import add_common_options
 from clew.cli.output import clean_name, print_data, print_json, print_message
 from clew.cli.select_session import error_fence, open_session, read_outlines
+from clew.cli.share import export_to
 from clew.cli.turn_range import add_turn_options, select_turns, selects_part
 from clew.conversation.session import Session
 from clew.errors import UNEXPECTED_ERRORS, NotFound
@@ -40,6 +41,9 @@ def add_arguments(command: ArgumentParser) -> None:
         "(default: by the name of the output, html for several, else json)",
     )
     command.add_argument(
+        "--to", choices=export_to.NAMES, help="a session of this program, put where it finds it; secrets are masked"
+    )
+    command.add_argument(
         "--output", "-o", metavar="PATH", help="a new file (0600), or a folder for new files; not to stdout"
     )
     command.add_argument(
@@ -55,6 +59,8 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    if options.to:
+        return _run_to(options)
     if options.format is None:
         options.format = _format(options)
     if options.format == "jsonl" and not options.reveal:
@@ -73,6 +79,18 @@ def run(options: Namespace) -> int:
     if tally.secrets and not options.quiet:
         print_message(f"Secrets were masked in {plural(tally.secrets, 'place')}. --reveal leaves them.")
     return code
+
+
+def _run_to(options: Namespace) -> int:
+    """Export to another program."""
+    if options.format or options.front_matter or options.thinking or selects_part(options):
+        print_message("clew: --to takes no format and no parts: it exports what a resume would send.")
+        return 2
+    if not _is_many(options):
+        return export_to.run(options, [open_session(options, options.id[0] if options.id else None, archived=True)])
+    fence = error_fence(options)
+    code = export_to.run(options, _sessions(options, fence), fence)
+    return 1 if fence.problems else code
 
 
 def _is_many(options: Namespace) -> bool:

@@ -1,0 +1,102 @@
+"""`clew export --to PROGRAM`: write sessions where another program finds and continues them."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Iterable
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.cli.output import clean_name, print_json, print_message
+from clew.system import shell_quoting
+from clew.system.plural import plural
+
+if TYPE_CHECKING:
+    from clew.conversation.session import Session
+    from clew.foreign.outgoing import Outgoing
+    from clew.foreign.targets import Target
+    from clew.system.file_errors import ErrorCollector
+
+NAMES = ("codex",)
+EXPORTED, PRESENT = "exported", "present"
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    talk: Outgoing
+    path: Path
+    state: str
+    undo: str | None = None
+
+
+def run(options: Namespace, sessions: Iterable[Session], fence: ErrorCollector | None = None) -> int:
+    """Export sessions; return 1 if there is none. With a fence, one that cannot be exported does not stop the others."""
+    from clew.foreign.outgoing import prepare
+    from clew.foreign.targets import TARGETS
+
+    target, count = TARGETS[options.to], 0
+    for session in sessions:
+        with fence.catch(session.path or session.id) if fence else nullcontext():
+            _report(options, target, _export(options, target, prepare(session, reveal=options.reveal)))
+            count += 1
+    if not count and not (fence and fence.problems):
+        print_message("clew: no session is to be exported.")
+        return 1
+    return 0
+
+
+def _export(options: Namespace, target: Target, talk: Outgoing) -> _Result:
+    """Write the file, in a way that can be undone. A file of the same state of the session stays as it is."""
+    from clew.edit.undo_journal import UndoJournal
+    from clew.system.environment import foreign_homes
+    from clew.wire.session_writer import create
+
+    if options.output:
+        path = Path(options.output).expanduser()
+        path = path / target.file_name(talk) if path.is_dir() else path
+    else:
+        path = target.place(foreign_homes()[target.name][0], talk)
+        if path.exists():
+            return _Result(talk, path, PRESENT)
+    journal = UndoJournal()
+    number = journal.begin(f"export to {target.name}", talk.source, talk.id, [path])
+    try:
+        create(path, target.build(talk))
+    except OSError:
+        journal.undone(number)
+        raise
+    journal.end(number, [path])
+    return _Result(talk, path, EXPORTED, number)
+
+
+def _report(options: Namespace, target: Target, result: _Result) -> None:
+    talk = result.talk
+    folder = talk.cwd if os.path.isdir(talk.cwd) else ""
+    command = shell_quoting.command_in_folder(target.resume_arguments(talk), folder)
+    if options.json:
+        row: dict[str, Any] = {
+            "kind": "exported",
+            "session": talk.source,
+            "to": target.name,
+            "id": talk.id,
+            "state": result.state,
+        }
+        row |= {"path": str(result.path.resolve()), "messages": len(talk.messages), "masked": talk.masked}
+        row |= {"left_out": [asdict(each) for each in talk.left_out]}
+        print_json([row | {"command": command, "undo": result.undo}])
+        return
+    verb = "Exported" if result.state == EXPORTED else "Already exported"
+    print(clean_name(f"{verb} {talk.source[:8]} to {target.label}: {plural(len(talk.messages), 'message')}."))
+    print(clean_name(str(result.path.resolve())))
+    print(f"Continue with:  {command}")
+    if options.quiet:
+        return
+    for each in talk.left_out:
+        print_message(f"Left out: {plural(each.count, each.kind)} ({each.reason}).")
+    if talk.masked:
+        print_message(f"Secrets were masked in {plural(talk.masked, 'place')}. --reveal leaves them.")
+    if options.output:
+        print_message(f"{target.label} finds it only in its own folder; without --output it is written there.")
