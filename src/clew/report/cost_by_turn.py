@@ -41,5 +41,5 @@ def _agents_of_call(session: Session, call: Call) -> list[Agent]:
 
 
 def _row(spends: Iterable[Spend], prices: Prices, name: str) -> UsageRow:
-    minutes: dict[str, int] = {}
-    return sum_buckets((bucket_for_reply(spend, None, minutes) for spend in spends), prices, name)
+    hours: dict[str, int] = {}
+    return sum_buckets((bucket_for_reply(spend, None, hours) for spend in spends), prices, name)

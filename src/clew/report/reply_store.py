@@ -75,7 +75,7 @@ class ReplyStore:
             self.database = _open_database(self.folder)
         except UNUSABLE:
             self._use_memory()
-        self._minutes: dict[str, int] = {}
+        self._hours: dict[str, int] = {}
         self.failed: list[str] = []
 
     def _use_memory(self) -> None:
@@ -185,7 +185,7 @@ class ReplyStore:
             fingerprint(file, offset),
         )
         blobs = (msgpack.encode(list(replies)), msgpack.encode(list(replies.values())))
-        sums = marshal.dumps(list(sum_replies(replies.values(), self._minutes).items()))
+        sums = marshal.dumps(list(sum_replies(replies.values(), self._hours).items()))
         return (*state, transcript.folder, session, transcript.agent, sums, *blobs)
 
     def _sum_all(self) -> Sums:
@@ -212,15 +212,15 @@ class ReplyStore:
     def buckets(self) -> Iterator[UsageBucket]:
         """Yield every reply once, with its context. Copies in several files are merged, in the context of the original."""
         shared = self._find_shared()
-        minutes: dict[str, int] = {}
+        hours: dict[str, int] = {}
         rows = self.database.execute("SELECT path, folder, session, agent, keys, spends FROM file ORDER BY path")
         for _, folder, session, agent, keys, spends in rows:
             for key, spend in zip(_KEYS.decode(keys), _SPENDS.decode(spends), strict=True):
                 if key not in shared:
-                    yield bucket_for_reply(spend, _reply_context(folder, session, agent, spend), minutes)
+                    yield bucket_for_reply(spend, _reply_context(folder, session, agent, spend), hours)
         for copies in self._stored_copies(shared).values():
             original = min(copies, key=lambda copy: copy.spend.is_copy)
-            yield bucket_for_reply(_merge_copies(copies), original.context, minutes)
+            yield bucket_for_reply(_merge_copies(copies), original.context, hours)
 
     def _stored_copies(self, shared: Mapping[str, Collection[str]]) -> dict[str, list[_StoredUsage]]:
         """Return the copies of replies that are in several files, in the order of their paths."""

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
         branch: str = ""
         tools: str = ""
 
-    Key = tuple[int, str, str, int, bool]  # quarter of an hour, model, mode, steps, is_final
+    Kind = tuple[str, str, int, bool]  # model, mode, steps, is_final
+    Key = tuple[int, str, str, int, bool]  # quarter of an hour, and the kind
     Sums = dict[Key, list[int]]  # the numbers of buckets
 
     class UsageBucket(NamedTuple):
@@ -59,44 +60,36 @@ else:
 QUARTER = 900  # seconds: the offsets of all time zones are multiples of it
 
 
-def bucket_for_reply(spend: Spend, context: ReplyContext | None, minutes: dict[str, int]) -> UsageBucket:
-    """Return one reply as a bucket; `minutes` caches parsed timestamps."""
+def bucket_for_reply(spend: Spend, context: ReplyContext | None, hours: dict[str, int]) -> UsageBucket:
+    """Return one reply as a bucket; `hours` caches parsed timestamps."""
+    kind, numbers = _measure(spend)
+    return UsageBucket._make((parse_seconds(spend.timestamp, hours), *kind, *numbers, context))
+
+
+def _measure(spend: Spend) -> tuple[Kind, list[int]]:
+    """Return what a reply is counted as, and its numbers."""
     count = spend.count
     written_5m, written_1h, read = count.cache_write_5m, count.cache_write_1h, count.cache_read
     is_final = spend.has_ended or spend.is_final
-    return UsageBucket(
-        parse_seconds(spend.timestamp, minutes),
-        spend.model,
-        mode_of(spend),
-        -(-(count.input + written_5m + written_1h + read) // STEP),
-        is_final,
-        1,
-        count.input,
-        count.output,
-        written_5m,
-        written_1h,
-        read,
-        count.web_searches,
-        count.web_fetches,
-        0 if is_final else spend.estimate - count.output,
-        context,
-    )
+    steps = -(-(count.input + written_5m + written_1h + read) // STEP)
+    missing = 0 if is_final else spend.estimate - count.output
+    tools = count.web_searches, count.web_fetches
+    numbers = [1, count.input, count.output, written_5m, written_1h, read, *tools, missing]
+    return (spend.model, mode_of(spend), steps, is_final), numbers
 
 
-def parse_seconds(timestamp: str, minutes: dict[str, int]) -> int:
-    """Return the seconds since 1970 of a timestamp; -1 if it cannot be parsed. `minutes` caches the usual format."""
-    if (
-        len(timestamp) == 24
-        and timestamp[16] == ":"
-        and timestamp[23] == "Z"
-        and timestamp[17:19].isdigit()
-        and timestamp[17] < "6"
-    ):
-        minute = minutes.get(timestamp[:16])
-        if minute is None:
-            minute = minutes[timestamp[:16]] = _parse_any_time(timestamp[:16])
-        return minute + int(timestamp[17:19]) if minute >= 0 else minute
-    return _parse_any_time(timestamp)
+def parse_seconds(timestamp: str, hours: dict[str, int]) -> int:
+    """Return the seconds since 1970 of a timestamp; -1 if it cannot be parsed. `hours` caches the usual format:
+    "2026-01-02T03:04:05.678Z" is looked up as "2026-01-02T03".
+    """
+    is_usual = len(timestamp) == 24 and timestamp[13] == timestamp[16] == ":" and timestamp[23] == "Z"
+    digits = timestamp[14:16] + timestamp[17:19] if is_usual else ""
+    if not (digits.isdecimal() and digits.isascii() and digits[0] < "6" and digits[2] < "6"):
+        return _parse_any_time(timestamp)
+    hour = hours.get(timestamp[:13])
+    if hour is None:
+        hour = hours[timestamp[:13]] = _parse_any_time(timestamp[:13])
+    return hour + int(digits[:2]) * 60 + int(digits[2:]) if hour >= 0 else hour
 
 
 def _parse_any_time(timestamp: str) -> int:
@@ -111,16 +104,19 @@ def _parse_any_time(timestamp: str) -> int:
 
 def add_bucket(sums: Sums, bucket: UsageBucket, sign: int = 1) -> None:
     """Add the numbers of a bucket to its quarter of an hour; subtract them if `sign` is -1."""
-    when = bucket.when
-    key = (when - when % QUARTER if when >= 0 else when, *bucket[1:5])
-    add_numbers(sums, key, [sign * number for number in bucket[5:14]])
+    add_numbers(sums, (_quarter(bucket.when), *bucket[1:5]), [sign * number for number in bucket[5:14]])
 
 
-def sum_replies(spends: Iterable[Spend], minutes: dict[str, int]) -> Sums:
+def _quarter(when: int) -> int:
+    return when - when % QUARTER if when >= 0 else when
+
+
+def sum_replies(spends: Iterable[Spend], hours: dict[str, int]) -> Sums:
     """Sum up replies by quarter of an hour, model and mode."""
     sums: Sums = {}
     for spend in spends:
-        add_bucket(sums, bucket_for_reply(spend, None, minutes))
+        kind, numbers = _measure(spend)
+        add_numbers(sums, (_quarter(parse_seconds(spend.timestamp, hours)), *kind), numbers)
     return sums
 
 
