@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from clew.conversation import (
     agent_sessions,
     branches,
@@ -106,7 +108,7 @@ def turns_end_early(patch: Patch) -> None:
     @patch.wrap(turns.split_turns)
     def wrong(original, *args):
         before, made = original(*args)
-        return before, tuple(replace(each, entries=each.entries[:2]) for each in made)
+        return before, tuple(structs.replace(each, entries=each.entries[:2]) for each in made)
 
 
 @violates("R164", "what comes before the first prompt is part of the first turn")
@@ -114,7 +116,9 @@ def preamble_is_a_turn(patch: Patch) -> None:
     @patch.wrap(turns.split_turns)
     def wrong(original, *args):
         before, made = original(*args)
-        return (), tuple(replace(each, entries=(*before, *each.entries)) if each.number == 1 else each for each in made)
+        return (), tuple(
+            structs.replace(each, entries=(*before, *each.entries)) if each.number == 1 else each for each in made
+        )
 
 
 @violates("R165", "a call does not know the entry of its result")
@@ -122,7 +126,7 @@ def preamble_is_a_turn(patch: Patch) -> None:
 def result_entry_is_lost(patch: Patch) -> None:
     @patch.wrap(replies._build_call)
     def wrong(original, *args):
-        return replace(original(*args), result_entry=None)
+        return structs.replace(original(*args), result_entry=None)
 
 
 @violates("R167", "calls on lines without a stop reason are not paired")
@@ -138,14 +142,14 @@ def last_call_is_lost(patch: Patch) -> None:
     @patch.wrap(replies.pair_calls)
     def wrong(original, entries):
         made = original(entries)
-        return replace(made, calls=made.calls[:-1])
+        return structs.replace(made, calls=made.calls[:-1])
 
 
 @violates("R168", "results that answer nothing are not reported")
 def orphans_are_silent(patch: Patch) -> None:
     @patch.wrap(replies.pair_calls)
     def wrong(original, entries):
-        return replace(original(entries), orphans=())
+        return structs.replace(original(entries), orphans=())
 
 
 @violates("R170", "a turn that waits for a tool is complete")

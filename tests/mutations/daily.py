@@ -14,9 +14,9 @@ from clew.cli.keep import collect
 from clew.conversation import rounds as rounds
 from clew.conversation import session_listing
 from clew.facts import required_fields, tool_catalog
-from clew.index import known_sessions, sql_filters
+from clew.index import sql_filters
 from clew.report import activity_totals
-from clew.wire import work_files
+from clew.wire import known_sessions, work_files
 from tests.mutations import Patch, violates
 
 

@@ -163,7 +163,7 @@ def queue_is_a_stack(patch: Patch) -> None:
 def strays_are_lost(patch: Patch) -> None:
     @patch.wrap(prompt_queue.queue_timeline)
     def wrong(original, found):
-        return changed(original(found), strays=())
+        return replace(original(found), strays=())
 
 
 @violates("R068", "a snapshot does not name its message")

@@ -9,8 +9,8 @@ from clew.conversation import literal_functions, surroundings
 from clew.conversation.replies import Reply
 from clew.conversation.turns import Turn
 from clew.facts import removed_thinking, tool_catalog
-from clew.index import known_sessions, query_syntax, ranking
-from clew.wire import entry, layout, tree_walk
+from clew.index import query_syntax, ranking
+from clew.wire import entry, known_sessions, layout, tree_walk
 from tests.mutations import Patch, violates
 
 

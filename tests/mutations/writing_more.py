@@ -65,7 +65,7 @@ def compactions_are_ignored(patch: Patch) -> None:
 def measured_time_is_ignored(patch: Patch) -> None:
     @patch.wrap(turns.Turn.seconds)
     def wrong(original, self):
-        return original(replace(self, entries=tuple(e for e in self.entries if e.subtype != "turn_duration")))
+        return original(structs.replace(self, entries=tuple(e for e in self.entries if e.subtype != "turn_duration")))
 
 
 @violates("R271", "building a request takes blocks from the entries")

@@ -7,8 +7,10 @@ file. The call is known from the agent's meta file, from the result of the call,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.wire.entry import Entry
 from clew.wire.json_codec import as_text
@@ -24,8 +26,7 @@ SUBAGENT_TOOLS = frozenset({"Task", "Agent"})  # start one agent and return its 
 AGENT_TOOLS = SUBAGENT_TOOLS | {"Workflow"}  # also a program that starts many agents
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Struct, frozen=True):
     """The conversation of a sub-agent."""
 
     id: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
+
+from msgspec.structs import replace
 
 from clew.conversation.cli_version import Era
 from clew.conversation.message_drafts import STRING, MessageDraft, as_reminder, error_result, has_system_turns

@@ -7,7 +7,8 @@ each prompt is below the prompt that it followed, and every prompt without a suc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clew.conversation.entry_graph import find_cycles
 from clew.conversation.parent_links import Chain
@@ -15,8 +16,7 @@ from clew.conversation.speaker import starts_turn
 from clew.wire.entry import Entry
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Struct, frozen=True):
     """One path through the conversation, as its prompts; the first `shared` of them are on the active branch too."""
 
     number: int

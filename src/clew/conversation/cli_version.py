@@ -1,35 +1,151 @@
 """Describe how the versions of Claude Code differ in resuming a session.
 
-Observed by letting the published programs resume the same files. Each property names the first version that showed
-the behaviour; versions between two observed ones are assumed to behave like the older one.
+Observed by letting the published programs resume the same files. Each line of the table names the first version that
+showed the behaviour, and the first that did not show it any more. Versions between two observed ones are assumed to
+behave like the older one.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 NEWEST = "2.1.325"
 
 
-@dataclass(frozen=True, slots=True)
-class Era:
-    """How one version of Claude Code resumes a file."""
+@cache
+def version_key(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+
+
+class Since:
+    """A behaviour of the versions from `first` on, up to but not including `until`."""
+
+    def __init__(self, first: str, until: str = "") -> None:
+        self._first, self._until = version_key(first), version_key(until)
+
+    def __get__(self, era: Era, owner: type[Era]) -> bool:
+        key = version_key(era.version)
+        return self._first <= key and not (self._until and key >= self._until)
+
+
+class Era(Struct, frozen=True):
+    """How one version of Claude Code resumes a file: `Era("2.1.80").repairs_siblings` is True."""
 
     version: str
+
+    reads_bom = Since("2.1.9")
+    survives_cycles = Since("2.1.45")
+    # Skips a line without a message, or a message without content, instead of crashing.
+    survives_bad_entries = Since("2.1.290")
+    # Crashes on a reply without a message anywhere in the file, also off the path.
+    reads_every_message = Since("2.1.80", until="2.1.290")
+    dies_of_null_lines = Since("2.1.120", until="2.1.260")
+    # Does not read anything after a line that is `null`.
+    stops_at_null_lines = Since("2.1.29", until="2.1.120")
+    # Looks at how the texts of prompts begin, and crashes on one that is not a string.
+    reads_text_marks = Since("2.1.100", until="2.1.160")
+    survives_bad_attachments = Since("2.1.260")
+    # Replaces a missing parent by the entry nearest in time, and a progress line by its own parent.
+    bridges_gaps = Since("2.1.100")
+    # Bridges a missing parent of an agent's entry by agents' entries only, and of others by others only.
+    parts_agents = Since("2.1.120")
+    # Does not resume a conversation that the model ended.
+    heeds_endings = Since("2.1.100")
+    # Does not resume a session of a worktree that exists without its repository.
+    verifies_worktree = Since("2.1.260")
+    # Inserts parallel calls that are off the parent chain.
+    repairs_siblings = Since("2.1.80")
+    # Finds all results of parallel calls by their calls and sorts them by file order.
+    # Earlier versions find only results that hang below their reply, and sort inserted lines by time.
+    orders_siblings = Since("2.1.290")
+    # Sends meta entries and attachments that hang off the path below a call or its result.
+    keeps_notes = Since("2.1.290")
+    # Sends everything that is not a message below the last message, whatever branch it is on.
+    appends_notes = Since("2.1.120")
+    # Takes a turn that ends with a reply as complete, whatever context follows the reply.
+    ends_with_replies = Since("2.1.200")
+    # Resumes the last line of the file instead of the newest timestamp; `last-prompt` can name another.
+    leaf_by_order = Since("2.1.120")
+    # Resumes the newest line below the last line of the file, where lines are out of order.
+    continues_below_last_line = Since("2.1.260")
+    knows_preserved_segment = Since("2.1.80")
+    knows_preserved_messages = Since("2.1.160")
+    # Hangs a message whose parent a compaction removed below the last preserved line.
+    moves_orphans = Since("2.1.160")
+    saves_joined_lines = Since("2.1.120")
+    renders_attachments = Since("2.1.290")
+    # Sends a string among the blocks of a message unchanged; later versions omit it.
+    sends_strings = Since("", until="2.1.290")
+    dies_of_strings_in_replies = Since("2.1.100", until="2.1.290")
+    # Sends context in messages with the role `system` to models that accept them.
+    has_system_turns = Since("2.1.160")
+    # Sends a task notification as a reminder instead of a prompt.
+    reminds_of_tasks = Since("2.1.260")
+    # Treats a turn that a tool or the turn limit ended as complete.
+    knows_ended_turns = Since("2.1.310")
+    # Crashes on a file snapshot line without a snapshot whose message is on the path.
+    reads_snapshots = Since("2.1.325")
+    # Does not make an attached file part of a tool result, for models that accept system turns.
+    keeps_files_apart = Since("2.1.325")
+    # Removes tool references from results: tool search is off.
+    removes_tool_references = Since("2.0.76", until="2.1.310")
+    # Notes that the tools of removed references are no longer available, not that tool search is off.
+    reports_lost_tools = Since("2.1.9", until="2.1.80")
+    # Does not send blank texts next to others, nor lone surrogates.
+    cleans_texts = Since("2.1.200")
+    drops_virtual_lines = Since("2.1.100")
+    drops_images_in_errors = Since("2.1.100")
+    # Does not resume a session whose last message has no time.
+    requires_time = Since("2.1.100")
+    sorts_calls_last = Since("2.1.140")
+    # Gives each call a result directly after it, and drops results without a call.
+    pairs_results = Since("2.1.29")
+    # Treats replies without an id as different replies.
+    separates_replies_without_id = Since("2.1.260")
+    # Ends a text with a newline where the text of another line is joined to it.
+    ends_joined_texts = Since("2.1.80")
+    # Stores what is known about MCP servers and agents as attachments, and quotes a file without a warning.
+    knows_listings = Since("2.1.100")
+    sends_local_commands = Since("2.1.80")
+    first_result_counts = Since("2.1.80")
+    fills_missing_results = Since("2.1.45")
+    answers_interrupted_calls = Since("2.1.290")
+    drops_foreign_thinking = Since("2.1.160")
+    drops_lone_thinking = Since("2.1.9")
+    # Merges blocks of one reply although a result stands between them.
+    merges_over_results = Since("2.0.76")
+    merges_over_replies = Since("2.1.80")
+    # Moves results before a text of the same entry.
+    puts_results_first = Since("", until="2.1.45")
+    drops_prompt_images = Since("2.1.45", until="2.1.80")
+    # Closes an unfinished turn although a system or attachment line is last.
+    closes_over_context = Since("2.1.45")
+    # Asks the model to continue after a result or an attachment, and closes that turn.
+    asks_to_continue = Since("2.1.45", until="2.1.290")
+    drops_stray_results = Since("2.1.9")
+    # Sends only type, id, name and input of a tool use.
+    strips_call_fields = Since("2.0.76", until="2.1.310")
+    # Omits what was added to a call of SendMessage that has a recipient and a message.
+    restores_messages = Since("2.1.260")
+    # Omits the calls of the server's tools that have no result in the same reply.
+    drops_open_server_calls = Since("2.1.80")
+    # Omits the calls and results of the advisor.
+    drops_advice = Since("2.1.80")
+    # Omits the block that marks a change to another model within a reply.
+    drops_fallbacks = Since("2.1.200")
+    # Sends an empty assistant message between prompts as "(no content)".
+    marks_empty = Since("2.1.45")
 
     @classmethod
     def newest(cls) -> Era:
         return cls(NEWEST)
 
-    @property
-    def _key(self) -> tuple[int, ...]:
-        return version_key(self.version)
-
     def since(self, version: str) -> bool:
-        return self._key >= version_key(version)
+        return version_key(self.version) >= version_key(version)
 
     @property
     def chain_types(self) -> frozenset[str]:
@@ -42,271 +158,9 @@ class Era:
         return self.since("2.1.9") and not self.bridges_gaps
 
     @property
-    def reads_bom(self) -> bool:
-        return self.since("2.1.9")
-
-    @property
-    def survives_cycles(self) -> bool:
-        return self.since("2.1.45")
-
-    @property
-    def survives_bad_entries(self) -> bool:
-        """Skips a line without a message, or a message without content, instead of crashing."""
-        return self.since("2.1.290")
-
-    @property
-    def reads_every_message(self) -> bool:
-        """Crashes on a reply without a message anywhere in the file, also off the path."""
-        return self.since("2.1.80") and not self.survives_bad_entries
-
-    @property
-    def dies_of_null_lines(self) -> bool:
-        return self.since("2.1.120") and not self.since("2.1.260")
-
-    @property
-    def stops_at_null_lines(self) -> bool:
-        """Does not read anything after a line that is `null`."""
-        return self.since("2.1.29") and not self.since("2.1.120")
-
-    @property
-    def reads_text_marks(self) -> bool:
-        """Looks at how the texts of prompts begin, and crashes on one that is not a string."""
-        return self.bridges_gaps and not self.has_system_turns
-
-    @property
-    def survives_bad_attachments(self) -> bool:
-        return self.since("2.1.260")
-
-    @property
-    def bridges_gaps(self) -> bool:
-        """Replaces a missing parent by the entry nearest in time, and a progress line by its own parent."""
-        return self.since("2.1.100")
-
-    @property
-    def parts_agents(self) -> bool:
-        """Bridges a missing parent of an agent's entry by agents' entries only, and of others by others only."""
-        return self.since("2.1.120")
-
-    @property
-    def heeds_endings(self) -> bool:
-        """Does not resume a conversation that the model ended."""
-        return self.bridges_gaps
-
-    @property
-    def verifies_worktree(self) -> bool:
-        """Does not resume a session of a worktree that exists without its repository."""
-        return self.since("2.1.260")
-
-    @property
-    def repairs_siblings(self) -> bool:
-        """Inserts parallel calls that are off the parent chain."""
-        return self.since("2.1.80")
-
-    @property
-    def orders_siblings(self) -> bool:
-        """Finds all results of parallel calls by their calls and sorts them by file order.
-
-        Earlier versions find only results that hang below their reply, and sort inserted lines by time.
-        """
-        return self.since("2.1.290")
-
-    @property
-    def keeps_notes(self) -> bool:
-        """Sends meta entries and attachments that hang off the path below a call or its result."""
-        return self.since("2.1.290")
-
-    @property
-    def appends_notes(self) -> bool:
-        """Sends everything that is not a message below the last message, whatever branch it is on."""
-        return self.leaf_by_order
-
-    @property
-    def ends_with_replies(self) -> bool:
-        """Takes a turn that ends with a reply as complete, whatever context follows the reply."""
-        return self.since("2.1.200")
-
-    @property
-    def leaf_by_order(self) -> bool:
-        """Resumes the last line of the file instead of the newest timestamp; `last-prompt` can name another."""
-        return self.since("2.1.120")
-
-    @property
-    def continues_below_last_line(self) -> bool:
-        """Resumes the newest line below the last line of the file, where lines are out of order."""
-        return self.since("2.1.260")
-
-    @property
-    def knows_preserved_segment(self) -> bool:
-        return self.since("2.1.80")
-
-    @property
-    def knows_preserved_messages(self) -> bool:
-        return self.since("2.1.160")
-
-    @property
-    def moves_orphans(self) -> bool:
-        """Hangs a message whose parent a compaction removed below the last preserved line."""
-        return self.since("2.1.160")
-
-    @property
-    def saves_joined_lines(self) -> bool:
-        return self.since("2.1.120")
-
-    @property
-    def renders_attachments(self) -> bool:
-        return self.since("2.1.290")
-
-    @property
-    def sends_strings(self) -> bool:
-        """Sends a string among the blocks of a message unchanged; later versions omit it."""
-        return not self.survives_bad_entries
-
-    @property
-    def dies_of_strings_in_replies(self) -> bool:
-        return self.since("2.1.100") and not self.survives_bad_entries
-
-    @property
-    def has_system_turns(self) -> bool:
-        """Sends context in messages with the role `system` to models that accept them."""
-        return self.since("2.1.160")
-
-    @property
-    def reminds_of_tasks(self) -> bool:
-        """Sends a task notification as a reminder instead of a prompt."""
-        return self.since("2.1.260")
-
-    @property
-    def knows_ended_turns(self) -> bool:
-        """Treats a turn that a tool or the turn limit ended as complete."""
-        return self.since("2.1.310")
-
-    @property
-    def reads_snapshots(self) -> bool:
-        """Crashes on a file snapshot line without a snapshot whose message is on the path."""
-        return self.since("2.1.325")
-
-    @property
-    def keeps_files_apart(self) -> bool:
-        """Does not make an attached file part of a tool result, for models that accept system turns."""
-        return self.since("2.1.325")
-
-    @property
-    def removes_tool_references(self) -> bool:
-        """Removes tool references from results: tool search is off."""
-        return self.since("2.0.76") and not self.since("2.1.310")
-
-    @property
-    def reports_lost_tools(self) -> bool:
-        """Notes that the tools of removed references are no longer available, not that tool search is off."""
-        return self.since("2.1.9") and not self.since("2.1.80")
-
-    @property
-    def cleans_texts(self) -> bool:
-        """Does not send blank texts next to others, nor lone surrogates."""
-        return self.since("2.1.200")
-
-    @property
-    def drops_virtual_lines(self) -> bool:
-        return self.since("2.1.100")
-
-    @property
-    def drops_images_in_errors(self) -> bool:
-        return self.since("2.1.100")
-
-    @property
-    def requires_time(self) -> bool:
-        """Does not resume a session whose last message has no time."""
-        return self.since("2.1.100")
-
-    @property
-    def sorts_calls_last(self) -> bool:
-        return self.since("2.1.140")
-
-    @property
-    def pairs_results(self) -> bool:
-        """Gives each call a result directly after it, and drops results without a call."""
-        return self.since("2.1.29")
-
-    @property
-    def separates_replies_without_id(self) -> bool:
-        """Treats replies without an id as different replies."""
-        return self.since("2.1.260")
-
-    @property
-    def ends_joined_texts(self) -> bool:
-        """Ends a text with a newline where the text of another line is joined to it."""
-        return self.since("2.1.80")
-
-    @property
-    def knows_listings(self) -> bool:
-        """Stores what is known about MCP servers and agents as attachments, and quotes a file without a warning."""
-        return self.since("2.1.100")
-
-    @property
-    def sends_local_commands(self) -> bool:
-        return self.since("2.1.80")
-
-    @property
     def tool_names(self) -> Mapping[str, str]:
         """Former names of tools, mapped to the names under which calls of them are sent."""
         return _tool_names(self)
-
-    @property
-    def first_result_counts(self) -> bool:
-        return self.since("2.1.80")
-
-    @property
-    def fills_missing_results(self) -> bool:
-        return self.since("2.1.45")
-
-    @property
-    def answers_interrupted_calls(self) -> bool:
-        return self.since("2.1.290")
-
-    @property
-    def drops_foreign_thinking(self) -> bool:
-        return self.since("2.1.160")
-
-    @property
-    def drops_lone_thinking(self) -> bool:
-        return self.since("2.1.9")
-
-    @property
-    def merges_over_results(self) -> bool:
-        """Merges blocks of one reply although a result stands between them."""
-        return self.since("2.0.76")
-
-    @property
-    def merges_over_replies(self) -> bool:
-        return self.since("2.1.80")
-
-    @property
-    def puts_results_first(self) -> bool:
-        """Moves results before a text of the same entry."""
-        return not self.since("2.1.45")
-
-    @property
-    def drops_prompt_images(self) -> bool:
-        return self.since("2.1.45") and not self.since("2.1.80")
-
-    @property
-    def closes_over_context(self) -> bool:
-        """Closes an unfinished turn although a system or attachment line is last."""
-        return self.since("2.1.45")
-
-    @property
-    def asks_to_continue(self) -> bool:
-        """Asks the model to continue after a result or an attachment, and closes that turn."""
-        return self.since("2.1.45") and not self.renders_attachments
-
-    @property
-    def drops_stray_results(self) -> bool:
-        return self.since("2.1.9")
-
-    @property
-    def strips_call_fields(self) -> bool:
-        """Sends only type, id, name and input of a tool use."""
-        return self.removes_tool_references
 
     @property
     def added_plan_fields(self) -> frozenset[str]:
@@ -314,31 +168,6 @@ class Era:
         if self.since("2.1.200") or not self.since("2.0.76"):
             return frozenset()
         return frozenset({"plan", "planFilePath"} if self.since("2.1.80") else {"plan"})
-
-    @property
-    def restores_messages(self) -> bool:
-        """Omits what was added to a call of SendMessage that has a recipient and a message."""
-        return self.since("2.1.260")
-
-    @property
-    def drops_open_server_calls(self) -> bool:
-        """Omits the calls of the server's tools that have no result in the same reply."""
-        return self.since("2.1.80")
-
-    @property
-    def drops_advice(self) -> bool:
-        """Omits the calls and results of the advisor."""
-        return self.since("2.1.80")
-
-    @property
-    def drops_fallbacks(self) -> bool:
-        """Omits the block that marks a change to another model within a reply."""
-        return self.since("2.1.200")
-
-    @property
-    def marks_empty(self) -> bool:
-        """Sends an empty assistant message between prompts as "(no content)"."""
-        return self.since("2.1.45")
 
 
 _FORMER_NAMES = {  # the name that is sent, the first version that sends it, and the first that sends the former name again
@@ -359,8 +188,3 @@ def _tool_names(era: Era) -> Mapping[str, str]:
         for former, (name, first, last) in _FORMER_NAMES.items()
         if era.since(first) and not (last and era.since(last))
     }
-
-
-@cache
-def version_key(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])

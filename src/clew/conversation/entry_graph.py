@@ -8,9 +8,10 @@ uuid the later represents both.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
+
+from msgspec import Struct
 
 from clew.system.plural import plural
 from clew.wire.entry import Entry
@@ -18,8 +19,7 @@ from clew.wire.entry import Entry
 N = TypeVar("N")
 
 
-@dataclass(frozen=True, slots=True)
-class Dangling:
+class Dangling(Struct, frozen=True):
     """An entry whose parent is not in the file."""
 
     entry: Entry
@@ -29,8 +29,7 @@ class Dangling:
         return f"line {self.entry.line.number}: the parent {self.parent[:8]} is not in the file"
 
 
-@dataclass(frozen=True, slots=True)
-class Cycle:
+class Cycle(Struct, frozen=True):
     """Entries that are their own ancestors."""
 
     uuids: tuple[str, ...]
@@ -43,8 +42,7 @@ class Cycle:
         return plural(len(self.uuids), "entry is its own ancestor", "entries are their own ancestors")
 
 
-@dataclass(frozen=True, slots=True)
-class Duplicate:
+class Duplicate(Struct, frozen=True):
     """Several entries with one uuid; the last of them counts."""
 
     uuid: str

@@ -6,11 +6,11 @@ The first of two stages between a path and a request; `api_messages` is the seco
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from itertools import accumulate, takewhile
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from clew.conversation.attachment_text import attached_images, render_attachment
 from clew.conversation.cli_version import Era
@@ -32,8 +32,7 @@ REFERENCES_REMOVED = "[Tool references removed - tool search not enabled]"
 STRING = "(string)"  # the type of a block that stands for a plain string among the blocks
 
 
-@dataclass(frozen=True, slots=True)
-class MessageDraft:
+class MessageDraft(Struct, frozen=True):
     """A part of the conversation on its way to a message."""
 
     role: str

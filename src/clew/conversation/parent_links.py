@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+
+from msgspec import Struct, field
 
 from clew.conversation.cli_version import Era
 from clew.wire.entry import Entry
@@ -25,8 +26,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 _NONE_VISITED: Collection[str | None] = frozenset()
 
 
-@dataclass(frozen=True)
-class Chain:
+class Chain(Struct, frozen=True, dict=True):
     """The entries by uuid, and for each the uuid of the parent that it names: `above` has None for a root."""
 
     nodes: dict[str | None, Entry]

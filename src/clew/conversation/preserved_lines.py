@@ -8,8 +8,9 @@ and before a missing parent is bridged, so it also affects branches that do not 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from clew.conversation.cli_version import Era
 from clew.conversation.parent_links import SPOKEN, Chain

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.wire.entry import Entry
 from clew.wire.entry_types import QueueOperation
 
 
-@dataclass(frozen=True, slots=True)
-class Queued:
+class Queued(Struct, frozen=True):
     """A queued message, and the operation that removed it."""
 
     text: str
@@ -33,8 +34,7 @@ class Queued:
         return (stop - start).total_seconds() if start and stop else None
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(Struct, frozen=True):
     """The messages of a queue in the order of their arrival, and the operations that match none of them."""
 
     messages: tuple[Queued, ...]

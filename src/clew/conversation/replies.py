@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from clew.conversation.reply_ids import reply_key
 from clew.wire.content_block import Block, Tokens
@@ -13,8 +14,7 @@ from clew.wire.entry import Entry
 from clew.wire.json_codec import decode_readable
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """All entries with one `message.id`: the lines are parts of the answer, not versions of it."""
 
     id: str
@@ -104,8 +104,7 @@ def _is_repeated(block: Block, blocks: Sequence[Block]) -> bool:
     return any(b == block for b in blocks)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A tool use with its result; `extras` are further results for the same use."""
 
     use: Block
@@ -160,8 +159,7 @@ class Call:
         return (stop - start).total_seconds() if start and stop else None
 
 
-@dataclass(frozen=True, slots=True)
-class Pairing:
+class Pairing(Struct, frozen=True):
     """The calls of some entries, and the results that answer none of them."""
 
     calls: tuple[Call, ...]

@@ -7,9 +7,11 @@ convert them to drafts, and make the drafts acceptable to the API.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clew.conversation.active_path import (
     after_compaction,
@@ -32,8 +34,7 @@ NO_RESPONSE = "No response requested."
 CONTINUE_PROMPT = "Continue from where you left off."
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What a resume would send, or why it would be refused."""
 
     messages: list[dict[str, Any]] = field(default_factory=list)

@@ -10,11 +10,12 @@ interruptions) does not start a round.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 from unicodedata import east_asian_width
+
+from msgspec import Struct
 
 from clew.conversation.agent_sessions import AGENT_TOOLS
 from clew.conversation.replies import Call, Reply, merge_replies, pair_calls
@@ -173,8 +174,7 @@ def is_short(text: str) -> bool:
     return len(text) + 2 * sum(east_asian_width(letter) in "WF" for letter in text) <= SHORT
 
 
-@dataclass(frozen=True)
-class Round:
+class Round(Struct, frozen=True, dict=True):
     """An input of the user and everything up to the next one, in the order of the file.
 
     `type` is what `determine_round_type` gives for the input; `kind` is its class: `first`, `resume` (after a pause longer

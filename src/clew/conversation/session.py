@@ -6,11 +6,13 @@ Nothing is read before it is used, and what has been read does not change: a fil
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from operator import is_
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.conversation.active_path import after_compaction, complete_path, find_leaf, insert_siblings, path_to_message
 from clew.conversation.agent_sessions import AGENT_TOOLS, Agent, list_agents
@@ -35,8 +37,7 @@ from clew.wire.overflow_files import Overflow, find_overflow, list_overflows
 from clew.wire.side_files import is_bare_name
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionPoint:
+class CompactionPoint(Struct, frozen=True):
     """A compaction: its boundary, its metadata, and the summary with which the model continued."""
 
     boundary: Entry

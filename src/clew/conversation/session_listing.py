@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+
+from msgspec import Struct
 
 from clew.conversation.session import Session
 from clew.conversation.titles import WINDOW, first_prompt, session_tag, session_title
@@ -21,8 +22,7 @@ from clew.wire.layout import AgentFile, SessionFile
 LONG = 32 << 20  # bytes read beyond the first window to complete its last line
 
 
-@dataclass(frozen=True)
-class Outline:
+class Outline(Struct, frozen=True, dict=True):
     """A session in a list; nothing is read before it is used."""
 
     file: SessionFile | AgentFile

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from clew.errors import Ambiguous, NotFound
 from clew.system.plural import plural
@@ -20,8 +21,7 @@ _MESSAGES = ("user", "assistant")
 _SHORTEST_UUID = 8  # characters of the beginning of a uuid; fewer digits are the number of a line
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """Consecutive messages, including the one at the position (`place`).
 
     `session` contains them: the session itself or one of its agents. `branch` is the number of the branch if they

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from clew.conversation.replies import Call, Reply, merge_replies, pair_calls
 from clew.conversation.speaker import InputKind, input_kind, is_caveat, is_prompt, prompt_text, speaker
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 _UNANSWERED = ("summary", "caveat")  # user lines that Claude Code writes and that need no reply
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True, eq=False):
     """A prompt with everything up to the next one. `number` counts from 1 along the path.
 
     `round` is the round that the prompt starts; None if the turn was created without its session.
@@ -29,7 +29,16 @@ class Turn:
 
     number: int
     entries: tuple[Entry, ...]
-    round: Round | None = field(default=None, compare=False, repr=False)
+    round: Round | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Turn) and (self.number, self.entries) == (other.number, other.entries)
+
+    def __hash__(self) -> int:
+        return hash((self.number, self.entries))
+
+    def __repr__(self) -> str:
+        return f"Turn(number={self.number}, entries={self.entries})"
 
     @property
     def prompt(self) -> Entry:

@@ -76,7 +76,7 @@ def add_gone(
     if query.positive_clauses:
         candidates += _search_lists(index, query, without, moment, semantic)
     else:
-        from clew.index.known_sessions import list_metadata
+        from clew.index.metadata_search import list_metadata
 
         listed, others = list_metadata(index, query, without, moment)
         candidates += listed
@@ -111,7 +111,7 @@ def add_gone_matches(
     """Add gone sessions that match a substring or a regular expression, newest first. Raises BadQuery."""
     from heapq import merge
 
-    from clew.index.known_sessions import match_metadata
+    from clew.index.metadata_search import match_metadata
 
     candidates: list[SearchResult] = []
     if archive is not None and archive.folder:
@@ -186,7 +186,7 @@ def _search_lists(index: Index, query: Query, without: str | None, now: float, s
     """Return the matching sessions of Claude Code's own lists."""
     if not _may_match(index, query):
         return []
-    from clew.index.known_sessions import search_metadata
+    from clew.index.metadata_search import search_metadata
 
     results = list(search_metadata(index, query.with_default(index.default), without, now))
     if semantic:

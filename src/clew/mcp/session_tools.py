@@ -18,7 +18,6 @@ from clew.conversation.session_listing import Outline
 from clew.conversation.turn_numbers import TurnRange
 from clew.conversation.turns import Turn
 from clew.errors import READ_ERRORS, UNEXPECTED_ERRORS, ClewError, NotFound, Refused
-from clew.index.known_sessions import list_gone_sessions
 from clew.index.results import next_command
 from clew.index.surrounding_turns import TurnWindow, turns_around
 from clew.mcp import tool_arguments
@@ -32,6 +31,7 @@ from clew.view.rows import ViewOptions, rows
 from clew.view.sanitize import clean, one_line
 from clew.view.surrounding_rows import around_rows, visibility
 from clew.wire.content_time import is_within, newest_first
+from clew.wire.known_sessions import list_gone_sessions
 from clew.wire.layout import Tree
 from clew.wire.lookup import find_session
 from clew.wire.timestamps import parse_user_time

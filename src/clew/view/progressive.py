@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from clew.conversation.agent_sessions import AGENT_TOOLS, Agent
 from clew.conversation.replies import Call

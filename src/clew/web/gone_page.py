@@ -12,11 +12,11 @@ from starlette.responses import Response
 from clew.collect.archive.archived_sessions import ArchivedSessions
 from clew.conversation.session_listing import Outline
 from clew.index.gone_sessions import describe_gone
-from clew.index.known_sessions import ListedSession, list_gone_sessions
 from clew.index.results import SearchResult
 from clew.system.file_errors import ErrorCollector
 from clew.system.plural import plural
 from clew.web.app_state import AppState
+from clew.wire.known_sessions import ListedSession, list_gone_sessions
 from clew.wire.layout import SessionFile, Tree
 
 MAX_PROMPTS = 200  # lines of prompts

@@ -84,7 +84,7 @@ def part_rows(reading: Reading, piece: PagePart, options: ViewOptions) -> Iterat
     if start or not turn.number:
         rows = entry_rows(turn.entries[start:stop], scope)
     else:
-        rows = turn_rows(replace(turn, entries=turn.entries[:stop]), scope)
+        rows = turn_rows(structs.replace(turn, entries=turn.entries[:stop]), scope)
         prompt = next(rows)
         if isinstance(prompt, PromptRow) and not piece.is_whole:
             prompt = structs.replace(prompt, totals=turn_totals(turn))

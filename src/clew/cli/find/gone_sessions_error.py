@@ -10,10 +10,10 @@ from clew.collect.archive.archive_view import open_deleted_tree
 from clew.collect.archive.archived_sessions import ArchivedSessions
 from clew.errors import Ambiguous, TranscriptGone, quote_input
 from clew.facts.secrets.mask_secrets import mask
-from clew.index.known_sessions import HISTORY, SOURCE_NAMES, list_gone_sessions
 from clew.index.results import SearchResult
 from clew.system import shell_quoting
 from clew.system.plural import plural
+from clew.wire.known_sessions import HISTORY, SOURCE_NAMES, list_gone_sessions
 from clew.wire.layout import Tree, claude_dir
 
 

@@ -7,10 +7,11 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from clew.cli.options import add_common_options, parse_count, parse_number
 from clew.cli.output import is_terminal, one_line, print_json, print_message

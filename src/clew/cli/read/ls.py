@@ -22,11 +22,11 @@ from clew.collect.archive.deleted_tree import DeletedTree
 from clew.conversation.session_listing import Outline
 from clew.errors import NotFound
 from clew.facts.secrets.mask_secrets import mask, mask_data
-from clew.index.known_sessions import INDEX, list_gone_sessions
 from clew.system import shell_quoting
 from clew.system.file_errors import ErrorCollector
 from clew.system.plural import plural
 from clew.wire.json_codec import JsonView
+from clew.wire.known_sessions import INDEX, list_gone_sessions
 from clew.wire.layout import AgentFile, Project, session_at, slugs
 from clew.wire.lookup import find_project
 from clew.wire.prompt_history import HistoryPrompt, prompts, read_history
