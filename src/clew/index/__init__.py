@@ -21,11 +21,11 @@ Modules:
     index_schema       The SQLite schema of the index: two shards, each a separate index over some of the
                        transcripts.
     index_writer       Write the rows of a shard.
-    known_sessions     Sessions in Claude Code's own lists: `sessions-index.json` of each project and the prompt
-                       history.
     long_outputs       Index long tool outputs, which are stored in files next to the transcript.
     loose_queries      Build looser readings of a query: its clauses get more alternatives, or fewer of them have to
                        match.
+    metadata_search    Search the titles and prompts in Claude Code's own lists; sessions whose transcript is gone
+                       are found there too.
     parallel_build     Read changed transcripts into the shards; large builds use one process per shard.
     query_pieces       Split a search query into its parts: words, phrases, filters, operators and brackets.
     query_syntax       Parse a search query into terms, clauses and filters.

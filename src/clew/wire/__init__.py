@@ -13,6 +13,8 @@ Modules:
     javascript_dates  Parse dates as JavaScript's `Date` does, because Claude Code reads timestamps with it.
     json_codec        Encode and decode JSON as JavaScript does; decoding copes with any input.
     json_splice       Replace some fields of a JSON object and keep every other byte.
+    known_sessions    Sessions in Claude Code's own lists: `sessions-index.json` of each project and the prompt
+                      history.
     layout            List sessions, agents and projects in the folder of Claude Code.
     lenient           Convert decoded JSON to typed shapes; a field that does not fit gets its default.
     line              Split files into lines: exact bytes, including the newline, with their offsets.
