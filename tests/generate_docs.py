@@ -2,8 +2,8 @@
 
 python -m tests.generate_docs
 
-docs/cli.md is generated from the parsers of the commands; the list of modules in each package's docstring from
-the first sentence of each module.
+docs/cli.md and docs/clew.1 are generated from the parsers of the commands; the list of modules in each package's
+docstring from the first sentence of each module.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clew.cli.commands import COMMANDS
+from clew.cli.help.man_page import build_man_page
 from clew.cli.run_command import build_parser
 
 ROOT = Path(__file__).parent.parent
@@ -30,7 +31,7 @@ The reference of every command and option. It is generated: `make docs` writes i
 against them. What to use them for is in the [guide](guide.md).
 
 Without a command `clew` opens the browser or lists the sessions, and `clew WORDS` searches. `clew --version`
-prints the version, `clew --help` the commands, and `clew COMMAND --help` what is said here of one.
+prints the version, `clew help` the commands, and `clew help COMMAND` the description of one.
 """
 
 TAIL = """\
@@ -158,8 +159,8 @@ def first_sentence(path: Path) -> str:
 
 
 def main() -> int:
-    for path, text in {DOCS / "cli.md": cli(), **packages()}.items():
-        if path.read_text(encoding="utf-8") != text:
+    for path, text in {DOCS / "cli.md": cli(), DOCS / "clew.1": build_man_page(), **packages()}.items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8", newline="\n")
             print(path.relative_to(ROOT))
     return 0

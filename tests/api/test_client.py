@@ -21,6 +21,7 @@ from clew.api.request_body import Capability
 from clew.api.retry import Retry, classify_response, parse_overflow
 from clew.api.stream_assembly import BlockComplete, BlockDelta, ReplyFinished, ReplyStarted
 from clew.errors import ApiError
+from clew.system.extras import install_hint
 from tests.api.helper import (
     TOOLS,
     ask,
@@ -615,7 +616,7 @@ def test_without_httpx_the_error_names_the_extra() -> None:
     script += "except Exception as error:\n    print(type(error).__name__, error, error.hint)"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout == (
-        "ApiError The client of the Messages API requires the package httpx. Install it with: pip install 'clew[chat]'\n"
+        f"ApiError The client of the Messages API requires the package httpx. {install_hint('chat')}\n"
     )
 
 

@@ -100,6 +100,8 @@ CASES: dict[str, list[str]] = {
     "repair": ["{id} --dry-run", "{id} --diff", "{bad}"],
     "mock": ["--ask {text}", "--lint {tmp}/lint.json", "--script {bad}", "--ask {bad} --json"],
     "demo": ["{tmp}/{bad}", "{tmp}"],
+    "help": ["{bad}"],
+    "completion": ["--complete show a", "--complete ls --project", "--complete {bad}"],
 }
 TABLES = (
     *("ls", "usage", "trace", "check", "undo", "lineage", "sql", "collect", "restore", "trust", "resume"),

@@ -12,6 +12,7 @@ import pytest
 
 from clew.cli import main
 from clew.demo.talk import bash, talk
+from clew.system.extras import install_hint
 from tests.collect.postgres import PASSWORD, Cluster, Store
 
 Run = Callable[..., tuple[int, str, str]]
@@ -80,4 +81,4 @@ def test_the_extra_that_is_missing_is_named(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 2
-    assert "pip install 'clew[postgres]'" in done.stderr
+    assert install_hint("stores") in done.stderr

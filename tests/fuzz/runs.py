@@ -132,6 +132,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "mock": ("mock --lint {mutated}", "mock --script {mutated} --ask pears"),
     "skill": ("skill install --dry-run",),
     "trust": ("trust --list", "trust {out} --dry-run"),
+    "completion": ("completion --complete --claude-dir {root} show ",),
 }
 ELSEWHERE = {
     "browse": "it needs a terminal: tests/tui drives it",
@@ -141,6 +142,7 @@ ELSEWHERE = {
     "acp": "it resumes sessions as chat does",
     "race": "it sends a request that `library` builds",
     "demo": "it reads nothing",
+    "help": "it reads nothing",
 }
 RUNS = tuple(words for each in WORDS.values() for words in each)
 assert not set(WORDS) & set(ELSEWHERE)
@@ -160,9 +162,9 @@ def command(case: Case, words: str) -> str:
     """Run a command in this process: what went wrong, or nothing."""
     out = case.root.parent / f"out{next(_NUMBER)}"
     values = {"id": case.id, "path": str(case.session), "out": str(out), "mutated": str(case.mutated)}
-    values["foreign"] = str(case.foreign)
+    values |= {"foreign": str(case.foreign), "root": str(case.root)}
     arguments = [word.format(**values).replace("/**/", " ") for word in words.split(" ")]
-    if arguments[0] not in ("import", "mock", "skill", "trust", "restore", "sql"):
+    if arguments[0] not in ("import", "mock", "skill", "trust", "restore", "sql", "completion"):
         arguments += ["--claude-dir", str(case.root)]
     stdout, stderr = _stream(), _stream()
     try:

@@ -20,6 +20,7 @@ from mcp_types import CallToolResult, InitializeResult, ListToolsResult, TextCon
 from clew.demo.demo_tree import DemoSummary, write_demo
 from clew.mcp.quoted_text import NOTE
 from clew.mcp.session_tools import TOOLS
+from clew.system.extras import install_hint
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
@@ -116,9 +117,7 @@ def test_without_the_package_it_says_how_to_get_it(demo: DemoSummary, missing: s
     script = f"import sys; sys.modules[{missing!r}] = None; from clew.cli import main; sys.exit(main(['mcp']))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        "clew: the server needs the package mcp, version 2 or newer.\nInstall it with: pip install 'clew[mcp]'\n"
-    )
+    assert done.stderr == (f"clew: the server needs the package mcp, version 2 or newer.\n{install_hint('mcp')}\n")
 
 
 def test_the_end_of_input_is_the_end_and_an_interrupt_is_quiet(demo: DemoSummary) -> None:

@@ -228,6 +228,8 @@ CASES: dict[str, list[tuple[list[str], str]]] = {
     "repair": [(["repair", "ID", "--dry-run"], "")],
     "mock": [(["mock", "--ask", "hello"], ""), (["mock", "--", "claude"], "")],
     "demo": [(["demo", "OUT"], "")],
+    "help": [(["help", "ls"], "")],
+    "completion": [(["completion", "--complete", "show", ""], "")],
 }
 
 

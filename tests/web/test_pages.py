@@ -22,6 +22,7 @@ from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import bash, talk, task
 from clew.facts.secrets.mask_secrets import mask
 from clew.index.session_index import Index
+from clew.system.extras import install_hint
 
 KEY = "sk-ant-api03-" + "Zx9Qw8Er7Ty6Ui5Op4As3Df2Gh1Jk0Lz" * 2 + "-AAAAAAAA"
 
@@ -238,7 +239,7 @@ def test_without_the_packages_one_sentence_says_what_to_install(
     assert main(["serve"]) == 2
     told = capsys.readouterr()
     assert told.out == ""
-    assert told.err.endswith("Install it with: pip install 'clew[web]'\n")
+    assert told.err.endswith(f"{install_hint('web')}\n")
 
 
 def test_a_port_that_is_none_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,6 +47,7 @@ from clew.api.stream_assembly import (
 )
 from clew.api.token_estimate import estimate_tokens
 from clew.errors import ApiError
+from clew.system.extras import install_hint
 from clew.wire.json_codec import Json, decode, encode
 
 try:
@@ -56,7 +57,7 @@ except ModuleNotFoundError:
     raise ApiError(
         "The client of the Messages API requires the package httpx.",
         "extra",
-        hint="Install it with: pip install 'clew[chat]'",
+        hint=install_hint("chat"),
     ) from None
 
 Resend = Literal["start", "block", "end"]

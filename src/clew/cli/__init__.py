@@ -8,6 +8,7 @@ Modules:
     edit/            Commands that edit: they write a copy, or append to a session.
     find/            Commands that search.
     guarded_streams  Wrap stdout and stderr so that no escape sequence but ours reaches a terminal or a log.
+    help/            Commands that describe clew and complete its arguments.
     implied_command  Choose the command for arguments that do not begin with one: `clew`, `clew retry backoff`,
                      `clew --claude-dir DIR`.
     keep/            Commands of the archive and the stores.

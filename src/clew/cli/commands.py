@@ -114,6 +114,14 @@ GROUPS = (
             "mock": "run a scripted Messages API to test clients and sessions",
         },
     ),
+    Group(
+        "help",
+        "Help",
+        {
+            "help": "describe clew or one of its commands",
+            "completion": "print the completion script for bash, zsh or fish",
+        },
+    ),
 )
 COMMANDS = {name: purpose for group in GROUPS for name, purpose in group.commands.items()}
 _PACKAGES = {name: group.package for group in GROUPS for name in group.commands}
@@ -134,5 +142,5 @@ def format_listing() -> str:
         for group in GROUPS
     )
     return (
-        f"{groups}\n\nclew COMMAND --help describes one command. clew alone opens the browser, and clew WORDS searches."
+        f"{groups}\n\nclew help COMMAND describes one command. clew alone opens the browser, and clew WORDS searches."
     )

@@ -1,5 +1,6 @@
 """Choose the command for arguments that do not begin with one: `clew`, `clew retry backoff`, `clew --claude-dir DIR`.
 
+- `--claude-dir DIR` before a command is the same as after it.
 - Without words: the browser in a terminal, otherwise the list of sessions.
 - A first word that is almost the name of a command is an error, which names the command.
 - Other words are a query: for the browser in a terminal, otherwise for `clew search`, which also takes options.
@@ -26,17 +27,15 @@ def add_command(arguments: Sequence[str]) -> list[str]:
     if not words:
         return [*(["browse"] if _can_browse() else ["ls"]), *options]
     first = words[0]
-    if first in COMMANDS and not options:
-        return list(arguments)
+    if first in COMMANDS:
+        return [first, *options, *words[1:]]
     if first.startswith("-"):
         return list(arguments)  # an option, which the parser of all commands knows or reports
-    if near := _similar_command(first):
+    if near := similar_command(first):
         raise ClewError(
             f"There is no command {quote_input(first)}. Did you mean {near!r}?",
             hint="To search for words, write: clew search WORDS",
         )
-    if first in COMMANDS:
-        return [first, *words[1:], *options]
     has_options = any(word.startswith("--") for word in words)
     return ["browse" if _can_browse() and not has_options else "search", *words, *options]
 
@@ -51,8 +50,9 @@ def _split_folder(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(arguments), []
 
 
-def _similar_command(word: str) -> str:
-    if word in COMMANDS or " " in word:
+def similar_command(word: str) -> str:
+    """Return the command that a mistyped word resembles, or ""."""
+    if " " in word:
         return ""
     from difflib import get_close_matches
 
@@ -65,4 +65,10 @@ def _can_browse() -> bool:
         return False
     from importlib.util import find_spec
 
-    return find_spec("textual") is not None
+    if find_spec("textual") is not None:
+        return True
+    from clew.cli.output import print_message
+    from clew.system.extras import install_command
+
+    print_message(f"In a terminal, clew opens a browser. It needs Textual: {install_command('tui')}")
+    return False

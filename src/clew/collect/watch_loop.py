@@ -1,6 +1,6 @@
 """Poll repeatedly: after file-system notifications, and at intervals because notifications can get lost.
 
-With watchfiles (`pip install 'clew[watch]'`) a change triggers a poll immediately, and an idle machine is polled
+With watchfiles (extra `stores`) a change triggers a poll immediately, and an idle machine is polled
 once a minute. Without it, the interval grows while nothing changes.
 """
 

@@ -5,6 +5,8 @@ Modules:
     credential_transport  Decide whether credentials can be sent to an address without others reading them in
                           transit.
     environment           Read environment variables, and locate the folders they determine.
+    extras                Build the command that installs an optional part of clew, for the way in which clew itself
+                          was installed.
     file_errors           Collect errors of single files, so that one unreadable file does not stop a pass over
                           many.
     plural                Format counts with their nouns: "1 line", "2 lines", "3 entries".

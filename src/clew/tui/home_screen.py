@@ -196,7 +196,11 @@ class HomeScreen(Screen[None]):
         order = ORDERS["newest" if self.order == "best" and not by_words else self.order]
         count_text = count_sessions(answer.hits, bool(query and query.clauses and count >= MAX_RESULTS))
         self._result_text = (
-            f"{count_text}, {order}" if count else "Nothing matches." if self.query_text.strip() else "No sessions."
+            f"{count_text}, {order}"
+            if count
+            else "Nothing matches."
+            if self.query_text.strip()
+            else "No sessions. Create a demo: clew demo DIR"
         )
         if answer.unlisted:
             self._result_text += f" · {describe_unlisted(answer.unlisted)}"

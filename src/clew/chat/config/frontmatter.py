@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from clew.errors import ClewError
+from clew.system.extras import install_hint
 from clew.wire.json_codec import Json
 
 _HEADER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)(?:^---[ \t]*(?:\r?\n|\Z))", re.DOTALL | re.MULTILINE)
@@ -27,7 +28,7 @@ def _fields(text: str) -> Json:
     except ImportError:
         raise ClewError(
             "PyYAML is required to read the headers of skills and agents.",
-            hint="Install it with: pip install 'clew[chat]'",
+            hint=install_hint("chat"),
         ) from None
     try:
         data: Any = yaml.safe_load(text)

@@ -19,6 +19,7 @@ from msgspec import Struct, field
 from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
 from clew.errors import ApiError
 from clew.system.credential_transport import HINT, is_protected
+from clew.system.extras import install_hint
 from clew.system.subprocesses import find_program
 from clew.wire.json_codec import Json, decode
 from clew.wire.session_writer import create_exactly
@@ -281,6 +282,4 @@ def _require_mcp() -> None:
     try:
         import mcp  # noqa: F401
     except ModuleNotFoundError:
-        raise ApiError(
-            "MCP servers need the package mcp.", "extra", hint="Install it with: pip install 'clew[mcp]'"
-        ) from None
+        raise ApiError("MCP servers need the package mcp.", "extra", hint=install_hint("chat")) from None

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from clew.chat.permission.command_options import split_names
 from clew.errors import ClewError
+from clew.system.extras import install_hint
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -206,6 +207,6 @@ def _compile_spec(pattern: str) -> GitIgnoreSpec:
     except ImportError:
         raise ClewError(
             "Path rules cannot be checked: pathspec is not installed.",
-            hint="Install it with: pip install 'clew[chat]'",
+            hint=install_hint("chat"),
         ) from None
     return GitIgnoreSpec.from_lines([pattern])

@@ -18,6 +18,7 @@ from clew.chat.permission import shell_lexer
 from clew.chat.permission.command_options import split_names
 from clew.chat.permission.shell_lexer import SimpleCommand, UncertainCommand, WordSpan
 from clew.errors import ClewError
+from clew.system.extras import install_hint
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -90,7 +91,7 @@ def _parser() -> Parser:
     except ImportError:
         raise ClewError(
             "Shell commands cannot be checked: tree-sitter is not installed.",
-            hint="Install it with: pip install 'clew[chat]'",
+            hint=install_hint("chat"),
         ) from None
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from clew.chat.tools.size_format import format_size
 from clew.chat.tools.tool import CallResult, ToolFailed
+from clew.system.extras import install_hint
 from clew.system.plural import plural
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def _open_pdf(path: Path, data: bytes) -> PdfReader:
         from pypdf import PdfReader
         from pypdf.errors import PyPdfError
     except ModuleNotFoundError:
-        raise ToolFailed("PDF files need an extra: pip install 'clew[chat]'.", is_misuse=False) from None
+        raise ToolFailed(f"PDF files need pypdf. {install_hint('chat')}", is_misuse=False) from None
     if not data.startswith(b"%PDF-"):
         raise ToolFailed(f"{path} is not a PDF file, despite its name.")
     try:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.chat.tools.tool import ToolFailed
+from clew.system.extras import install_hint
 from clew.version import __version__
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ async def fetch(address: str, network: Network) -> FetchedPage:
     try:
         import httpx
     except ModuleNotFoundError:
-        raise ToolFailed("WebFetch needs an extra: pip install 'clew[chat]'.", is_misuse=False) from None
+        raise ToolFailed(f"WebFetch needs httpx. {install_hint('chat')}", is_misuse=False) from None
     try:
         async with asyncio.timeout(_TOTAL_TIMEOUT):
             return await _fetch_following(address, network)

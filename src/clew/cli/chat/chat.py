@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from clew.cli.chat import chat_stream
 from clew.cli.options import add_common_options, parse_count
 from clew.cli.output import clean, print_data, print_json, print_message
+from clew.system.extras import install_hint
 
 if TYPE_CHECKING:
     from clew.chat.events import Event, TurnFinished
@@ -159,7 +160,8 @@ def _console(options: Namespace) -> int:
         )
         return 2
     if not is_plain and find_spec("prompt_toolkit") is None:
-        print_message("clew: the console needs prompt_toolkit. Install it with: pip install 'clew[chat]'")
+        print_message("clew: the console needs prompt_toolkit.")
+        print_message(install_hint("chat"))
         return 2
 
     def make() -> SessionSpec:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from clew.cli.cost.usage_request import UsageOptions, terminal_width
 from clew.cli.output import print_message
+from clew.errors import ClewError
 from clew.facts.prices import Prices
 from clew.report.collect_buckets import CollectedBuckets
 from clew.report.context_history import ContextPoint
@@ -14,6 +15,7 @@ from clew.report.plots import activity_chart, activity_lines, context_chart, con
 from clew.report.svg import html_page, render_png
 from clew.report.timezone import Zone
 from clew.report.usage_table import UsageTable, build_table, select_buckets
+from clew.system.extras import install_hint
 from clew.view.sanitize import columns
 from clew.wire.session_writer import create_exactly
 
@@ -47,8 +49,8 @@ def _pixels(picture: str) -> bytes:
     try:
         data = render_png(picture)
     except ModuleNotFoundError:
-        raise ValueError(
-            "a .png needs a library that is not there: pip install 'clew[plot]', or draw an .svg"
+        raise ClewError(
+            "A .png needs the package resvg_py.", hint=f"{install_hint('plot')}; or write an .svg."
         ) from None
     if data is None:
         raise ValueError("a .png needs a font, and this machine has none: draw an .svg, which needs none here")

@@ -15,6 +15,7 @@ from clew.cli.read.ls_messages import warn_of_expiring_sessions
 from clew.errors import ClewError
 from clew.system import shell_quoting
 from clew.system.environment import claude_home, program
+from clew.system.extras import install_hint
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -37,7 +38,8 @@ def run(options: Namespace) -> int:
 def browse(claude_dir: str | None = None, query: str = "") -> int:
     """Run the browser. If it ends with a session to resume, replace this process with `claude`."""
     if importlib.util.find_spec("textual") is None:
-        print_message("The browser needs Textual: install clew[tui].")
+        print_message("clew: the browser needs the package textual.")
+        print_message(install_hint("tui"))
         return 2
     from clew.browse.search_thread import SearchLocation
     from clew.tui.browser_app import Browser

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from clew.cli.chat import chat
 from clew.cli.options import add_common_options
 from clew.cli.output import print_message
+from clew.system.extras import install_hint
 
 if TYPE_CHECKING:
     from clew.chat.session_spec import SessionSpec
@@ -30,7 +31,7 @@ def run(options: Namespace) -> int:
         if (error.name or "clew").partition(".")[0] == "clew":
             raise
         print_message(f"clew: editors need packages that are not installed, such as {error.name}.")
-        print_message("Install it with: pip install 'clew[acp]'")
+        print_message(install_hint("chat"))
         return 2
     from clew.wire.layout import Tree, claude_dir
 

@@ -10,6 +10,7 @@ from typing import NoReturn
 from clew.cli.options import add_common_options
 from clew.cli.output import print_json, print_message
 from clew.cli.run_command import INTERRUPTED
+from clew.system.extras import install_hint
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -26,7 +27,7 @@ def run(options: Namespace) -> int:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
             raise
         print_message("clew: the server needs the package mcp, version 2 or newer.")
-        print_message("Install it with: pip install 'clew[mcp]'")
+        print_message(install_hint("mcp"))
         return 2
     signal.signal(signal.SIGINT, _leave)
     serve(options.claude_dir)

@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from clew.cli.options import add_common_options, parse_count
 from clew.cli.output import print_json, print_message
+from clew.system.extras import install_hint
 
 PACKAGES = ("jinja2", "markupsafe", "starlette", "uvicorn")
 
@@ -25,7 +26,7 @@ def run(options: Namespace) -> int:
         if (error.name or "").partition(".")[0] not in PACKAGES:
             raise
         print_message(f"clew: the server needs the package {error.name}.")
-        print_message("Install it with: pip install 'clew[web]'")
+        print_message(install_hint("web"))
         return 2
     if options.port > 65535:
         raise ValueError(f"{options.port} is not a port: the highest is 65535.")

@@ -15,12 +15,13 @@ from clew.collect.sinks.lake.delta_tables import build_table
 from clew.collect.sinks.record import Record
 from clew.collect.sql.line_rows import LINE, build_line_row
 from clew.errors import StoreError
+from clew.system.extras import install_hint
 
 try:
     from pyarrow import parquet
 except ImportError:
     raise StoreError(
-        "pyarrow is needed for this and not installed.", "extra", False, hint="Install it: pip install 'clew[lake]'"
+        "pyarrow is needed for this and not installed.", "extra", False, hint=install_hint("data")
     ) from None
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from clew.collect.sql.open_store import open_engine
 from clew.collect.sql.query_result import QueryResult
 from clew.errors import StoreError
+from clew.system.extras import install_hint
 
 Kind = Literal["polars", "pandas", "duckdb"]
 
@@ -57,5 +58,5 @@ def _require_libraries(kind: Kind) -> None:
             f"{' and '.join(libraries)} is needed for this and not installed.",
             "extra",
             False,
-            hint="Install it: pip install " + ("pandas" if kind == "pandas" else "'clew[frame]'"),
+            hint="Install it with: pip install pandas" if kind == "pandas" else install_hint("data"),
         )

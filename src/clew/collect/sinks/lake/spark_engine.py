@@ -16,6 +16,7 @@ from clew.collect.sql.fact_tables import TABLES, FactTable
 from clew.collect.sql.query_result import QueryResult, build_result, query_error
 from clew.collect.sql.views import VIEWS
 from clew.errors import StoreError
+from clew.system.extras import install_hint
 
 try:
     from pyspark.errors import PySparkException
@@ -26,7 +27,7 @@ except ImportError:
         "pyspark is needed for this and not installed.",
         "extra",
         False,
-        hint="Install it, and Java 17 or newer: pip install 'clew[spark]'",
+        hint=f"{install_hint('spark')} (it needs Java 17 or newer)",
     ) from None
 
 _QUERY_STARTS = ("select", "with", "values", "table", "(", "from")

@@ -16,6 +16,7 @@ from clew.collect.sinks.otlp.span_cursor import SentSpan
 from clew.collect.sinks.otlp.spans import Span, Value, error_attributes
 from clew.collect.sinks.outbox import POISON
 from clew.errors import StoreError
+from clew.system.extras import install_hint
 from clew.version import __version__
 
 try:
@@ -33,7 +34,7 @@ except ImportError:
         "opentelemetry-proto is needed for this and not installed.",
         "extra",
         False,
-        hint="Install it: pip install 'clew[otlp]'",
+        hint=install_hint("stores"),
     ) from None
 
 _PATH = "/v1/traces"

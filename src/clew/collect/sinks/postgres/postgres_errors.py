@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from clew.collect.sinks.outbox import POISON
 from clew.errors import StoreError
+from clew.system.extras import install_hint
 
 if TYPE_CHECKING:
     import psycopg
@@ -83,10 +84,10 @@ def translate(name: str, error: psycopg.Error) -> StoreError:
 
 def missing_extra() -> StoreError:
     return StoreError(
-        "PostgreSQL needs an extra of clew that is not installed.",
+        "PostgreSQL needs the package psycopg, which is not installed.",
         "extra",
         False,
-        hint="Install it: pip install 'clew[postgres]'",
+        hint=install_hint("stores"),
     )
 
 
