@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE # the tests start clew a few thousand times
 # The development set with hashes; `make test LOCK=` takes the newest versions instead.
 LOCK ?= requirements-dev.lock
 
-.PHONY: run test check bench bench-recall soak requirements docs lock clean
+.PHONY: run test check bench bench-recall soak requirements docs site lock clean
 
 run: $(VENV)/run.stamp
 	@scripts/run
@@ -40,6 +40,9 @@ requirements: $(VENV)/dev.stamp
 
 docs: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.generate_docs
+
+site: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.build_site
 
 lock: $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet uv

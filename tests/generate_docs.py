@@ -28,7 +28,7 @@ HEAD = """\
 # Commands
 
 The reference of every command and option. It is generated: `make docs` writes it from the parsers, and a test holds it
-against them. What to use them for is in the [guide](guide.md).
+against them. What to use them for is in the [other pages](README.md).
 
 Without a command `clew` opens the browser or lists the sessions, and `clew WORDS` searches. `clew --version`
 prints the version, `clew help` the commands, and `clew help COMMAND` the description of one.

@@ -45,7 +45,7 @@ def run(options: Namespace) -> int:
             print_message(text)
 
     if sys.stdin.isatty():
-        say("An editor starts this and talks with it: see the guide. Ctrl-D ends it.")
+        say("An editor starts this command and talks to it over stdin: see docs/editor.md. Ctrl-D ends it.")
     asyncio.run(serve(make_spec, Tree(claude_dir(options.claude_dir)), say))
     return 0
 
