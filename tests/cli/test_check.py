@@ -125,7 +125,10 @@ def test_another_version_can_be_asked(run: Run, claude: Path) -> None:
     assert out.splitlines()[1] == f"  Restore them with: clew repair {path.stem[:8]}"
     assert "2.1.325" not in out
     code, _, err = run(path.stem, "--as", "soon")
-    assert code == 2 and "'soon' is not a version" in err
+    assert code == 2 and "'soon' is not a known version" in err
+    for unknown in ("1.2", "2.1", "1.0.17", "2.1.326", "3.0.0"):
+        code, _, err = run(path.stem, "--as", unknown)
+        assert code == 2 and "name one from 2.0.50 to 2.1.325" in err
 
 
 @pytest.mark.req("R087")

@@ -120,6 +120,12 @@ def test_without_an_archive_only_files_of_no_bytes_go(clew: Run, claude: Path) -
     code, out, _ = clew("prune", "--empty", "--yes", "--json")
     assert code == 0 and [row["session"] for row in rows(out) if row["deleted"]] == [empty]
     assert clew("undo")[0] == 0 and state(claude) == before
+    _, out, err = clew("prune", "--empty", "--yes")
+    assert (
+        "there is nothing in them" in out and "There is nothing in them." in err and "has every byte" not in out + err
+    )
+    code, out, _ = clew("undo", "--quiet")
+    assert code == 0 and len(out.splitlines()) == 1 and state(claude) == before
     code, _, err = clew("delete", sessions_of(claude)[0].stem, "--yes")
     assert code == 1 and "is not in the archive" in err and state(claude) == before
 

@@ -179,3 +179,30 @@ def test_windows_line_ends_and_a_byte_order_mark_are_no_obstacle(tmp_path: Path)
     line = b'\xef\xbb\xbf{"type":"user","uuid":"x","timestamp":"2026-01-05T09:00:00.000Z"}\r\n'
     path.write_bytes(line)
     assert f"{last_time(session_at(path)):%H:%M}" == "09:00"
+
+
+def test_every_list_means_the_same_by_a_range_of_time(clew: Run, claude: Path, demo: DemoSummary) -> None:
+    """A session belongs to a range if it was used in it, also one that began before or ended after it."""
+    long = (
+        talk(seed=77, cwd="/home/ada/span")
+        .user("start")
+        .pause(days=40)
+        .reply("late")
+        .pause(days=1)
+        .user("x")
+        .reply("y")
+    )
+    path = long.write(claude)
+    used = [time for s in library.sessions(claude=claude) for time in (s.started, s.ended) if time]
+    times = sorted({time.replace(microsecond=0) for time in used})
+    present, spanned = {s.id for s in library.sessions(claude=claude)}, 0  # ls and search also have gone ones
+    for since, until in [*zip(times, times[3:], strict=False), (None, times[5]), (times[-5], None)]:
+        given = {"since": since, "until": until}
+        words = [word for name, time in given.items() if time for word in (f"--{name}", time.isoformat())]
+        query = [f"{name}:{time.isoformat()}" for name, time in given.items() if time]
+        ids = [json.loads(line)["id"] for line in clew("ls", "--json", *words)[1].splitlines()]
+        found = [json.loads(line)["session"] for line in clew("search", *query, "--json", "-n", "100")[1].splitlines()]
+        assert set(found) == set(ids)
+        assert present & set(ids) == {s.id for s in library.sessions(claude=claude, since=since, until=until)}
+        spanned += path.stem in ids
+    assert spanned > 2

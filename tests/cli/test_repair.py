@@ -133,6 +133,17 @@ def test_a_prompt_that_cannot_be_saved_is_told_of(clew: Run, broken: Path) -> No
     assert "1 of the unreadable lines looks like a prompt; only the original holds" in out
 
 
+@pytest.mark.parametrize(
+    "data", [b"garbage\nmore {garbage\n\0\0", b'{"type":"summary","summary":"x","leafUuid":"y"}\nx\n']
+)
+def test_a_file_without_a_readable_message_is_not_repaired(clew: Run, claude: Path, broken: Path, data: bytes) -> None:
+    broken.write_bytes(data)
+    for more in ((), ("--dry-run",), ("--json",)):
+        code, _, err = clew("repair", broken.stem, *more)
+        assert code == 2 and f"no message in {broken.stem[:8]} can be read" in err and "clew restore" in err
+    assert list(claude.rglob("*.jsonl")) == [broken] and broken.read_bytes() == data
+
+
 def test_a_dry_run_of_a_repair_writes_nothing(clew: Run, claude: Path, broken: Path) -> None:
     code, out, _ = clew("repair", broken.stem, "--dry-run", "--json")
     made = json.loads(out)

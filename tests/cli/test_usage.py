@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -237,6 +238,19 @@ def test_what_claude_code_cleans_up_still_counts_once_it_is_in_the_archive(
     assert clew("collect")[0] == 0
     assert told(clew)[-1] == before == told(clew)[-1]
     assert [row["output"] for row in told(clew, "session")[:-1]] == [row["output"] for row in by_session]
+
+
+def test_a_project_that_is_gone_has_the_path_that_the_archive_knows(
+    demo: DemoSummary, claude: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clew: Run
+) -> None:
+    for name in ("data", "cache"):
+        monkeypatch.setenv(f"XDG_{name.upper()}_HOME", str(tmp_path / name))
+    assert clew("collect")[0] == 0
+    shutil.rmtree(claude / "projects" / "-srv-data-tide-gauge")
+    labels = {row["name"]: row["label"] for row in told(clew, "project")[:-1]}
+    assert labels["-srv-data-tide-gauge"] == "/srv/data/tide-gauge"
+    shutil.rmtree(tmp_path / "cache")
+    assert "/srv/data/tide-gauge" in clew("usage", "project")[1]
 
 
 # -- plots

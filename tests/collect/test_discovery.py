@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from clew.collect.discovery import in_reading_order, scan
-from clew.collect.retention import retention_days
 from clew.demo.talk import talk
+from clew.wire.arrival_time import cleanup_days
 from tests.collect.collect_fixture import World, line, session
 
 ONE = session(1)
@@ -102,12 +102,19 @@ def test_names_that_are_no_text_are_left_out_and_told(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "days"),
-    [(None, 30), (b"{", 30), (b"[]", 30), (b'{"cleanupPeriodDays": 99}', 99), (b'{"cleanupPeriodDays": "x"}', 30)],
+    [
+        (None, 30),
+        (b"{", 30),
+        (b"[]", 30),
+        (b'{"cleanupPeriodDays": 99}', 99),
+        (b'{"cleanupPeriodDays": 0}', 0),
+        (b'{"cleanupPeriodDays": "x"}', 30),
+    ],
 )
 def test_retention_is_what_the_settings_say(world: World, settings: bytes | None, days: int) -> None:
     if settings is not None:
         world.write("settings.json", settings)
-    assert retention_days(str(world.root)) == days
+    assert cleanup_days(str(world.root)) == days
 
 
 def test_progress_tells_how_far_a_poll_is(world: World) -> None:

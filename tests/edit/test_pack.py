@@ -62,6 +62,13 @@ def test_a_session_arrives_with_everything_that_belongs_to_it(run: Run, here: Pa
     assert snapshot(here / "desktop" / ".claude") == {}
 
 
+def test_a_name_that_says_another_format_is_refused(run: Run, here: Path) -> None:
+    garden(here / "laptop" / ".claude")
+    for name in ("all.tar.gz", "all.TGZ", "all.7z"):
+        code, _, err = run("laptop", "pack", "-p", OLD, "-o", name)
+        assert code == 2 and "a pack is a ZIP file" in err and not (here / name).exists()
+
+
 def test_a_project_is_unpacked_into_a_folder_of_choice(run: Run, here: Path) -> None:
     garden(here / "laptop" / ".claude")
     run("laptop", "pack", "-p", OLD, "-o", "all.zip")

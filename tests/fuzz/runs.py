@@ -52,7 +52,7 @@ WORDS: dict[str, tuple[str, ...]] = {
         "check --all --json",
         "check {id} --json",
         "check --drift",
-        "check {path} --as 2.0.0",
+        "check {path} --as 2.0.50",
     ),
     "usage": (
         *(

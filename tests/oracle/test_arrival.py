@@ -1,7 +1,7 @@
-"""Sessions that clew moved, unpacked, imported or synchronised: the real Claude Code lists them and resumes them.
+"""Sessions that clew moved, unpacked, imported, synchronised or restored: the real Claude Code lists and resumes them.
 
-The sample of a test run is small; `make soak` moves and unpacks every session of the demo, of the builder and, where
-they are, of the real samples, and asks both versions about each.
+The sample of a test run is small; `make soak` lets every session of the demo, of the hand-made cases and, where they
+are, of the real samples arrive in every way, and asks both versions about each.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import pytest
 from claude_agent_sdk import list_sessions
 
 from clew.cli import main
+from clew.conversation.load import request
+from clew.conversation.session import Session
 from clew.demo.demo_tree import write_demo
 from clew.wire.layout import Tree, session_at
 from clew.wire.project_slug import slug
@@ -69,7 +71,16 @@ def sync(source: Path, box: Box, work: Path) -> None:
         clew(box, "move", project.path().path, str(box.project))
 
 
-WAYS: dict[str, Arrive] = {"move": move, "unpack": unpack, "import": take_in, "sync": sync}
+def restore(source: Path, box: Box, work: Path) -> None:
+    """From an archive, on a machine that has nothing."""
+    archive = ("--archive", str(work / "archive.db"), "--quiet", "--claude-dir", str(source))
+    assert main(["collect", *archive]) == 0
+    assert main(["restore", "--all", "--to", str(box.home / ".claude"), *archive]) == 0
+    for project in Tree(source).projects():
+        clew(box, "move", project.path().path, str(box.project))
+
+
+WAYS: dict[str, Arrive] = {"move": move, "unpack": unpack, "import": take_in, "sync": sync, "restore": restore}
 
 
 @pytest.fixture(autouse=True)
@@ -105,10 +116,19 @@ def judge(box: Box, sample: Callable[[list[Path]], list[Path]] = lambda paths: p
     folder = box.home / ".claude" / "projects" / slug(str(box.project))
     paths = sorted(path for path in folder.glob("*-*-*-*-*.jsonl") if path.stat().st_size)
     assert paths, "nothing arrived"
+    hanging = [path for path in paths if "hangs version" in request(Session(path), box.version).refusal]
+    for path in hanging:  # old versions read every session of a project: one of these stops all others
+        path.rename(path.with_suffix(".aside"))
     wrong = {}
     for path in sample(paths):
+        if path in hanging:
+            path.with_suffix(".aside").rename(path)
         if why := difference(box, path):
             wrong[path.stem] = why
+        if path in hanging:
+            path.rename(path.with_suffix(".aside"))
+    for path in hanging:
+        path.with_suffix(".aside").rename(path)
     return wrong
 
 

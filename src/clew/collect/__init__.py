@@ -21,7 +21,6 @@ Modules:
     masking            Decide what part of a line may be stored or sent; with a key, secrets are replaced by marks.
     poll_report        The result of a poll: counts, resets, moves and failures.
     read_limits        Limits for reading, buffering and verifying files, as one value.
-    retention          Read after how many days Claude Code deletes its transcripts.
     safe_open          Open exactly the file that the scan listed, never a link that replaced it.
     sinks/             Where collected lines are delivered: files, HTTP, OpenTelemetry, PostgreSQL, Delta Lake.
     split_secrets      Mask secrets that are split across the border of two text blocks.

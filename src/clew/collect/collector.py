@@ -19,9 +19,9 @@ from clew.collect.ingest import FileIngester
 from clew.collect.masking import Policy
 from clew.collect.poll_report import FileFailed, FileMoved, PollReport
 from clew.collect.read_limits import DAY, ReadLimits
-from clew.collect.retention import retention_days
 from clew.collect.safe_open import open_source
 from clew.errors import Stale
+from clew.wire.arrival_time import cleanup_days
 
 _EXPIRY_WARNING_DAYS = 3  # days before Claude Code deletes a session
 
@@ -56,7 +56,7 @@ class Collector:
         `progress` is called with the number of bytes read and the estimated total.
         """
         now = self.clock()
-        report = PollReport(days=retention_days(self.root))
+        report = PollReport(days=cleanup_days(self.root))
         listing = scan(self.root, extras=self.extras)
         report.files, report.missed, report.skipped = len(listing.sources), listing.missed, listing.skipped
         writer = ArchiveWriter(self.connection, self.key, self.policy, self.limits)

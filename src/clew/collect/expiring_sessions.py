@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import time
 
-from clew.collect.retention import retention_days
 from clew.system.environment import data_home
 from clew.system.plural import plural
+from clew.wire.arrival_time import cleanup_days
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def expiring_warning(root: str | os.PathLike[str], files: Iterable[SessionFile])
     expiring = expiring_sessions(root, files)
     if not expiring:
         return ""
-    days = retention_days(os.fspath(root))
+    days = cleanup_days(root)
     left = (min(file.mtime_ns for file in expiring) + days * _DAY - time.time_ns()) // _DAY
     when = "can delete them at any time" if left < 1 else f"deletes the first in {plural(left, 'day')}"
     sessions = plural(len(expiring), "session is", "sessions are")
@@ -42,7 +42,7 @@ def expiring_warning(root: str | os.PathLike[str], files: Iterable[SessionFile])
 
 def expiring_sessions(root: str | os.PathLike[str], files: Iterable[SessionFile]) -> list[SessionFile]:
     """Return the sessions that Claude Code deletes within `SOON` days and that the archive does not have."""
-    limit = time.time_ns() - (retention_days(os.fspath(root)) - SOON) * _DAY
+    limit = time.time_ns() - (cleanup_days(root) - SOON) * _DAY
     old = [file for file in files if file.mtime_ns < limit and file.size]
     return _unarchived(os.path.realpath(root), old) if old else []
 

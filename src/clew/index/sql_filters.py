@@ -75,7 +75,8 @@ def _condition(
 
         when = [int(parse_user_time(value).timestamp())]
         if is_listing:
-            return ("f.ended >= ?" if name == "since" else "f.started < ?"), when, True
+            column = "f.ended" if name == "since" else "f.started"  # the rule of `content_time.is_within`
+            return f"coalesce({column}, f.mtime / 1000000000) {'>=' if name == 'since' else '<'} ?", when, True
         return f"{_PIECE_TIME} {'>=' if name == 'since' else '<'} ?", when, False
     if name == "tool":
         names = [_escape_like(value).replace("*", "%")]

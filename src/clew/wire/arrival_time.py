@@ -6,18 +6,23 @@ in that order. So an old file gets a newer time, and older files stay older than
 
 from __future__ import annotations
 
+import os
 import time
-from pathlib import Path
 
 from clew.wire.side_files import read_settings
 
 _DAY = 86_400_000_000_000  # nanoseconds
 _DEFAULT_DAYS = 30
+_MAX_DAYS = 365_000
 
 
-def cleanup_days(root: Path) -> int:
-    """Return after how many days Claude Code deletes files in a folder."""
-    return read_settings(root / "settings.json").cleanup_period_days or _DEFAULT_DAYS
+def cleanup_days(root: str | os.PathLike[str]) -> int:
+    """Return after how many days Claude Code deletes files in a folder; 0 deletes all of them in old versions."""
+    for name in ("settings.local.json", "settings.json"):
+        days = read_settings(os.path.join(root, name)).cleanup_period_days
+        if days is not None:
+            return min(days, _MAX_DAYS)
+    return _DEFAULT_DAYS
 
 
 def arrival_time(mtime_ns: int, days: int, now_ns: int | None = None) -> int:

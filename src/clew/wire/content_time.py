@@ -51,11 +51,16 @@ def newest_first(files: Iterable[File]) -> list[File]:
 
 
 def is_within(file: SessionFile | AgentFile, since: datetime | None, until: datetime | None) -> bool:
-    """Return True if the last use of a file is in a range of time; `until` is not part of the range."""
+    """Return True if a session was used in a range of time: its first use is before `until`, and its last not before
+    `since`. This is the one rule for all lists and for `search`.
+    """
     if since is None and until is None:
         return True
     when = last_used(file)
-    return (since is None or when >= since) and (until is None or when < until)
+    if (since is not None and when < since) or until is None or when < until:
+        return since is None or when >= since
+    started = _first_time(os.fspath(file.path), file.size, file.mtime_ns)
+    return started is not None and started < until
 
 
 def sort_key(file: SessionFile | AgentFile) -> tuple[float, float, str]:
@@ -92,6 +97,16 @@ def _last_times(path: str, size: int, mtime_ns: int) -> Times:
     except OSError:  # whoever reads the file reports why
         pass
     return None, noted
+
+
+@lru_cache(maxsize=1 << 16)
+def _first_time(path: str, size: int, mtime_ns: int) -> datetime | None:
+    """Return the time of the first entry that has one; cached for each state of the file."""
+    try:
+        with open(path, "rb") as file:
+            return next((time for line in file if _FIELD in line and (time := _times_of_line(line)[0])), None)
+    except OSError:  # whoever reads the file reports why
+        return None
 
 
 def _times_of_lines(piece: bytes) -> Times:

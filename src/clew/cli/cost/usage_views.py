@@ -193,10 +193,20 @@ def readable(plan: UsageOptions, found: UsageTable, collected: CollectedBuckets)
     """Names that people know, for those of folders and files."""
     names = [row.name for row in found.rows]
     if found.by == "project":
-        projects = Path(claude_home(plan.claude_dir)) / "projects"
-        return {name: clean_name(Project(projects / name).path().path) for name in names}
+        return {name: clean_name(_project_path(plan, name)) for name in names}
     paths = {file.session: file.path for file in collected.files if not file.agent}
     return {name: f"{name[:8]}  {_title(paths[name])}" for name in names if name in paths}
+
+
+def _project_path(plan: UsageOptions, name: str) -> str:
+    """Return the path of a project; of one that is gone as the archive has it, or marked as a guess."""
+    found = Project(Path(claude_home(plan.claude_dir)) / "projects" / name).path()
+    if found.source == "guess":
+        from clew.collect.archive.archive_view import open_deleted_tree
+
+        deleted = open_deleted_tree(plan.claude_dir)
+        found = Project(deleted.folder / "projects" / name).path() if deleted else found
+    return f"{found.path} (a guess)" if found.source == "guess" else found.path
 
 
 def _title(path: str) -> str:

@@ -12,7 +12,9 @@ from clew.cli.select_session import open_session, open_tree
 from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
 from clew.conversation.titles import first_prompt, session_summary
+from clew.errors import Refused
 from clew.system.plural import noun, plural
+from clew.system.shell_quoting import clew_command
 from clew.wire.layout import Project, SessionFile
 from clew.wire.lookup import find_project
 from clew.wire.side_files import INDEX_NAME, IndexEntry, SessionsIndex, write_index
@@ -60,6 +62,11 @@ def _session(options: Namespace) -> int:
         else:
             print(clean_name(f"{source.id} {verdict(before)} There is nothing to repair."))
         return 0
+    if not any(entry.type in ("user", "assistant") for entry in repaired.session.entries):
+        hint = (
+            f"If it was archived, restore it below another folder: {clew_command('restore', source.id, '--to', 'DIR')}"
+        )
+        raise Refused([f"no message in {source.id[:8]} can be read, so nothing can be repaired"], hint=hint)
     after = health(repaired.session)
     if not options.json and not options.diff:
         print(clean_name(f"{source.id} {verdict(before)}"))

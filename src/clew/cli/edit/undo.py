@@ -50,7 +50,7 @@ def run(options: Namespace) -> int:
         return 0
     verb = "Would take back" if options.dry_run else "Took back"
     print(clean_name(f"{verb} {record.number}: {_what(record)}."))
-    for path in paths:
+    for path in paths if options.dry_run or not options.quiet else ():
         print(clean_name(f"  {_verb(record, path)}: {path}"))
     return 0
 

@@ -49,7 +49,7 @@ def delete_sessions(options: Namespace, sessions: Iterable[SessionFile]) -> int:
         print_json(_json(each, bool(number) and not each.problem, number) for each in deletions)
     elif number and not options.quiet:
         undo = shell_quoting.clew_command("undo", number)
-        print_message(f"Deleted. The archive has all of it. Undo with: {undo}")
+        print_message(f"Deleted. {_held(possible).capitalize()}. Undo with: {undo}")
     elif possible and not options.dry_run and not options.quiet:
         print_message("Nothing was deleted.")
     is_done = bool(number) or options.dry_run
@@ -102,12 +102,17 @@ def _print_plan(options: Namespace, deletions: Sequence[Deletion], possible: Seq
         )
         files, size = sum(len(each.files) for each in possible), sum(each.size for each in possible)
         sessions = plural(len(possible), "session")
-        print(f"{sessions}, {plural(files, 'file')}, {format_size(size)}: the archive has every byte.")
+        print(f"{sessions}, {plural(files, 'file')}, {format_size(size)}: {_held(possible)}.")
     kept = [each for each in deletions if each.problem]
     for each in kept if not options.quiet else ():
         print_message(clean_name(f"Not deleted: {each.session.id[:8]}: {each.problem}."))
     if not options.quiet and any("archive" in each.problem for each in kept):
         print_message("Archive them first: clew collect")
+
+
+def _held(deletions: Sequence[Deletion]) -> str:
+    """Say why nothing is lost."""
+    return "the archive has every byte" if any(each.size for each in deletions) else "there is nothing in them"
 
 
 def _title(session: SessionFile) -> str:

@@ -53,13 +53,13 @@ def _selected(options: Namespace) -> Iterator[SessionFile]:
     """Yield the sessions that all conditions select, the one used last first."""
     from clew.cli.select_session import open_tree
     from clew.collect.archive.delete_sessions import session_size
-    from clew.wire.content_time import is_within, newest_first
+    from clew.wire.content_time import last_used, newest_first
     from clew.wire.lookup import find_project
 
     tree = open_tree(options)
     projects = [find_project(tree, options.project)] if options.project else tree.projects()
     for file in newest_first(file for project in projects for file in project.sessions()):
-        is_old = is_within(file, None, options.older_than)
+        is_old = options.older_than is None or last_used(file) < options.older_than
         is_large = options.larger_than is None or session_size(tree, file) > options.larger_than
         if is_old and is_large and (not options.empty or _is_empty(file)):
             yield file

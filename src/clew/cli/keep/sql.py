@@ -29,7 +29,9 @@ _WIDEST = 60  # columns of a cell in a table
 
 
 def add_arguments(command: ArgumentParser) -> None:
-    command.add_argument("query", nargs="?", help="one query; from stdin if it is - or left out; see docs/sql.md")
+    command.add_argument(
+        "query", nargs="?", help="one query; from stdin if it is - or left out; --views lists what it can ask"
+    )
     command.add_argument("--store", metavar="URL", help="ask a store: postgresql://…, s3://… or delta:FOLDER")
     command.add_argument(
         "--engine", choices=("duckdb", "spark"), default="duckdb", help="what reads s3://… and delta:FOLDER"

@@ -21,6 +21,7 @@ from clew.cli.read.check_print import (
     print_lines,
 )
 from clew.cli.select_session import open_session, open_tree, session_files
+from clew.conversation.cli_version import version_key
 from clew.conversation.session import Session
 from clew.errors import READ_ERRORS
 from clew.facts.health import (
@@ -72,8 +73,11 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def _parse_version(text: str) -> str:
-    if not re.fullmatch(r"\d{1,5}(\.\d{1,5}){1,3}", text):
-        raise ArgumentTypeError(f"{text!r} is not a version: write 2.1.29")
+    """Return a version whose way to resume is known: one from the oldest to the newest that was observed."""
+    is_version = re.fullmatch(r"\d{1,5}\.\d{1,5}\.\d{1,5}", text) is not None
+    if not is_version or not version_key(VERSIONS[0]) <= version_key(text) <= version_key(VERSIONS[-1]):
+        known = f"from {VERSIONS[0]} to {VERSIONS[-1]}, such as 2.1.29"
+        raise ArgumentTypeError(f"{text!r} is not a known version of Claude Code: name one {known}")
     return text
 
 

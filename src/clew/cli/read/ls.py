@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from clew.facts.secrets.mask_secrets import mask, mask_data
 from clew.system import shell_quoting
 from clew.system.file_errors import ErrorCollector
 from clew.system.plural import plural
+from clew.wire.content_time import is_within
 from clew.wire.json_codec import JsonView
 from clew.wire.known_sessions import INDEX, list_gone_sessions
 from clew.wire.layout import AgentFile, Project, session_at, slugs
@@ -129,7 +131,7 @@ def _gone(options: Namespace, fence: ErrorCollector, attic: DeletedTree | None) 
             "known_from": known.source,
             "when": known.ended,
         }
-        if is_here(known.project) and _within(row, options):
+        if is_here(known.project) and _within(row, options, known.started):
             yield row
 
 
@@ -216,7 +218,7 @@ def _agents(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
         row: JsonView = {}
         with fence.catch(agent.path):
             row = {} if agent.is_warmup else _agent(agent, linked, fence)
-        if row and _within(row, options):
+        if row and is_within(agent, options.since, options.until):
             shown += 1
             yield row
 
@@ -291,13 +293,13 @@ def _here(options: Namespace) -> Callable[[str], bool]:
     return lambda path: project.name in slugs(path)
 
 
-def _within(row: JsonView, options: Namespace) -> bool:
-    """Whether a row is of the time asked for; one without a time is of none."""
+def _within(row: JsonView, options: Namespace, started: datetime | None = None) -> bool:
+    """Whether a row is of the time asked for, by its last time and where it `started`; one without a time is of none."""
     when = row["when"]
     if when is None:
         return not options.since and not options.until
     late = options.since is None or when >= options.since
-    return late and (options.until is None or when < options.until)
+    return late and (options.until is None or (started or when) < options.until)
 
 
 def _titled(row: JsonView) -> str:

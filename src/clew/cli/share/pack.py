@@ -23,6 +23,21 @@ if TYPE_CHECKING:
     from clew.edit.pack_format import Manifest
 
 _CHUNK = 1 << 20
+_OTHER_ARCHIVES = (
+    ".tar",
+    ".gz",
+    ".tgz",
+    ".bz2",
+    ".tbz2",
+    ".xz",
+    ".txz",
+    ".zst",
+    ".7z",
+    ".rar",
+    ".lz4",
+    ".lzma",
+    ".jsonl",
+)
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -30,7 +45,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--project", "-p", metavar="PATH", help="all sessions of this project")
     command.add_argument("--all", action="store_true", help="all sessions of all projects")
     command.add_argument("--memory", action="store_true", help="also the memory of their projects (as with --project)")
-    command.add_argument("-o", "--output", metavar="FILE", help="the file to write (default: ID.zip), - for stdout")
+    command.add_argument("-o", "--output", metavar="FILE", help="the ZIP file to write (default: ID.zip), - for stdout")
     command.add_argument("--redact", action="store_true", help="pack copies without secrets; they get new ids")
     add_common_options(command)
 
@@ -40,6 +55,8 @@ def run(options: Namespace) -> int:
     if not files:
         raise Refused(["no session was named"], hint="Name one: clew pack ID, or a project: clew pack -p PATH")
     name = options.output or _default_name(options, files)
+    if name.lower().endswith(_OTHER_ARCHIVES):
+        raise Refused([f"a pack is a ZIP file, and {name} is not the name of one"], hint="Name it FILE.zip.")
     if name != "-" and os.path.lexists(name):
         raise Refused([f"{name} exists, and a pack does not overwrite files"], hint="Name another file with -o.")
     with tempfile.TemporaryFile() as buffer, tempfile.TemporaryDirectory(prefix="clew-pack-") as folder:

@@ -136,7 +136,10 @@ class Archive:
             if len(names) > 1:
                 raise Ambiguous(session_id, names)
             roots = sorted({s.root for s in matches})
-            hint = f"Name the folder that it was in with --claude-dir: {', '.join(roots)}" if len(roots) > 1 else ""
+            projects = ", ".join(sorted({s.project for s in matches}))
+            hint = f"It is in several projects. Name one with --project: {projects}"
+            if len(roots) > 1:
+                hint = f"Name the folder that it was in with --claude-dir: {', '.join(roots)}"
             raise Ambiguous(session_id, sorted(f"{s.root}/{s.path}" for s in matches), hint=hint)
         return matches[0]
 

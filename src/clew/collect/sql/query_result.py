@@ -71,5 +71,5 @@ def timeout_error(timeout: float) -> StoreError:
 
 def query_error(query: str, at: int, reason: str) -> BadQuery:
     """Return the error for SQL that an engine rejects, with a hint that lists the views."""
-    hint = "The views are sessions, turns, replies, calls and usage_daily; docs/sql.md lists their columns."
+    hint = "The views are sessions, turns, replies, calls and usage_daily; clew sql --views lists their columns."
     return BadQuery(query, max(at, 0), reason.strip().rstrip("."), hint=hint)
