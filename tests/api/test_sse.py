@@ -110,11 +110,10 @@ def test_the_corners_of_the_standard(stream: bytes, events: list[ServerSentEvent
     assert read(*(bytes([b]) for b in stream)) == events
 
 
-def test_a_reader_knows_that_it_is_amid_an_event() -> None:
+def test_an_event_is_returned_when_it_is_complete() -> None:
     reader = SseReader()
-    assert not reader.is_amid
-    assert [*reader.feed(b"data: x\n")] == [] and reader.is_amid
-    assert [*reader.feed(b"\n")] == [ServerSentEvent("message", b"x")] and not reader.is_amid
+    assert [*reader.feed(b"data: x\n")] == []
+    assert [*reader.feed(b"\n")] == [ServerSentEvent("message", b"x")]
 
 
 def test_a_line_without_an_end_is_refused_at_last() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from clew.collect import collector_lock, discovery, fingerprint, ingest, line_reader
+from clew.collect import discovery, fingerprint, ingest, line_reader
 from clew.collect.archive import archive_schema, archive_writer
 from clew.collect.archive.archive_writer import RACY, SETTLED, ArchiveWriter
 from clew.collect.collector import Collector
@@ -23,6 +23,7 @@ from clew.collect.masking import Policy
 from clew.collect.safe_open import open_source, read_at
 from clew.collect.sinks import outbox, record
 from clew.errors import StoreError
+from clew.system import file_lock
 from tests.collect import cases
 from tests.collect.cases import Make
 from tests.mutations.patch import Patch
@@ -333,7 +334,7 @@ def files_are_readable_by_others(patch: Patch) -> None:
 
 @switches_off("R25 one collector", cases.works_alone)
 def the_lock_is_shared(patch: Patch) -> None:
-    @patch.wrap(collector_lock._lock_file)
+    @patch.wrap(file_lock.lock_exclusively)
     def wrong(original, file):
         return None
 

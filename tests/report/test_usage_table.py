@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,14 @@ from clew.facts.prices import load
 from clew.report.five_hour_blocks import LENGTH, group_into_blocks
 from clew.report.text_table import block_lines, short_number, table_lines
 from clew.report.timezone import NO_TIME, Zone
-from clew.report.usage_bucket import QUARTER, ReplyContext, UsageBucket, merge_buckets, parse_seconds
+from clew.report.usage_bucket import (
+    QUARTER,
+    ReplyContext,
+    UsageBucket,
+    add_bucket,
+    buckets_from_sums,
+    parse_seconds,
+)
 from clew.report.usage_row import UsageRow, split_bucket, sum_buckets
 from clew.report.usage_table import BY, UsageQuery, build_table, needs_replies, select_buckets
 from tests.report.build import NOON_SECONDS, bucket
@@ -124,6 +132,14 @@ CELLS = st.builds(
         tools=st.sampled_from(["", "Bash", "Bash Read Write"]),
     ),
 )
+
+
+def merge_buckets(buckets: list[UsageBucket]) -> list[UsageBucket]:
+    """Merge buckets with the same quarter of an hour, model and mode, whatever their context, as a summary does."""
+    sums: dict[Any, list[int]] = {}
+    for one in buckets:
+        add_bucket(sums, one)
+    return buckets_from_sums(sums)
 
 
 @pytest.mark.req("R124")

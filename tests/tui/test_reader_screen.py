@@ -194,8 +194,8 @@ def test_copy(demo: DemoSummary, cache: Path) -> None:
         await pilot.press("y")
         assert app.clipboard.startswith("The till says 2.68")
         await pilot.press("Y")
-        assert app.clipboard.startswith("> The till says 2.68")
-        assert "- `Read src/orders/pricing.py`" in app.clipboard
+        assert app.clipboard.startswith("## 1 · The till says 2.68")
+        assert "<b>Read</b> <code>src/orders/pricing.py</code>" in app.clipboard
         assert "use Decimal" not in app.clipboard
 
     drive(demo.root, cache, steps)

@@ -24,10 +24,8 @@ from clew.wire.side_files import (
     Todo,
     build_index,
     compare_index,
-    find_backup,
     is_bare_name,
     is_fresh,
-    read_custom_title,
     read_index,
     read_meta,
     read_settings,
@@ -357,14 +355,6 @@ def test_a_task(tmp_path: Path) -> None:
     assert read_task(tmp_path / "2.json") is None
 
 
-def test_a_custom_title(tmp_path: Path) -> None:
-    assert read_custom_title(tmp_path) is None
-    put(tmp_path / "custom-title.json", {"customTitle": "my name"})
-    assert read_custom_title(tmp_path) == "my name"
-    put(tmp_path / "custom-title.json", {"customTitle": ""})
-    assert read_custom_title(tmp_path) is None
-
-
 @pytest.mark.req("R013")
 def test_settings(tmp_path: Path) -> None:
     assert read_settings(tmp_path / "settings.json") == CleanupSettings()
@@ -374,15 +364,7 @@ def test_settings(tmp_path: Path) -> None:
     assert read_settings(path).cleanup_period_days is None
 
 
-def test_a_backup_is_found_by_its_name_and_never_outside(tmp_path: Path) -> None:
-    backup = put(tmp_path / "file-history" / ONE / "0123456789abcdef@v2", b"old")
-    put(tmp_path / "secret", b"x")
-    assert find_backup(tmp_path, ONE, backup.name) == backup
-    assert find_backup(tmp_path, ONE, None) is None
-    assert find_backup(tmp_path, ONE, "0123456789abcdef@v3") is None
-    assert find_backup(tmp_path, ONE, "../../secret") is None
-    assert find_backup(tmp_path, "../..", "secret") is None
-    assert find_backup(tmp_path, ONE, str(tmp_path / "secret")) is None
+def test_a_bare_name_leads_to_no_other_folder() -> None:
     assert not any(map(is_bare_name, ("", ".", "..", "a/b", "a\\b", "C:x", "a\0")))
 
 

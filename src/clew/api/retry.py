@@ -30,7 +30,7 @@ TOO_LONG = "too_long"
 OVERLOADED = "overloaded_error"
 _RETRIED_STATUSES = (408, 409, 429)
 _TRANSIENT = ("overloaded_error", "api_error", "rate_limit_error", "timeout_error", "protocol")
-_OVERFLOW = re.compile(r"prompt is too long(?::\s*(\d+) tokens > (\d+))?", re.IGNORECASE)
+_OVERFLOW = re.compile(r"prompt is too long", re.IGNORECASE)
 
 _KINDS: Mapping[int, str] = {
     400: "invalid_request_error",
@@ -118,12 +118,6 @@ def api_error(message: str, kind: str, status: int | None = None, retry_after: f
     """Return an ApiError with the hint for its kind."""
     sentence = message if message.endswith((".", "!", "?")) else f"{message}."
     return ApiError(sentence, kind, status, retry_after, hint=_HINTS.get(kind, ""))
-
-
-def parse_overflow(error: ApiError) -> tuple[int, int] | None:
-    """Return the tokens of the prompt and the allowed number, if the API reported them."""
-    match = _OVERFLOW.search(str(error))
-    return (int(match[1]), int(match[2])) if match and match[1] else None
 
 
 def _parse_error_body(body: bytes) -> tuple[str, str]:

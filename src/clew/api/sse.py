@@ -56,11 +56,6 @@ class SseReader:
         self._has_started = True
         return self._events(is_last=True)
 
-    @property
-    def is_amid(self) -> bool:
-        """True if an event has begun and not ended."""
-        return bool(self._buffer or self._data or self._name)
-
     def _events(self, is_last: bool) -> list[ServerSentEvent]:
         events: list[ServerSentEvent] = []
         start = 0

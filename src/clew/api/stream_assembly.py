@@ -108,10 +108,6 @@ class Assembly:
         """True if the API has sent the stop reason: some servers close the stream right after it."""
         return self._message.get("stop_reason") is not None
 
-    @property
-    def blocks_done(self) -> int:
-        return len(self._blocks) - len(self._open)
-
     def so_far(self) -> ApiReply:
         """Return the current state: the complete blocks, and the last reported usage."""
         content = [self._blocks[i] for i in sorted(self._blocks) if i not in self._open]

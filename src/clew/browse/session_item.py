@@ -172,10 +172,6 @@ def set_filter(query: str, name: str, value: str) -> str:
     return f"{others} {name}:{quoted} ".lstrip()
 
 
-def has_filter(query: str, name: str) -> bool:
-    return re.search(_FILTER.format(name), query) is not None
-
-
 def filter_value(query: str, name: str) -> str:
     """Return the value of a filter in a query; "" if it has none."""
     match = re.search(_FILTER.format(name), query)

@@ -58,6 +58,17 @@ def _main(arguments: list[str]) -> int:
         from clew.index.parallel_build import build_shard
 
         return build_shard(*arguments[1:])
+    _import_argparse()
     from clew.cli.run_command import run
 
     return run(arguments)
+
+
+def _import_argparse() -> None:
+    """Import argparse without gettext: clew is not translated, and loading gettext takes longer than parsing."""
+    if "gettext" not in sys.modules and "argparse" not in sys.modules:
+        untranslated = sys.modules["gettext"] = type(sys)("gettext")
+        vars(untranslated).update(gettext=str, ngettext=lambda one, many, count: one if count == 1 else many)
+        import argparse  # noqa: F401
+
+        del sys.modules["gettext"]

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, NoReturn
 
-vars(argparse)["_"] = str  # clew is not translated, and looking for a translation takes longer than parsing
-
 DONE, NOTHING, FAILED, INTERRUPTED = 0, 1, 2, 130
 _CODES: tuple[tuple[type[BaseException], int], ...] = ((NotFound, NOTHING), (Ambiguous, FAILED), (ClewError, FAILED))
 _NEXT_STEPS: tuple[tuple[type[OSError], str], ...] = (

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from clew.cli.output import is_terminal, one_line
+from clew.system.table_layout import column_widths, join_cells
 from clew.view.sanitize import columns as cell_width
 
 Column = tuple[str, Callable[[Mapping[str, Any]], str]]
@@ -17,22 +18,13 @@ def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) ->
 
     A column is its heading and a function that reads the cell of a row.
     """
-    cells = [[one_line(read(row)) for _, read in columns] for row in rows]
-    widths = [max(len(head), *(cell_width(line[i]) for line in cells)) for i, (head, _) in enumerate(columns)]
+    cells = [[head for head, _ in columns], *([one_line(read(row)) for _, read in columns] for row in rows)]
+    widths = column_widths(cells, cell_width)
     width = shutil.get_terminal_size((100, 24)).columns if is_terminal() else 0
     before = sum(w + 2 for w in widths[:-1])
     room = max(20, width - before) if width else 0
-    for line in ([head for head, _ in columns], *cells):
-        print(join_cells([*line[:-1], one_line(line[-1], room)], [*widths[:-1], 0]))
-
-
-def join_cells(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool] = ()) -> str:
-    """Join the cells of one row, padded to the widths of their columns; numbers can be aligned to the right."""
-    padded = []
-    for cell, width, is_right in zip(cells, widths, right or [False] * len(cells), strict=True):
-        room = " " * (width - cell_width(cell))
-        padded.append(room + cell if is_right else cell + room)
-    return "  ".join(padded)
+    for line in cells:
+        print(join_cells([*line[:-1], one_line(line[-1], room)], [*widths[:-1], 0], measure=cell_width))
 
 
 def print_folded(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> None:
@@ -43,7 +35,7 @@ def print_folded(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -
     """
     width = max(40, shutil.get_terminal_size((80, 24)).columns)
     cells = [[one_line(head) for head, _ in columns], *([one_line(read(row)) for _, read in columns] for row in rows)]
-    widths = [max(cell_width(line[i]) for line in cells) for i in range(len(columns))]
+    widths = column_widths(cells, cell_width)
     room = width - widths[0] - 2
     for number, block in enumerate(_blocks(widths, room)):
         if number:
@@ -69,7 +61,7 @@ def _print_wrapped(first: str, cells: Sequence[str], widths: Sequence[int], inde
     folded = [list(_wrap(cell, room)) for cell, room in zip(cells, widths, strict=True)]
     for at in range(max(map(len, folded), default=1)):
         line = [first if at == 0 else "", *(part[at] if at < len(part) else "" for part in folded)]
-        print(join_cells(line, [indent, *widths]).rstrip())
+        print(join_cells(line, [indent, *widths], measure=cell_width).rstrip())
 
 
 def _wrap(cell: str, room: int) -> Iterator[str]:

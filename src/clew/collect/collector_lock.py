@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from clew.collect.archive.archive_schema import create_private
 from clew.errors import Busy
+from clew.system.file_lock import lock_exclusively
 from clew.wire.timestamps import format_timestamp
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
 
 
 @contextmanager
@@ -26,20 +21,13 @@ def hold_lock(path: str) -> Iterator[None]:
     create_private(path)
     with open(path, "r+b") as file:
         try:
-            _lock_file(file.fileno())
+            lock_exclusively(file.fileno())
         except OSError:
             raise _busy_error(path, file.read(200)) from None
         file.truncate(0)
         file.write(f"{os.getpid()} {format_timestamp(datetime.now(UTC))}".encode())
         file.flush()
         yield
-
-
-def _lock_file(file: int) -> None:
-    if sys.platform == "win32":
-        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-    else:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _busy_error(path: str, lock_text: bytes) -> Busy:

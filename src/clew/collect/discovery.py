@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from stat import S_ISREG
 from typing import NamedTuple
 
-from clew.wire.tree_walk import is_uuid
+from clew.wire.tree_walk import is_utf8, is_uuid
 
 _MAX_SQL_INTEGER = (1 << 63) - 1  # largest integer that SQLite stores
 _REPLACED_KINDS = ("index", "stats", "meta", "side", "todo", "task", "plan", "backup", "pasted")
@@ -170,19 +170,10 @@ def _add_entry(entry: os.DirEntry[str], base: str, names: tuple[str, str, str, s
     except OSError:
         listing.missed.append(path)
         return
-    if S_ISREG(stat.st_mode) and _is_encodable(path):
+    if S_ISREG(stat.st_mode) and is_utf8(path):
         listing.sources.append(SourceFile(path, *names, state_of(stat)))
     else:
         listing.skipped.append(path)
-
-
-def _is_encodable(path: str) -> bool:
-    """Return whether a path is valid Unicode; Claude Code writes no other names."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _add_file(root: str, name: str, kind: str, listing: Scan) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clew.facts.prices import dollars
 from clew.system.plural import plural
+from clew.system.table_layout import column_widths, join_cells
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,26 +35,25 @@ def table_lines(
     `width` is that of the terminal, 0 for none; `measure` returns the number of columns of a name.
     """
     lines = _table_cells(table, heading, _COMPACT if compact else _FULL)
-    if 0 < width < sum(_column_widths(lines)) + max(FIRST, measure(heading)):
+    if 0 < width < _numbers_width(lines) + max(FIRST, measure(heading)):
         lines = _table_cells(table, heading, _COMPACT)
-    widths = _column_widths(lines)
-    room = max(FIRST, width - sum(widths)) if width else WIDEST
-    first = min(room, max(measure(name) for name, _ in lines))
-    for name, cells in lines:
+    room = max(FIRST, width - _numbers_width(lines)) if width else WIDEST
+    widest, *widths = column_widths(lines, measure)
+    first = min(room, widest)
+    for name, *numbers in lines:
         text = name if measure(name) <= first else f"{name[: first - 1]}…"
-        numbers = "".join(cell.rjust(size) for cell, size in zip(cells, widths, strict=True))
-        yield f"{text}{' ' * (first - measure(text))}{numbers}"
+        yield join_cells([text, *numbers], [first, *widths], [False, *(True for _ in widths)], measure)
     yield from note_lines(table.total, prices)
 
 
 def _table_cells(
     table: UsageTable, heading: str, columns: Sequence[tuple[str, Callable[[UsageRow], str]]]
-) -> list[tuple[str, list[str]]]:
-    lines = [(heading, [head for head, _ in columns])]
+) -> list[list[str]]:
+    lines = [[heading, *(head for head, _ in columns)]]
     for row in [*table.rows, table.total]:
-        lines.append((printable_name(row.name), [read(row) for _, read in columns]))
+        lines.append([printable_name(row.name), *(read(row) for _, read in columns)])
         lines += [
-            (f"  {printable_name(name)}", [read(part) for _, read in columns]) for name, part in row.models.items()
+            [f"  {printable_name(name)}", *(read(part) for _, read in columns)] for name, part in row.models.items()
         ]
     return lines
 
@@ -67,9 +67,9 @@ def printable_name(name: str) -> str:
     return clean_name(name)
 
 
-def _column_widths(lines: Sequence[tuple[str, list[str]]]) -> list[int]:
-    """Return the width of each column of numbers, including the space before it."""
-    return [2 + max(map(len, column)) for column in zip(*(cells for _, cells in lines), strict=True)]
+def _numbers_width(lines: Sequence[Sequence[str]]) -> int:
+    """Return the width of the columns of numbers, including the space before each."""
+    return sum(2 + width for width in column_widths([line[1:] for line in lines]))
 
 
 def _format_cost(row: UsageRow) -> str:

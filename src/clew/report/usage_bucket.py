@@ -127,11 +127,3 @@ def add_numbers(sums: Sums, key: Key, numbers: list[int]) -> None:
 
 def buckets_from_sums(sums: Sums) -> list[UsageBucket]:
     return [UsageBucket._make((*key, *numbers, None)) for key, numbers in sums.items() if any(numbers)]
-
-
-def merge_buckets(buckets: Iterable[UsageBucket]) -> list[UsageBucket]:
-    """Merge buckets with the same quarter of an hour, model and mode, whatever their context."""
-    sums: Sums = {}
-    for bucket in buckets:
-        add_bucket(sums, bucket)
-    return buckets_from_sums(sums)

@@ -9,10 +9,12 @@ Modules:
                           was installed.
     file_errors           Collect errors of single files, so that one unreadable file does not stop a pass over
                           many.
+    file_lock             Lock an open file for one process.
     plural                Format counts with their nouns: "1 line", "2 lines", "3 entries".
     regex_deadline        Run regular expressions of users with a time limit.
     shell_quoting         Build the shell commands that clew prints, quoted for the shell that will run them.
     sqlite_file           Share the SQLite basics of all caches and of the archive: transactions, pragmas, reset.
     subprocesses          Start programs without executing anything from the working folder, which can be an
                           untrusted repository.
+    table_layout          Lay out tables of text: the only code that pads cells to the width of their column.
 """

@@ -18,6 +18,5 @@ Modules:
     search_messages    Pass the answers of the search thread to the application as messages.
     session_figures    Count the turns and the cost of sessions in a thread, for the rows on the screen.
     session_list       The list of sessions: one line each, and a second one for the best passage.
-    turn_markdown      Render the rows of a turn as Markdown, to copy them.
     virtual_list       A list of items of varying height that draws only the items on the screen.
 """

@@ -23,8 +23,8 @@ from clew.tui.dialogs import Branches
 from clew.tui.load_rows import Load, Loaded, session_rows
 from clew.tui.row_text import RowState, height
 from clew.tui.row_widget import RowView
-from clew.tui.turn_markdown import turn_markdown
 from clew.tui.virtual_list import Virtual
+from clew.view.row_markdown import markdown_pieces
 from clew.view.row_terminal import plain_lines
 from clew.view.row_types import AgentRow, PromptRow, Row
 from clew.view.rows import DEPTHS, ViewOptions
@@ -273,8 +273,7 @@ class ReaderScreen(Screen[None]):
         view = self.view
         if view.row is None:
             return
-        rows = [view.row] if scope == "row" else view.turn_rows()
-        text = clean(view.row.text) if scope == "row" else turn_markdown(rows)
+        text = clean(view.row.text) if scope == "row" else "".join(markdown_pieces(view.turn_rows()))
         self.app.copy_to_clipboard(text)
         self.notify(f"Copied {'the row' if scope == 'row' else 'the turn'}, {plural(len(text), 'character')}.")
 

@@ -276,10 +276,6 @@ class CleanupSettings(Struct, frozen=True, rename="camel"):
     cleanup_period_days: Count | None = None
 
 
-class _Title(Struct, frozen=True, rename="camel"):
-    custom_title: str | None = None
-
-
 def read_meta(path: AnyPath) -> AgentMeta | None:
     return _read_as(AgentMeta, path)
 
@@ -301,22 +297,8 @@ def read_task(path: AnyPath) -> TaskFile | None:
     return _read_as(TaskFile, path)
 
 
-def read_custom_title(session_folder: AnyPath) -> str | None:
-    """Read the title that the user gave a session from its folder."""
-    title_file = _read_as(_Title, Path(session_folder) / "custom-title.json")
-    return (title_file.custom_title or None) if title_file else None
-
-
 def read_settings(path: AnyPath) -> CleanupSettings:
     return _read_as(CleanupSettings, path) or CleanupSettings()
-
-
-def find_backup(root: AnyPath, session_id: str, name: str | None) -> Path | None:
-    """Return the file of a snapshot's backup; None if it is missing or the name leads to another folder."""
-    if not name or not is_bare_name(name) or not is_bare_name(session_id):
-        return None
-    path = Path(root) / "file-history" / session_id / name
-    return path if os.path.isfile(path) else None
 
 
 def is_bare_name(name: str) -> bool:

@@ -53,7 +53,7 @@ def list_transcripts(
     if not os.path.isdir(root):
         missed.append(root)
     for project in _list_folder(os.path.join(root, "projects"), missed):
-        if not _is_utf8(project.path):
+        if not is_utf8(project.path):
             missed.append(project.path)
         elif _is_folder(project, missed):
             _add_project(project.path, project.name, files, missed, outputs)
@@ -101,7 +101,7 @@ def _regular_files(folder: str, suffix: str) -> list[tuple[str, str, os.stat_res
     """List the regular files of a folder by name; neither the folder nor the files may be links."""
     files = []
     for entry in [] if os.path.islink(folder) else _list_folder(folder, []):
-        if entry.name.endswith(suffix) and _is_utf8(entry.name):
+        if entry.name.endswith(suffix) and is_utf8(entry.name):
             try:
                 stat = entry.stat(follow_symlinks=False)
             except OSError:
@@ -113,7 +113,7 @@ def _regular_files(folder: str, suffix: str) -> list[tuple[str, str, os.stat_res
 
 def _real_folders(folder: str) -> list[str]:
     entries = [] if os.path.islink(folder) else _list_folder(folder, [])
-    return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False) and _is_utf8(entry.name))
+    return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False) and is_utf8(entry.name))
 
 
 def _add_project(
@@ -144,7 +144,7 @@ def _add_agents(path: str, folder: str, session: str, files: list[TranscriptFile
             _add_agents(entry.path, folder, session, files, missed)
 
 
-def _is_utf8(path: str) -> bool:
+def is_utf8(path: str) -> bool:
     """Return True if a path is valid UTF-8, which databases and output require."""
     try:
         path.encode()

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from clew.errors import Busy
+from clew.system.file_lock import lock_exclusively
 from clew.wire.json_codec import decode, encode
 from clew.wire.timestamps import format_timestamp
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
 
 
 def lock_path(session: Path) -> Path:
@@ -48,7 +43,7 @@ def _acquire(path: Path) -> int:
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            _lock(file)
+            lock_exclusively(file)
         except OSError:
             holder = os.pread(file, 400, 0) if hasattr(os, "pread") else b""
             os.close(file)
@@ -59,13 +54,6 @@ def _acquire(path: Path) -> int:
         except FileNotFoundError:
             pass
         os.close(file)
-
-
-def _lock(file: int) -> None:
-    if sys.platform == "win32":
-        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-    else:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _busy(path: Path, raw: bytes) -> Busy:

@@ -12,7 +12,7 @@ Modules:
     repair           `clew repair`: repair a damaged session, or rebuild sessions-index.json.
     retitle          `clew retitle`: set the title of a session.
     rewind           `clew rewind`: return files, a conversation or both to before a prompt.
-    size_picture     Show the size of each part of a conversation before and after an edit, as a small table.
+    size_table       Show the size of each part of a conversation before and after an edit, as a small table.
     summary_options  Options that choose who summarises: a model, or extracts without one.
     tag              `clew tag`: set the tag of a session.
     trim             `clew trim`: shrink a session until it fits the context window.

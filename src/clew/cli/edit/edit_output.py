@@ -65,12 +65,12 @@ def _target_folder(options: Namespace, plan: Plan) -> Path | None:
 
 def finish_with_sizes(options: Namespace, plan: Plan, details: Mapping[str, Any] | None = None) -> int:
     """As `finish`, with the size of each part of the context before and after."""
-    from clew.cli.edit import size_picture
+    from clew.cli.edit import size_table
 
     report = plan.report()
-    code = finish(options, plan, {**size_picture.data(report), **(details or {})})
+    code = finish(options, plan, {**size_table.data(report), **(details or {})})
     if not (code or options.json or options.diff):
-        for row in size_picture.rows(report):
+        for row in size_table.rows(report):
             print(row)
     return code
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from clew.cli.options import add_common_options
 from clew.cli.output import clean_name, format_age, format_size, one_line, print_json, print_message
 from clew.system.plural import plural
+from clew.system.table_layout import table_lines
+from clew.view.sanitize import columns
 from clew.wire.timestamps import parse_timestamp
 
 if TYPE_CHECKING:
@@ -113,10 +115,8 @@ def _list(options: Namespace, records: Sequence[UndoRecord]) -> int:
             print_message("clew wrote nothing that could be taken back.")
     else:
         rows = [("NUMBER", "WHEN", "SOURCE", "MADE", "WHAT"), *map(_row, standing)]
-        widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        for row in rows:
-            cells = [cell.ljust(width) for cell, width in zip(row[:4], widths, strict=True)]
-            print("  ".join((*cells, one_line(row[4]))))
+        for line in table_lines([[one_line(cell) for cell in row] for row in rows], measure=columns):
+            print(line)
     return 0 if standing else 1
 
 

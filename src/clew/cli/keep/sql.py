@@ -151,13 +151,13 @@ def _json(values: Iterable[Mapping[str, object]], file: TextIO) -> int:
 
 
 def _table(found: QueryResult, file: TextIO) -> int:
-    from clew.cli.text_columns import join_cells
+    from clew.system.table_layout import column_widths, join_cells
     from clew.view.sanitize import columns as cell_width
 
     first = list(islice(found.rows, _LAID_OUT))
     heads = [one_line(name, _WIDEST) for name in found.columns]
     cells = [[_cell(value) for value in row] for row in first]
-    widths = [max(map(cell_width, column)) for column in zip(heads, *cells, strict=True)]
+    widths = column_widths([heads, *cells], cell_width)
     numbers = [any(isinstance(row[index], int | float) for row in first) for index in range(len(heads))]
     count = 0
 
@@ -167,7 +167,7 @@ def _table(found: QueryResult, file: TextIO) -> int:
             yield [_cell(value) for value in row]
 
     for line in chain([heads], rest()):
-        print(join_cells(line, widths, numbers).rstrip(), file=file)
+        print(join_cells(line, widths, numbers, cell_width).rstrip(), file=file)
     return count
 
 

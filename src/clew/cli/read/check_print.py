@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from clew.cli.output import clean_name, is_terminal, one_line
-from clew.cli.text_columns import join_cells
 from clew.facts.health import Flaw
 from clew.system.plural import plural
-from clew.view.sanitize import columns as cell_width
+from clew.system.table_layout import table_lines
+from clew.view.sanitize import columns
 
 Line = tuple[str, str]  # a style, and a text
 _SHOWN = 10  # line numbers to show
@@ -17,9 +17,8 @@ _SHOWN = 10  # line numbers to show
 def format_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[Line]:
     """Format a heading and rows as lines with their styles."""
     cells = [[one_line(cell) for cell in row] for row in rows]
-    widths = [max(map(cell_width, column)) for column in zip(heads, *cells, strict=True)]
-    for style, row in (("dim", heads), *(("", row) for row in cells)):
-        yield style, join_cells(row, widths).rstrip()
+    for number, line in enumerate(table_lines([heads, *cells], measure=columns)):
+        yield "" if number else "dim", line
 
 
 def describe_missing_fields(flaws: Iterable[Flaw]) -> Iterator[str]:

@@ -59,10 +59,6 @@ class ArchivedFile(NamedTuple):
         return self.gone is not None
 
     @property
-    def gone_at(self) -> datetime | None:
-        return datetime.fromtimestamp(self.gone / 1e9, UTC) if self.gone is not None else None
-
-    @property
     def modified(self) -> datetime:
         return datetime.fromtimestamp(self.mtime / 1e9, UTC)
 

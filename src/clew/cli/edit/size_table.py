@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from clew.cli.output import format_size
+from clew.system.table_layout import table_lines
 
 if TYPE_CHECKING:
     from clew.edit.plan_report import PlanReport, SessionSize
@@ -14,7 +16,7 @@ _COUNTS = ("entries", "turns", "calls", "thinking")
 
 
 def rows(report: PlanReport) -> list[str]:
-    """A small table: what each category takes before and after."""
+    """Return a table of what each category takes before and after, and a sentence about the tokens."""
     old, new = report.before, report.after
     rows: list[tuple[str, ...]] = [("", "TOKENS", "", "SHARE", "", "BYTES", "")]
     rows += [(name, *_cells(report, was, now)) for name, was, now in report.shares]
@@ -23,18 +25,19 @@ def rows(report: PlanReport) -> list[str]:
         rows.append(("system, tools", f"{base:,}", f"{base:,}", *_parts(report, base, base), "", ""))
     sizes = (format_size(old.bytes), format_size(new.bytes))
     rows.append(("all", f"{old.context.tokens:,}", f"{new.context.tokens:,}", "", "", *sizes))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [row[0].ljust(widths[0])]
-        for i in (1, 3, 5):
-            arrow = "→" if row[i + 1] else " "
-            cells.append(f"{row[i]:>{widths[i]}} {arrow} {row[i + 1]:>{widths[i + 1]}}")
-        lines.append("  ".join(cells).rstrip())
+    names, *numbers = zip(*rows, strict=True)
+    pairs = [_join_pairs(was, now) for was, now in zip(numbers[::2], numbers[1::2], strict=True)]
+    lines = table_lines(list(zip(names, *pairs, strict=True)))
     counts = ", ".join(f"{getattr(old, name):,} → {getattr(new, name):,} {name}" for name in _COUNTS)
     counts = f"{counts} blocks"
     source = "by the sizes that its replies report" if old.context.is_measured else "estimated: no reply reports a size"
     return [*lines, f"{counts}. Tokens are {source}."]
+
+
+def _join_pairs(was: Sequence[str], now: Sequence[str]) -> list[str]:
+    """Join a column before the edit and one after it: `"1,200 →   900"`."""
+    old, new = max(map(len, was)), max(map(len, now))
+    return [f"{a:>{old}} {'→' if b else ' '} {b:>{new}}" for a, b in zip(was, now, strict=True)]
 
 
 def _cells(report: PlanReport, was: ContextShare, now: ContextShare) -> tuple[str, ...]:
@@ -45,24 +48,24 @@ def _cells(report: PlanReport, was: ContextShare, now: ContextShare) -> tuple[st
 
 
 def _parts(report: PlanReport, was: int, now: int) -> tuple[str, str]:
-    """The share of the whole context."""
+    """Return the shares of the whole context, before and after."""
     old, new = report.before.context.tokens, report.after.context.tokens
     return f"{was / old if old else 0:.0%}", f"{now / new if new else 0:.0%}"
 
 
 def data(report: PlanReport) -> dict[str, Any]:
-    return {"before": _tally(report.before), "after": _tally(report.after)}
+    return {"before": _size_json(report.before), "after": _size_json(report.after)}
 
 
-def _tally(tally: SessionSize) -> dict[str, Any]:
-    total = tally.context.tokens
+def _size_json(size: SessionSize) -> dict[str, Any]:
+    total = size.context.tokens
     return {
-        **{name: getattr(tally, name) for name in (*_COUNTS, "bytes")},
+        **{name: getattr(size, name) for name in (*_COUNTS, "bytes")},
         "tokens": total,
-        "tokens_measured": tally.context.is_measured,
-        "tokens_before_messages": tally.context.scale.base,
+        "tokens_measured": size.context.is_measured,
+        "tokens_before_messages": size.context.scale.base,
         "categories": {
             name: {"tokens": s.tokens, "bytes": s.bytes, "share": round(s.tokens / total, 4) if total else 0.0}
-            for name, s in tally.context.shares.items()
+            for name, s in size.context.shares.items()
         },
     }
