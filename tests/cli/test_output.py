@@ -272,7 +272,7 @@ def test_every_kind_of_picture_bears_every_character_and_shortens_long_names() -
 
 def test_text_without_controls_is_recognised_for_every_character() -> None:
     """`clean` skips its patterns for printable text, so no character that they replace may be printable."""
-    pattern = re.compile(control_characters._CONTROLS)
+    pattern = re.compile(f"{control_characters._CONTROLS}|{control_characters._JOINERS}")
     for code in range(sys.maxunicode + 1):
         if pattern.match(chr(code)):
             assert not chr(code).isprintable()

@@ -45,8 +45,12 @@ class Marks(NamedTuple):
     has_mode: bool
     has_parent: bool
     has_result: bool
-    time: datetime | None = None
+    timestamp: str | int | float | None = None
     is_typed: bool = True
+
+    @property
+    def time(self) -> datetime | None:
+        return parse_timestamp(self.timestamp)
 
     @property
     def begins(self) -> bool:
@@ -63,21 +67,19 @@ class Marks(NamedTuple):
         return "resume" if pause is not None and pause > gap else "new_round"
 
     def pause(self, before: datetime | None) -> timedelta | None:
-        return self.time - before if self.time and before else None
+        return time - before if before and (time := self.time) else None
 
 
 class Divider:
-    """Divide a stream of messages into rounds. `number` is the current round, `latest` the time of the last message."""
+    """Divide a stream of messages into rounds. `number` is the current round."""
 
-    def __init__(self, number: int = 0, latest: datetime | None = None) -> None:
+    def __init__(self, number: int = 0) -> None:
         self.number = number
-        self.latest = latest
 
-    def add(self, marks: Marks | None, time: datetime | None) -> bool:
-        """Add the next message, with marks if it is a user message; return whether it starts a round."""
-        begins = marks is not None and (marks.begins or (marks.has_result and not self.number))
+    def add(self, marks: Marks) -> bool:
+        """Add the next user message; return whether it starts a round."""
+        begins = marks.begins or (marks.has_result and not self.number)
         self.number += begins
-        self.latest = time or self.latest
         return begins
 
 
@@ -104,8 +106,7 @@ def rounds(messages: Iterable[JsonView]) -> list[list[JsonView]]:
     divider = Divider()
     groups: list[list[JsonView]] = []
     for message in messages:
-        is_user = message.get("type", "user") == "user"
-        begins = divider.add(_marks_of_json(message) if is_user else None, None)
+        begins = message.get("type", "user") == "user" and divider.add(_marks_of_json(message))
         if not groups or (begins and divider.number > 1):
             groups.append([])
         groups[-1].append(message)
@@ -120,7 +121,7 @@ def _marks_of_json(message: JsonView) -> Marks:
         has_mode=message.get("permissionMode") is not None,
         has_parent=message.get("parentUuid") is not None,
         has_result=any(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks),
-        time=parse_timestamp(message.get("timestamp")),
+        timestamp=message.get("timestamp"),
     )
 
 
@@ -135,7 +136,7 @@ def marks_of(entry: BaseEntry, parent: str | None, permission_mode: str | None, 
     if entry.type != "user" and not is_typed:
         return None
     has_mode = permission_mode is not None
-    return Marks(has_mode, parent is not None, bool(entry.results), parse_timestamp(entry.timestamp), is_typed)
+    return Marks(has_mode, parent is not None, bool(entry.results), entry.timestamp, is_typed)
 
 
 class Features(NamedTuple):
@@ -171,7 +172,7 @@ def features_of(entry: BaseEntry, marks: Marks, number: int) -> Features:
 
 def is_short(text: str) -> bool:
     """Return whether an instruction is as short as "continue" or "继续", and so not the description of a task."""
-    return len(text) + 2 * sum(east_asian_width(letter) in "WF" for letter in text) <= SHORT
+    return len(text) <= SHORT and len(text) + 2 * sum(east_asian_width(letter) in "WF" for letter in text) <= SHORT
 
 
 class Round(Struct, frozen=True, dict=True):
@@ -253,17 +254,21 @@ def rounds_of(session: Session, gap: timedelta = GAP) -> tuple[Round, ...]:
     divider = Divider()
     groups: list[list[Entry]] = [[]]
     openings: list[tuple[Entry, Marks, datetime | None]] = []
+    latest: datetime | None = None  # the time of the last message before the current opening
+    messages: list[Entry] = []  # the messages after it; only times that matter are parsed
     for entry in session.entries:
         if entry.is_sidechain and not session.is_agent:
             continue
         marks = marks_of(entry, entry.parent, entry.permission_mode, session.is_agent)
-        before = divider.latest
-        is_message = entry.type in ("user", "assistant") or marks is not None
-        if divider.add(marks, entry.time if is_message else None) and marks is not None:
-            openings.append((entry, marks, before))
+        if marks is not None and divider.add(marks):
+            latest = next((time for message in reversed(messages) if (time := message.time)), latest)
+            messages.clear()
+            openings.append((entry, marks, latest))
             if divider.number > 1:
                 groups.append([])
         groups[-1].append(entry)
+        if entry.type in ("user", "assistant") or marks is not None:
+            messages.append(entry)
     return tuple(
         _round(number, opening, group, gap, opening[0].offset in active)
         for number, (opening, group) in enumerate(zip(openings, groups, strict=False), 1)

@@ -147,11 +147,13 @@ class Session:
         return self._divide(self.active)
 
     def _divide(self, path: tuple[Entry, ...]) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
-        before, path_turns = split_turns(path, self._starts_turn)
-        return before, tuple(replace(turn, round=self._round_of.get(turn.prompt.offset)) for turn in path_turns)
+        return split_turns(path, self._starts_turn, self._find_round)
+
+    def _find_round(self, prompt: Entry) -> Round | None:
+        return self._rounds_by_offset.get(prompt.offset)
 
     @cached_property
-    def _round_of(self) -> dict[int, Round]:
+    def _rounds_by_offset(self) -> dict[int, Round]:
         return {round_.entry.offset: round_ for round_ in self.rounds}
 
     def _starts_turn(self, entry: Entry) -> bool:

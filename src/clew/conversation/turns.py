@@ -24,12 +24,13 @@ _UNANSWERED = ("summary", "caveat")  # user lines that Claude Code writes and th
 class Turn(Struct, frozen=True, eq=False):
     """A prompt with everything up to the next one. `number` counts from 1 along the path.
 
-    `round` is the round that the prompt starts; None if the turn was created without its session.
+    `round` is the round that the prompt starts; None if the turn was created without its session. It is looked up when
+    it is used: a session is divided into rounds only then.
     """
 
     number: int
     entries: tuple[Entry, ...]
-    round: Round | None = None
+    find_round: Callable[[Entry], Round | None] = lambda _: None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Turn) and (self.number, self.entries) == (other.number, other.entries)
@@ -39,6 +40,10 @@ class Turn(Struct, frozen=True, eq=False):
 
     def __repr__(self) -> str:
         return f"Turn(number={self.number}, entries={self.entries})"
+
+    @property
+    def round(self) -> Round | None:
+        return self.find_round(self.prompt)
 
     @property
     def prompt(self) -> Entry:
@@ -117,7 +122,9 @@ class Turn(Struct, frozen=True, eq=False):
 
 
 def split_turns(
-    path: Iterable[Entry], starts: Callable[[Entry], bool] = is_prompt
+    path: Iterable[Entry],
+    starts: Callable[[Entry], bool] = is_prompt,
+    find_round: Callable[[Entry], Round | None] = lambda _: None,
 ) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
     """Split a path at its prompts; return the entries before the first prompt, and the turns."""
     before: list[Entry] = []
@@ -127,7 +134,7 @@ def split_turns(
             groups.append([entry])
         else:
             (groups[-1] if groups else before).append(entry)
-    return tuple(before), tuple(Turn(i, tuple(group)) for i, group in enumerate(groups, 1))
+    return tuple(before), tuple(Turn(i, tuple(group), find_round) for i, group in enumerate(groups, 1))
 
 
 def strip_caveats(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:

@@ -173,7 +173,7 @@ def update_round(entry: IndexedEntry, facts: SessionFacts, is_agent: bool) -> No
         return
     marks = marks_of(entry, entry.parent, entry.permission_mode, is_agent)
     divider = Divider(facts.round)
-    if marks is not None and divider.add(marks, None):
+    if marks is not None and divider.add(marks):
         facts.round = divider.number
         features = features_of(entry, marks, facts.round)
         facts.round_class = _round_class(features, features.kind(marks.pause(parse_timestamp(facts.spoken or None))))

@@ -19,10 +19,8 @@ _INVISIBLE = (
     "\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f"
 )
 _SHAPED = "[\u0300-\u1fff\u2190-\ud7ff\ufe00-\ufe0f\U00010000-\U000dffff]"  # scripts and emoji that joiners shape
-_CONTROLS = (
-    f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_INVISIBLE}\ud800-\udfff]"
-    f"|(?<!{_SHAPED})[\u200c\u200d]|[\u200c\u200d](?!{_SHAPED})"  # elsewhere a joiner is only invisible
-)
+_CONTROLS = f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_INVISIBLE}\ud800-\udfff]"
+_JOINERS = f"(?<!{_SHAPED})[\u200c\u200d]|[\u200c\u200d](?!{_SHAPED})"  # which shape nothing, and are only invisible
 _IN_JSON = f"[\x7f-\x9f{_INVISIBLE}\u200c\u200d\ud800-\udfff]"
 _ASCII_CONTROLS = bytes(chr(code) not in "\n\t" and not chr(code).isprintable() for code in range(256))
 _BREAKS = {ord("\n"): "·", ord("\t"): " "}
@@ -31,14 +29,23 @@ DOT = "·"
 
 def clean(text: str) -> str:
     """Remove escape sequences; replace other controls, bidi overrides and invisible characters with a visible dot."""
-    if text.isascii():
-        if b"\1" not in text.encode().translate(_ASCII_CONTROLS):  # the usual case
-            return text
-    elif text.replace("\n", "").replace("\t", "").isprintable():  # no control is printable
+    if _has_no_control(text):  # the usual case
         return text
     if "\x1b" in text:
         text = _compile(_ESCAPES).sub("", text)
-    return _compile(_CONTROLS).sub(DOT, text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if _has_no_control(text):
+        return text
+    if "\u200c" in text or "\u200d" in text:
+        text = _compile(_JOINERS).sub(DOT, text)
+    return _compile(_CONTROLS).sub(DOT, text)
+
+
+def _has_no_control(text: str) -> bool:
+    """Return True if `clean` leaves a text as it is; False if it may contain a control character."""
+    if text.isascii():
+        return b"\1" not in text.encode().translate(_ASCII_CONTROLS)
+    return text.replace("\n", "").replace("\t", "").isprintable()  # no control is printable
 
 
 @cache

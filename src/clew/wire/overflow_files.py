@@ -30,7 +30,7 @@ _SAMPLE = 8 << 10
 _OPEN_FLAGS = sum(
     getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")
 )  # no link, no waiting for a pipe
-_TEXT_BYTES = frozenset(range(32, 256)) - {127} | frozenset(b"\t\n\r\f\b\x1b")
+_TEXT_BYTES = bytes({*range(32, 256), *b"\t\n\r\f\b\x1b"} - {127})
 
 
 class Overflow(Struct, frozen=True):
@@ -78,7 +78,7 @@ class Overflow(Struct, frozen=True):
                 sample = file.read(_SAMPLE)
         except OSError:
             return False
-        odd = sum(byte not in _TEXT_BYTES for byte in sample)
+        odd = len(sample.translate(None, _TEXT_BYTES))
         broken = sample.decode("utf-8", "replace").count("\ufffd")
         return len(sample) > 0 and (odd + broken) * 10 > len(sample) * 3
 
@@ -104,7 +104,7 @@ def find_overflow(folder: Path, names: Sequence[str], call_id: str, text: str, d
 def find_name_of_call(names: Iterable[str], call_id: str) -> str | None:
     """Return the file name built from a call's id, alone or after a prefix such as `mcp-server-`."""
     endings = (f"-{call_id}", f"_{call_id}")
-    matches = [name for name in names if call_id and f"_{_stem(name)}".endswith(endings)]
+    matches = [name for name in names if call_id and call_id in name and f"_{_stem(name)}".endswith(endings)]
     return min(matches, key=lambda name: (_stem(name) != call_id, not name.endswith(".txt"), name), default=None)
 
 
@@ -128,7 +128,8 @@ def overflow_at(folder: Path, name: str) -> Overflow | None:
 
 def parse_placeholder(text: str) -> str | None:
     """Return the file name that a placeholder contains, or None."""
-    match = _PLACEHOLDER.search(text, 0, _PLACEHOLDER_HEAD)
+    head = text[:_PLACEHOLDER_HEAD]
+    match = _PLACEHOLDER.search(head) if FOLDER in head.lower() else None
     return match[1].rstrip(".,;:)") if match else None
 
 

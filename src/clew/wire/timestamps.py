@@ -7,7 +7,6 @@ and a few days can be added or subtracted. A time outside that range is treated 
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 EARLIEST = datetime(2, 1, 1, tzinfo=UTC)
@@ -27,8 +26,10 @@ def parse_timestamp(value: str | int | float | None) -> datetime | None:
 
 def _parse_text(text: str) -> datetime | None:
     if len(text) == 24 and text[4::3].startswith("--T::.") and text[23] == "Z":  # the form that Claude Code writes
-        with suppress(ValueError):  # for example 30 February, which JavaScript accepts
+        try:
             return datetime.fromisoformat(text)
+        except ValueError:  # for example 30 February, which JavaScript accepts
+            pass
     from clew.wire.javascript_dates import parse_date  # few files need it, and it takes long to import
 
     return parse_date(text)
