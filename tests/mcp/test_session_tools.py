@@ -13,6 +13,7 @@ from clew.cli import main
 from clew.conversation.load import read
 from clew.demo.demo_tree import DemoSummary, write_demo
 from clew.demo.talk import bash, talk, task
+from clew.index.semantic import semantic_search
 from clew.index.surrounding_turns import turns_around
 from clew.mcp.quoted_text import LONGEST, MARK, NOTE, back, page, quote
 from clew.mcp.session_tools import TOOLS, McpToolError, call, schema
@@ -353,6 +354,16 @@ def test_substrings_and_expressions_with_filters(tree: Tree, demo: DemoSummary) 
     assert "of at least 3" in call(tree, "search_sessions", TESTS)
     assert "{" in call(tree, "search_sessions", {"query": "{", "mode": "substring", "limit": 1})
     assert 'mode="substring"' in fails(tree, "search_sessions", query="zzqqxx")
+
+
+def test_a_paraphrase_is_found_by_meaning(tree: Tree, demo: DemoSummary, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"query": "money amounts are off by a tiny bit", "limit": 1}
+    answer = call(tree, "search_sessions", {**asked, "mode": "semantic"})
+    assert f"session {demo.sessions['rounding']}" in answer and "best first" in answer and "cursor=1" in answer
+    found = call(tree, "search_sessions", {**asked, "mode": "semantic", "cursor": 1})
+    assert demo.sessions["rounding"] not in found
+    monkeypatch.setattr(semantic_search, "PACKAGES", ("no_such_model",))
+    assert "pip install --no-deps numpy" in fails(tree, "search_sessions", **asked, mode="semantic")
 
 
 TESTS = {"query": "test", "mode": "substring", "limit": 2}

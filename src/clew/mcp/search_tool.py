@@ -1,4 +1,4 @@
-"""The MCP tool `search_sessions`: search by words, for a substring, or for a regular expression."""
+"""The MCP tool `search_sessions`: search by words or meaning, for a substring, or for a regular expression."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from clew.view.sanitize import clean, one_line
 from clew.wire.layout import Tree
 
 BUDGET = 10.0  # seconds for indexing new lines before a search
+EMBED_BUDGET = 20.0  # seconds for embedding new texts before a search by meaning
 _HINTS = {
     "words": 'Try fewer or other words, in:all, or mode="substring" for a part of a word.',
+    "semantic": 'Describe it in other words, or try mode="words".',
     "substring": 'Try mode="words", or write the text in lower case to ignore case.',
     "regex": 'Try mode="substring" for plain text, or write the pattern in lower case to ignore case.',
 }
@@ -30,7 +32,9 @@ _HINTS = {
 def search_sessions(tree: Tree, asked: tool_arguments.SearchSessions) -> str:
     with Index.open(tree.root) as index:
         done = index.refresh(None if index.is_new else BUDGET)
-        found = _search_words(tree, index, asked) if asked.mode == "words" else _scan(tree, index, asked)
+        unembedded = index.embed(EMBED_BUDGET).left if asked.mode == "semantic" else 0
+        is_scan = asked.mode in ("substring", "regex")
+        found = _scan(tree, index, asked) if is_scan else _search_words(tree, index, asked)
     wanted = asked.cursor + asked.limit
     results = [save_result(result, clean) for result in found[asked.cursor : wanted]]
     if not results:
@@ -42,8 +46,10 @@ def search_sessions(tree: Tree, asked: tool_arguments.SearchSessions) -> str:
     if done.left:
         them = noun(done.left, "it", "them")
         tail.append(f"{plural(done.left, 'changed file')} not searched yet; search again to include {them}.")
+    if unembedded:
+        tail.append(f"{plural(unembedded, 'text')} not compared by meaning yet; search again to include more.")
     total = f"{found.total}" if found.is_total_exact else f"at least {found.total}"
-    order = "best" if asked.mode == "words" else "newest"
+    order = "newest" if is_scan else "best"
     heading = f"Sessions {{}} of {total} that match {safe(asked.query)!r}, {order} first."
     blocks = [_block(result) for result in results]
     return list_blocks(heading, blocks, asked, len(found) > wanted, tail)
@@ -53,8 +59,13 @@ def _search_words(tree: Tree, index: Index, asked: tool_arguments.SearchSessions
     """Search for words. The size of a page is fixed, so that the list does not depend on the limit of a call."""
     query, without = parse_query(f"{asked.query} {asked.filters}"), current_session()
     limit = asked.cursor + asked.limit + 1
-    results = index.search(query, limit, without=without, page_size=tool_arguments.MAX_RESULTS)
-    return add_gone(index, query, results, limit, archive=ArchivedSessions(tree.root), without=without)
+    is_semantic, page_size = asked.mode == "semantic", tool_arguments.MAX_RESULTS
+    results = index.search(query, limit, without=without, semantic=is_semantic, page_size=page_size)
+    archive = ArchivedSessions(tree.root)
+    add_gone(index, query, results, limit, archive=archive, without=without, semantic=is_semantic)
+    if is_semantic:
+        results.total, results.is_total_exact = len(results), len(results) < limit
+    return results
 
 
 def _scan(tree: Tree, index: Index, asked: tool_arguments.SearchSessions) -> SearchResults:

@@ -257,7 +257,7 @@ def _select_turns(session: Session, text: str) -> tuple[Turn, ...]:
 
 TOOLS: dict[str, ServedTool] = {
     "search_sessions": ServedTool(
-        "Find earlier Claude Code sessions by words, a substring or a regular expression, with passages.",
+        "Find earlier Claude Code sessions by words, meaning, a substring or a regular expression, with passages.",
         tool_arguments.SearchSessions,
         search_sessions,
     ),

@@ -33,16 +33,17 @@ class SearchSessions(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             min_length=1,
             max_length=LONGEST,
-            description='With mode "words": words, "a phrase", prefix*, AND, OR, NOT, -word, brackets, and filters: '
-            "project: branch: model: tool: file: role: since: until: in: is:error id: input: round: tag:. Otherwise the "
-            "text or the regular expression to find; it ignores case unless it has a capital letter.",
+            description='With mode "words" or "semantic": words, "a phrase", prefix*, AND, OR, NOT, -word, brackets, and '
+            "filters: project: branch: model: tool: file: role: since: until: in: is:error id: input: round: tag:. "
+            "Otherwise the text or the regular expression to find; it ignores case unless it has a capital letter.",
         ),
     ]
     mode: Annotated[
-        Literal["words", "substring", "regex"],
+        Literal["words", "semantic", "substring", "regex"],
         Meta(
-            description="words: best matches first, other endings and parts of names too. substring: an exact piece of "
-            "text. regex: a regular expression, line by line."
+            description="words: best matches first, other endings and parts of names too. semantic: also texts of similar "
+            "meaning in other words; needs an extra package and takes longer. substring: an exact piece of text. regex: a "
+            "regular expression, line by line."
         ),
     ] = "words"
     filters: Annotated[

@@ -42,6 +42,13 @@ def install_command(extra: str) -> str:
     )
 
 
+def packages_command(*words: str) -> str:
+    """Return a shell command that installs packages into the environment of clew."""
+    from importlib.util import find_spec
+
+    return join_command(_command_words({}, list(words), "", sys.prefix, has_pip=bool(find_spec("pip"))))
+
+
 def _command_words(source: dict[str, Any], packages: list[str], extra: str, prefix: str, *, has_pip: bool) -> list[str]:
     """Choose the installer: the one that made the environment `prefix`, else pip, else uv."""
     requirement = _source_requirement(source, extra)

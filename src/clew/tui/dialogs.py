@@ -44,6 +44,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("tab", "to the list and back; r R o O e c y S work there too"),
             ("f2 f3 f4", "choose a project, a time span, an order"),
             ("f5 f6", "refresh the list; show or hide the preview"),
+            ("f7", "search by meaning too, or by words alone again"),
             ("ctrl+r", "resume the chosen session"),
             ("esc", "empty the search; quit if it is empty"),
         ),

@@ -25,6 +25,7 @@ from clew.browse.session_item import (
     set_filter,
     sort_items,
 )
+from clew.index.semantic.semantic_search import is_installed, missing_packages
 from clew.system.plural import plural
 from clew.tui.choice_dialog import Choice
 from clew.tui.preview_pane import Preview
@@ -41,6 +42,7 @@ SEARCH_DELAY = 0.08  # seconds between the last key and the search
 PREVIEW_DELAY = 0.12  # seconds that the cursor rests before the preview is loaded
 REFRESH_INTERVAL = 20.0  # seconds between two refreshes of the index
 FIGURES_DELAY = 0.25  # seconds that the list rests before turns and costs are counted
+MISSING_SECONDS = 15  # that a command to copy stays on the screen
 TIME_SPANS = (
     ("any time", ""),
     ("today", "today"),
@@ -86,6 +88,7 @@ class HomeScreen(Screen[None]):
         Binding("f4", "order", "Order"),
         Binding("f5", "refresh", "Refresh", show=False),
         Binding("f6", "preview", "Preview"),
+        Binding("f7", "meaning", "Meaning", show=False),
         Binding("slash", "switch", "Search", show=False),
         Binding("ctrl+r", "app.resume", "Resume", key_display="^r"),
         Binding("r", "app.resume", "Resume", show=False),
@@ -130,6 +133,7 @@ class HomeScreen(Screen[None]):
         self._result_text = ""
         self._answer = SearchAnswer()
         self.order = "best"
+        self.is_semantic = False
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="top"):
@@ -170,11 +174,12 @@ class HomeScreen(Screen[None]):
         """Search for the text of the box; `again` repeats the last query."""
         self.number += 1
         self._is_again = again
-        self.app.searcher.search(self.number, self.query_text)
+        self.app.searcher.search(self.number, self.query_text, self.is_semantic)
 
     def show_answer(self, number: int, answer: SearchAnswer) -> None:
         """Show the answer to the newest query; those to older ones are dropped."""
-        if number != self.number:
+        is_late = self._answer.is_semantic and not answer.is_semantic and number == self.answered
+        if number != self.number or is_late:
             return
         if answer.reason:
             self.answered = number
@@ -204,6 +209,9 @@ class HomeScreen(Screen[None]):
         )
         if answer.unlisted:
             self._result_text += f" · {describe_unlisted(answer.unlisted)}"
+        is_comparing = self.is_semantic and by_words and not answer.is_semantic
+        if note := "comparing meanings …" if is_comparing else answer.meaning_note:
+            self._result_text += f" · {note}"
         if answer.instead:
             self._result_text = f"{count_text} for {answer.instead.strip()} instead"
         self._update_state()
@@ -362,6 +370,15 @@ class HomeScreen(Screen[None]):
         else:
             self.add_class("-tall")
         self._schedule_preview(now=True)
+
+    def action_meaning(self) -> None:
+        """Search by meaning too, or by words alone again."""
+        if not is_installed():
+            error = missing_packages()
+            self.notify(f"{error}\n{error.hint}", severity="error", timeout=MISSING_SECONDS, markup=False)
+            return
+        self.is_semantic = not self.is_semantic
+        self.search(again=True)
 
     def action_reveal(self) -> None:
         self.app.reveal = not self.app.reveal

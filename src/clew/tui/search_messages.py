@@ -53,10 +53,11 @@ class TuiSearch:
     def refresh(self) -> None:
         self._thread.refresh()
 
-    def search(self, number: int, text: str) -> None:
-        """Search; the answer carries the number."""
+    def search(self, number: int, text: str, semantic: bool) -> None:
+        """Search; the answer carries the number. A `semantic` search answers twice: by words, then by meaning too."""
         request = SearchRequest(text, MAX_RESULTS, MAX_LISTED, MAX_OUTLINES, replaces=True)
-        self._thread.search(request, lambda answer: self._post(SearchAnswered(number, answer)))
+        for each in (request, request._replace(semantic=True)) if semantic else (request,):
+            self._thread.search(each, lambda answer: self._post(SearchAnswered(number, answer)))
 
     def list_sessions(self) -> None:
         """List all sessions; they are posted in one or several messages."""

@@ -20,8 +20,11 @@ class AsyncSearch:
         self._pending: set[asyncio.Future[SearchAnswer]] = set()
         self._is_started = False
 
-    async def search(self, text: str, limit: int) -> SearchAnswer:
-        """Return the best sessions for a query that may still be growing, or the newest. New lines are read meanwhile."""
+    async def search(self, text: str, limit: int, semantic: bool = False) -> SearchAnswer:
+        """Return the best sessions for a query that may still be growing, or the newest. New lines are read meanwhile.
+
+        A `semantic` search also compares meanings; other searches do not wait for it.
+        """
         if not self._is_started:
             self._is_started = True
             self._thread.start()
@@ -39,7 +42,7 @@ class AsyncSearch:
 
         self._pending.add(future)
         try:
-            self._thread.search(SearchRequest(text, limit, limit, OUTLINES), deliver)
+            self._thread.search(SearchRequest(text, limit, limit, OUTLINES, semantic=semantic), deliver)
             self._thread.refresh(MIN_AGE)
             return await future
         finally:

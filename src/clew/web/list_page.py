@@ -17,6 +17,7 @@ from clew.browse.session_item import (
     passage_text,
     set_filter,
 )
+from clew.index.semantic.semantic_search import is_installed
 from clew.index.snippet import Passage
 from clew.web.app_state import AppState
 from clew.web.turn_html import session_url
@@ -37,6 +38,7 @@ class ListPage:
         known = answer if answer.is_building else await self._state.searcher.search("", MAX_RESULTS)
         folders = sorted({self._state.clean_text(hit.cwd or hit.folder) for hit in known.hits})
         values |= {"hits_html": Markup(self._hits(values)), "places": folders, "spans": SPANS}
+        values["can_compare"] = is_installed()
         return self._state.renderer.page(request, "list", "Sessions", **values)
 
     async def part(self, request: Request) -> Response:
@@ -44,7 +46,7 @@ class ListPage:
         return HTMLResponse(self._hits(await self._values(request)))
 
     async def _values(self, request: Request) -> dict[str, Any]:
-        parameters = {name: request.query_params.get(name, "")[:500] for name in ("q", "limit", *FILTERS)}
+        parameters = {name: request.query_params.get(name, "")[:500] for name in ("q", "limit", "semantic", *FILTERS)}
         text = parameters["q"]
         for name in FILTERS:
             if parameters[name].strip():
@@ -53,7 +55,7 @@ class ListPage:
         limit = (
             min(MAX_RESULTS, int(number)) if number.isascii() and number.isdigit() and len(number) < 6 else PAGE_SIZE
         )
-        answer = await self._state.searcher.search(text, max(1, limit))
+        answer = await self._state.searcher.search(text, max(1, limit), semantic=bool(parameters["semantic"]))
         return {"given": parameters, "answer": answer, "limit": limit, "asked": bool(text.strip())}
 
     def _hits(self, values: dict[str, Any]) -> str:
@@ -104,5 +106,5 @@ def _describe_answer(answer: SearchAnswer, has_query: bool) -> str:
     if not count:
         return "Nothing matches." if has_query else "No sessions here."
     order = "best first" if has_query else "newest first"
-    more = describe_unlisted(answer.unlisted)
-    return f"{count_sessions(answer.hits)}, {order}{f' · {more}' if more else ''}"
+    notes = (f"{count_sessions(answer.hits)}, {order}", answer.meaning_note, describe_unlisted(answer.unlisted))
+    return " · ".join(note for note in notes if note)

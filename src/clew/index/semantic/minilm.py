@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import file_digest
 from importlib.util import find_spec
 from pathlib import Path
@@ -77,7 +78,7 @@ class MiniLm:
         if folder is None:
             raise ModuleNotFoundError(f"No module named {PACKAGE!r}", name=PACKAGE)
         verify_files(folder, stamp)
-        return cls(folder)
+        return _open_model(folder)
 
     def embed(self, stretches: Sequence[Stretch]) -> Floats:
         """Return a unit vector for each stretch. Stretches of similar length are run together, in bounded batches."""
@@ -108,6 +109,12 @@ class MiniLm:
         vectors = np.stack([rows[part].mean(axis=0) for part in parts])
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), _EPSILON)
         return vectors
+
+
+@lru_cache(1)
+def _open_model(folder: str) -> MiniLm:
+    """Return the model of a folder, which all indexes of a process share."""
+    return MiniLm(folder)
 
 
 def model_folder() -> str | None:

