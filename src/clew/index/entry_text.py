@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _READ_SIZE = 1 << 13
 _SHORT = 256  # strings shorter than this are never base64 for `words`
 _SPECIAL = ("isMeta", "isCompactSummary")  # flags of user entries that were not typed as they are
-_TAGS = ("<system-reminder>", "<ide_")
+_ADDED = ("ide_selection", "ide_opened_file", "ide_diagnostics", "system-reminder")  # what is added to a prompt
 
 
 class _ScannerOptions:
@@ -119,11 +119,37 @@ def _plain_pieces(entry: dict[str, Any]) -> Pieces | None:
             block = content[0]
             if block.get("type") == "tool_result" and isinstance(text := block.get("content"), str):
                 return [("result", text)] if text else []
-            content = block.get("text") if block.get("type") == "text" else None
-        if isinstance(content, str) and content.lstrip()[:1] not in ("<", "[") and not any(t in content for t in _TAGS):
-            text = content.strip()
-            return [("prompt", text)] if text else []
+        text = content if isinstance(content, str) else _typed_text(content)
+        return _prompt_pieces(text) if text is not None else None
     return None
+
+
+def _typed_text(content: Any) -> str | None:
+    """Return the texts of blocks without those of images; None if there are other blocks."""
+    texts = []
+    for block in content if isinstance(content, list) else (None,):
+        kind = block.get("type") if isinstance(block, dict) else None
+        if kind == "text" and isinstance(text := block.get("text"), str):
+            texts.append(text)
+        elif kind != "image":
+            return None
+    return "\n".join(texts)
+
+
+def _prompt_pieces(text: str) -> Pieces | None:
+    """Return a prompt, and what an editor or Claude Code added to it; None if it is something else than a prompt."""
+    added, kept = [], ""
+    while (start := min([at for tag in _ADDED if (at := text.find(f"<{tag}>")) >= 0], default=-1)) >= 0:
+        tag, _, rest = text[start + 1 :].partition(">")
+        inner, end, rest = rest.partition(f"</{tag}>")
+        if not end or any(f"<{other}>" in inner for other in _ADDED):
+            return None
+        added.append(inner.strip())
+        kept, text = kept + text[:start], rest.lstrip()
+    text = (kept + text).strip()
+    if text[:1] in ("<", "["):
+        return None
+    return [(field, piece) for field, piece in (("prompt", text), ("meta", "\n".join(added))) if piece]
 
 
 def _reply_pieces(blocks: list[Any]) -> Pieces | None:

@@ -155,10 +155,11 @@ class IndexWriter:
             return
         for piece in scan(file, offset=offset, finished=True, shape=IndexedEntry):
             for entry, entry_offset in zip(piece.spoken, piece.offsets, strict=True):
+                before = len(block)
                 self._add_entry(entry, entry_offset, row, bool(transcript.agent), block)
                 outputs = outputs or self._long_outputs(transcript, row)
-                if outputs and outputs.names:
-                    self._add_long_outputs(outputs, entry, entry_offset, row, block)
+                if outputs and outputs.names and entry.type == "user" and len(block) > before:
+                    self._add_long_outputs(outputs, entry, row, block, before)
             self.held += piece.stop - offset
             offset = piece.stop
             if self.held >= BATCH:
@@ -254,14 +255,17 @@ class IndexWriter:
         return LongOutputs(transcript.path, session) if session else None
 
     def _add_long_outputs(
-        self, outputs: LongOutputs, entry: IndexedEntry, offset: int, file_row: _FileRow, block: list[tuple[Any, ...]]
+        self, outputs: LongOutputs, entry: IndexedEntry, file_row: _FileRow, block: list[tuple[Any, ...]], first: int
     ) -> None:
-        """Add the pieces of long outputs, with the tool, time and node of the results that stand for them."""
-        result_rows = [row for row in block[-_MAX_RESULTS:] if row[1] == offset and row[3] == _RESULT]
+        """Add the pieces of long outputs, with the tool, time and node of the results that stand for them.
+
+        `first` is where the pieces of the entry begin in the block.
+        """
+        result_rows = [row for row in block[first : first + _MAX_RESULTS] if row[3] == _RESULT]
         size = 0
         for number, part, text in outputs.pieces(entry):
             if number < len(result_rows):
-                _, _, _, field, tool, failed, when, node, _, *round_columns = result_rows[number]
+                _, offset, _, field, tool, failed, when, node, _, *round_columns = result_rows[number]
                 block.append(
                     (file_row.id, offset, part, field, tool, failed, when, node, prepare_text(text), *round_columns)
                 )
@@ -362,7 +366,7 @@ class IndexWriter:
 
     def _insert_forms(self, rows: list[tuple[Any, ...]]) -> None:
         """Insert the other forms of the words in some rows. They stay when the rows are deleted, and then find nothing."""
-        forms = {form for row in rows for form in self.forms.collect(row[8], SEARCH_FIELDS[row[3]])}
+        forms = set(self.forms.collect((SEARCH_FIELDS[row[3]], row[8]) for row in rows))
         self.shard.executemany("INSERT OR IGNORE INTO form VALUES(?,?,?)", forms)
 
     def _first_id(self, count: int) -> int:

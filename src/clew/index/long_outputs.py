@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from clew.index.index_schema import LONG_OUTPUT
-from clew.wire.overflow_files import Overflow, find_overflow, list_overflows, open_without_links
+from clew.wire.overflow_files import Overflow, find_overflow, list_overflows, open_without_links, parse_placeholder
 
 if TYPE_CHECKING:
     from clew.wire.entry import BaseEntry
@@ -41,9 +41,12 @@ class LongOutputs:
     def __init__(self, path: str, session_id: str) -> None:
         self.folder = session_folder(path, session_id) if _is_file_name(session_id) else None
         self.names = list_overflows(self.folder)
+        self._all_names = "\n".join(self.names)
 
     def find(self, call_id: str, text: str) -> Overflow | None:
         if not self.names or self.folder is None:
+            return None
+        if call_id not in self._all_names and not parse_placeholder(text):
             return None
         overflow = find_overflow(self.folder, self.names, call_id, text)
         return None if overflow is None or overflow.is_binary else overflow

@@ -171,7 +171,10 @@ def update_round(entry: IndexedEntry, facts: SessionFacts, is_agent: bool) -> No
     """Set the round that an entry belongs to, counted like `session.rounds`."""
     if entry.type not in ("user", "assistant", "attachment") or (entry.is_sidechain and not is_agent):
         return
-    marks = marks_of(entry, entry.parent, entry.permission_mode, is_agent)
+    may_begin = entry.type != "assistant" and (
+        entry.permission_mode is not None or not facts.round or not entry.results
+    )
+    marks = marks_of(entry, entry.parent, entry.permission_mode, is_agent) if may_begin else None
     divider = Divider(facts.round)
     if marks is not None and divider.add(marks):
         facts.round = divider.number
@@ -189,7 +192,7 @@ def _round_class(features: Features, kind: str) -> int:
 
 def input_number(entry: IndexedEntry) -> int:
     """Return the kind of input of a user message, counted from 1; 0 for other entries."""
-    is_input = entry.type == "user" or speaker(entry) == "prompt"
+    is_input = entry.type == "user" or (entry.type == "attachment" and speaker(entry) == "prompt")
     return INPUTS.index(input_kind(entry)) + 1 if is_input else 0
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 EARLIEST = datetime(2, 1, 1, tzinfo=UTC)
 LATEST = datetime(9998, 12, 31, tzinfo=UTC)
 
 
+@lru_cache(16, typed=True)  # several facts of an entry need its time
 def parse_timestamp(value: str | int | float | None) -> datetime | None:
     """Parse a text as JavaScript does, or milliseconds since 1970; None if it is not a date or out of range."""
     if value is None or isinstance(value, bool):
