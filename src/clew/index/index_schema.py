@@ -18,7 +18,7 @@ from clew.index.tokenizer import TOKENIZER
 from clew.system.sqlite_file import BUSY_MS, DAMAGE, WriteTransaction, reset_database, run_pragmas
 
 MEMORY = ":memory:"
-VERSION = 15
+VERSION = 16
 SHARDS = 2
 LONG_OUTPUT = 1 << 20  # `part` of a piece from here on: a piece of a long-output file
 SPOKEN_FIELDS = SEARCH_FIELDS[:4]  # in the table `said`; the others are in `done`
