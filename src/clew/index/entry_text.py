@@ -126,8 +126,10 @@ def _plain_pieces(entry: dict[str, Any]) -> Pieces | None:
 
 def _typed_text(content: Any) -> str | None:
     """Return the texts of blocks without those of images; None if there are other blocks."""
-    texts = []
-    for block in content if isinstance(content, list) else (None,):
+    if not isinstance(content, list):
+        return None
+    texts: list[str] = []
+    for block in content:
         kind = block.get("type") if isinstance(block, dict) else None
         if kind == "text" and isinstance(text := block.get("text"), str):
             texts.append(text)
