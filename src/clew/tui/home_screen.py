@@ -42,7 +42,6 @@ SEARCH_DELAY = 0.08  # seconds between the last key and the search
 PREVIEW_DELAY = 0.12  # seconds that the cursor rests before the preview is loaded
 REFRESH_INTERVAL = 20.0  # seconds between two refreshes of the index
 FIGURES_DELAY = 0.25  # seconds that the list rests before turns and costs are counted
-MISSING_SECONDS = 15  # that a command to copy stays on the screen
 TIME_SPANS = (
     ("any time", ""),
     ("today", "today"),
@@ -209,9 +208,8 @@ class HomeScreen(Screen[None]):
         )
         if answer.unlisted:
             self._result_text += f" · {describe_unlisted(answer.unlisted)}"
-        is_comparing = self.is_semantic and by_words and not answer.is_semantic
-        if note := "comparing meanings …" if is_comparing else answer.meaning_note:
-            self._result_text += f" · {note}"
+        if self.is_semantic and by_words:
+            self._result_text += f" · {answer.meaning_note or 'comparing meanings …'}"
         if answer.instead:
             self._result_text = f"{count_text} for {answer.instead.strip()} instead"
         self._update_state()
@@ -295,15 +293,8 @@ class HomeScreen(Screen[None]):
             self.app.push_screen(ReaderScreen(hit, query=bool(hit.passages)))
 
     def action_list(self, motion: str, step: int) -> None:
-        hits = self.hits
-        if motion == "move":
-            hits.action_move(step)
-        elif motion == "page":
-            hits.action_page(step)
-        elif motion == "first":
-            hits.action_first()
-        else:
-            hits.action_last()
+        action = getattr(self.hits, f"action_{motion}")
+        action(step) if step else action()
 
     def action_switch(self) -> None:
         box = self.query_one("#query", Input)
@@ -325,8 +316,7 @@ class HomeScreen(Screen[None]):
         ]
         hit = self.hits.current
         names = {name: value for name, value, _ in projects}
-        is_filtered = bool(filter_value(self.query_text, "project"))
-        current = names.get(hit.project, "") if hit and not is_filtered else ""
+        current = names.get(hit.project, "") if hit and not filter_value(self.query_text, "project") else ""
 
         def choose(value: str | None) -> None:
             if value is not None:
@@ -343,8 +333,8 @@ class HomeScreen(Screen[None]):
                 since, _, until = value.partition("..")
                 self._set_query(set_filter(set_filter(self.query_text, "since", since), "until", until))
 
-        current = filter_value(self.query_text, "since")
-        self.app.push_screen(Choice("Time", TIME_SPANS, current, hint=hint, takes_text=True), choose)
+        since = filter_value(self.query_text, "since")
+        self.app.push_screen(Choice("Time", TIME_SPANS, since, hint=hint, takes_text=True), choose)
 
     def action_order(self) -> None:
         options = [(label, order) for order, label in ORDERS.items()]
@@ -373,12 +363,12 @@ class HomeScreen(Screen[None]):
 
     def action_meaning(self) -> None:
         """Search by meaning too, or by words alone again."""
-        if not is_installed():
+        if is_installed():
+            self.is_semantic = not self.is_semantic
+            self.search(again=True)
+        else:
             error = missing_packages()
-            self.notify(f"{error}\n{error.hint}", severity="error", timeout=MISSING_SECONDS, markup=False)
-            return
-        self.is_semantic = not self.is_semantic
-        self.search(again=True)
+            self.notify(f"{error}\n{error.hint}", severity="error", timeout=15, markup=False)
 
     def action_reveal(self) -> None:
         self.app.reveal = not self.app.reveal
