@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE # the tests start clew a few thousand times
 # The development set with hashes; `make test LOCK=` takes the newest versions instead.
 LOCK ?= requirements-dev.lock
 
-.PHONY: run test check bench bench-recall soak requirements docs site lock clean
+.PHONY: run test test-portable check bench bench-recall soak requirements docs site lock clean
 
 run: $(VENV)/run.stamp
 	@scripts/run
@@ -19,10 +19,15 @@ test: $(VENV)/dev.stamp
 	@$(BIN)/python -m compileall -q -j 0 src
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --reruns 1 -rR $(TESTS)
 
+test-portable: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.hide_posix
+
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32 src
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin src
 	$(BIN)/python -m pytest -q tests/test_shape.py tests/test_docs.py
 
 bench: $(VENV)/dev.stamp

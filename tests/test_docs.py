@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import venv
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from importlib.metadata import distribution, requires
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 
 import clew
@@ -347,6 +349,17 @@ def test_the_version_is_said_once() -> None:
     assert re.search(r"^## Unreleased$", log, re.MULTILINE)
     released = re.findall(r"^## (\d+\.\d+\.\d+)", log, re.MULTILINE)
     assert released[:1] in ([], [clew.__version__]), "the newest release in CHANGELOG.md is another version"
+
+
+def test_the_workflow_and_the_hook_test_what_the_project_claims() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    claimed = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
+    jobs = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8"))["jobs"]
+    for job in jobs.values():
+        assert job["strategy"]["matrix"]["python"] == claimed
+    assert [step["run"] for step in jobs["all"]["steps"] if "run" in step] == ["make check", "make test"]
+    [repository] = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    assert [hook["entry"] for hook in repository["hooks"]] == ["make check"]
 
 
 def test_every_requirement_that_a_test_names_exists() -> None:

@@ -17,6 +17,8 @@ from clew.cli import main
 from clew.demo.talk import DENSE, Talk, bash, talk
 from tests.content_times import set_last_use
 
+pytestmark = pytest.mark.portable
+
 Run = Callable[..., tuple[int, str, str]]
 
 

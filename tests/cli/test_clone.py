@@ -13,6 +13,8 @@ from clew.cli import main
 from clew.demo.talk import bash, talk
 from tests.cli.hand_written import ONE, reply, result, text, use, user, write
 
+pytestmark = pytest.mark.portable
+
 ID = "3f2a0000-0000-4000-8000-000000000000"
 Run = Callable[..., tuple[int, str, str]]
 

@@ -17,6 +17,8 @@ from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import Talk, bash, talk
 from clew.wire.layout import session_at
 
+pytestmark = pytest.mark.portable
+
 Run = Callable[..., tuple[int, str, str]]
 TOKEN = "ghp_" + "Ab3dEf6hIj" * 3 + "KLMNOP"
 

@@ -15,6 +15,8 @@ from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import Talk, talk, task
 from tests.content_times import set_last_use
 
+pytestmark = pytest.mark.portable
+
 Run = Callable[..., tuple[int, str, str]]
 TOKEN = "ghp_" + "Ab3dEf6hIj" * 3 + "KLMNOP"
 

@@ -15,6 +15,8 @@ from clew.wire.layout import Project
 from clew.wire.side_files import compare_index, read_index
 from tests.edit.broken import WAYS, five
 
+pytestmark = pytest.mark.portable
+
 Run = Callable[..., tuple[int, str, str]]
 
 

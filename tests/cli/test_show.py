@@ -13,6 +13,8 @@ import pytest
 from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import DENSE, Talk, bash, edit, plan, talk, task, todo
 
+pytestmark = pytest.mark.portable
+
 Run = Callable[..., tuple[int, str, str]]
 TOKEN = "ghp_" + "Ab3dEf6hIj" * 3 + "KLMNOP"
 

@@ -11,6 +11,8 @@ import pytest
 import clew as library
 from clew.demo.demo_tree import DemoSummary
 
+pytestmark = pytest.mark.portable
+
 Run = Callable[..., tuple[int, str, str]]
 
 

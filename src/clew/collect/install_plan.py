@@ -96,7 +96,7 @@ def plan_timer(
     """
     if platform == "win32":
         raise Refused(
-            ["there is no timer for this system yet"], hint="Install the hook instead: clew collect install --hook"
+            ["clew cannot install a timer on Windows yet"], hint="Install the hook instead: clew collect install --hook"
         )
     path = timer_file(platform)
     old = read_timer(path) if keep else None

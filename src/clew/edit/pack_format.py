@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from struct import error as struct_error
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from clew.errors import Refused
 from clew.version import __version__
@@ -66,7 +66,7 @@ class Manifest:
 # -- writing
 
 
-def write_pack(out: BinaryIO, sessions: Iterable[SessionParts]) -> Manifest:
+def write_pack(out: IO[bytes], sessions: Iterable[SessionParts]) -> Manifest:
     """Write sessions as a pack; the manifest is the last file."""
     packed: dict[str, PackedFile] = {}
     listed: dict[str, str] = {}

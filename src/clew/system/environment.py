@@ -59,10 +59,10 @@ def user_home() -> str:
 
 def user_homes() -> tuple[str, ...]:
     """Return the user's home folders: the one from the environment and the one from the password database."""
-    try:
-        import pwd
-    except ImportError:  # Windows has no password database
+    if sys.platform == "win32":  # it has no password database
         return (user_home(),)
+    import pwd
+
     try:
         return user_home(), pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from os import O_NONBLOCK, O_RDONLY, PathLike, close, fspath, scandir
+from os import O_RDONLY, PathLike, close, fspath, scandir
 from os import open as os_open
 from os.path import isdir
 
 from clew.errors import READ_ERRORS, UNEXPECTED_ERRORS, ClewError
 from clew.system.environment import is_debugging
 from clew.system.shell_quoting import clew_command
+
+_NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # Windows has none
 
 
 def _ignore(sentence: str) -> None:
@@ -57,7 +60,7 @@ def unreadable_reason(path: str | PathLike[str]) -> str:
     """Return the reason why a folder or file cannot be opened."""
     try:
         fspath(path).encode()
-        close(os_open(path, O_RDONLY | O_NONBLOCK))
+        close(os_open(path, O_RDONLY | _NONBLOCK))
         if isdir(path):
             with scandir(path):
                 pass

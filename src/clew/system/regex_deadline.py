@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -61,7 +62,7 @@ class Pattern:
 
     @contextmanager
     def _limited(self, length: int) -> Iterator[None]:
-        if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
             yield
             return
         is_running = True

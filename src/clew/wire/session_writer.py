@@ -199,14 +199,12 @@ def _write(file: int, data: bytes) -> None:
 @contextmanager
 def _exclusive_lock(file: int) -> Iterator[None]:
     """Block other writers of this package: a line being written must not be mistaken for a torn one."""
-    if sys.platform == "win32":
-        yield
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-    except OSError as error:
-        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS):
-            raise
+    if sys.platform != "win32":
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS):
+                raise
     yield  # closing the descriptor releases the lock
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -157,7 +158,7 @@ class Survey:
             self._keep(name, found)
 
     def _is_readable(self, name: str, found: os.stat_result) -> bool:
-        is_ours = found.st_uid == os.geteuid() and found.st_mode & stat.S_IRUSR
+        is_ours = sys.platform != "win32" and found.st_uid == os.geteuid() and found.st_mode & stat.S_IRUSR
         return bool(is_ours) or os.access(os.path.join(self._project, name), os.R_OK)
 
     def _keep(self, name: str, found: os.stat_result) -> None:

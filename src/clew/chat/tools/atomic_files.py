@@ -11,6 +11,7 @@ import hashlib
 import os
 import secrets
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -85,6 +86,8 @@ def read_content(path: Path, largest: int = MAX_EDIT_BYTES) -> Content:
 
 def write_file(path: Path, data: bytes, scene: ToolContext) -> ReadFile:
     """Write a file, new or over the old one, and remember it as read by the model."""
+    if sys.platform == "win32":
+        raise ToolFailed("clew cannot change files on Windows yet.", is_misuse=False)
     target = resolve_for_writing(path, scene.state)
     scene.before_change(target)
     try:
@@ -102,7 +105,7 @@ def _replace_file(target: Path, data: bytes) -> int:
     draft = f".clew-{secrets.token_hex(6)}"
     try:
         old = _existing_stat(target.name, folder)
-        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666, dir_fd=folder)
+        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=folder)
         try:
             try:
                 _write_and_sync(file, data, old)
@@ -168,10 +171,11 @@ def _replaced_stat(name: str, folder: int) -> os.stat_result | None:
 
 
 def _write_draft(draft: str, folder: int, data: bytes, mode: int, old: os.stat_result | None) -> None:
-    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600, dir_fd=folder)
+    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)
     try:
         _write_and_sync(file, data, old)
-        os.fchmod(file, mode)
+        if sys.platform != "win32":
+            os.fchmod(file, mode)
     finally:
         os.close(file)
 
@@ -267,7 +271,7 @@ def _write_and_sync(file: int, data: bytes, old: os.stat_result | None) -> None:
     remaining = memoryview(data)
     while remaining:
         remaining = remaining[os.write(file, remaining) :]
-    if old is not None:
+    if old is not None and sys.platform != "win32":
         status = os.fstat(file)
         if (status.st_uid, status.st_gid) != (old.st_uid, old.st_gid):
             with suppress(PermissionError):

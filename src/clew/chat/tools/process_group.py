@@ -9,6 +9,10 @@ import sys
 
 GRACE = 2.0  # seconds between SIGTERM and SIGKILL
 _POLL = 0.02
+if sys.platform == "win32":
+    KILL = signal.SIGTERM
+else:
+    KILL = signal.SIGKILL
 _SECOND_SIGNAL = 5  # poll at which SIGTERM is sent a second time
 
 
@@ -28,7 +32,7 @@ async def kill(process: asyncio.subprocess.Process) -> None:
     period.
     """
     for _ in range(round(GRACE / _POLL)):
-        if not _send_signal(process.pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL):
+        if not _send_signal(process.pid, KILL):
             break
         await asyncio.sleep(_POLL)
     await asyncio.wait({asyncio.ensure_future(process.wait())}, timeout=GRACE)

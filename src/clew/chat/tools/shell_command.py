@@ -6,6 +6,7 @@ import asyncio
 import codecs
 import os
 import secrets
+import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -168,6 +169,8 @@ async def _start(command: str, cwd: Path, folder: Path | None, profile: int | No
         raise ToolFailed("There is no shell (bash or sh) to run the command with.", is_misuse=False)
     if "\0" in command:
         raise ToolFailed("A command cannot hold a null character.")
+    if sys.platform == "win32":
+        raise ToolFailed("clew cannot run commands on Windows yet.", is_misuse=False)
     output, path = create_output_file(folder)
     reader, writer = os.pipe()
     os.set_blocking(reader, False)

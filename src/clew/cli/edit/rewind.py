@@ -59,6 +59,9 @@ def add_arguments(command: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     source = open_session(options, options.id)
     options.dry_run = options.dry_run or options.diff
+    if sys.platform == "win32" and (options.undo or options.what != CONVERSATION):
+        hint = "Rewind only the conversation: clew rewind ID --conversation"
+        raise Refused(["clew cannot change files on Windows yet"], hint=hint)
     if options.undo:
         from clew.chat.rewind.carry_out import undo
 

@@ -98,10 +98,13 @@ def _run(watch: FollowedSession, idle: float | None, interval: float) -> None:
 def _wait(interval: float) -> None:
     """Sleep, but stop when the reader of the pipe is gone, which would otherwise be noticed at the next write only."""
     sys.stdout.flush()
+    if sys.platform == "win32":  # it has no poll
+        time.sleep(interval)
+        return
     try:
         ends = select.poll()
         ends.register(sys.stdout.fileno(), 0)
-    except (AttributeError, OSError):  # Windows has no poll, and what takes the place of stdout may be no file
+    except OSError:  # stdout may be replaced by something that is not a file
         time.sleep(interval)
         return
     if any(event & select.POLLERR for _, event in ends.poll(interval * 1000)):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from clew.chat.tools.path_arguments import resolve_argument
+from clew.chat.tools.process_group import KILL
 from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
 from clew.chat.tools.tool_spec import (
     BOOLEAN,
@@ -141,7 +141,7 @@ async def filter_lines(pattern: str, text: str) -> str:
 def _kill(process: asyncio.subprocess.Process) -> None:
     """Kill the process by id; `process.kill` would reap it and lose the exit code for the waiting task."""
     with contextlib.suppress(ProcessLookupError):
-        os.kill(process.pid, signal.SIGKILL)
+        os.kill(process.pid, KILL)
 
 
 async def _read_output(process: asyncio.subprocess.Process) -> tuple[bytes, bytes]:
