@@ -39,7 +39,7 @@ import pytest
 import rich.console
 import uvicorn
 
-LOADED = (
+LOADED: tuple[object, ...] = (
     asyncio,
     concurrent.futures.process,
     ctypes,
@@ -105,7 +105,7 @@ OS = (
     ),
     *("fdatasync", "set_blocking", "ttyname", "ctermid", "uname", "sysconf", "setpriority", "wait3", "wait4"),
 )
-SIGNALS = (
+SIGNALS: tuple[str, ...] = (
     "SIGKILL",
     "SIGHUP",
     "SIGVTALRM",
