@@ -20,7 +20,7 @@ LAYERS = (
     ("conversation",),
     ("facts", "api"),
     ("index", "view", "report", "edit", "collect", "chat", "demo", "foreign"),
-    ("browse",),
+    ("browse", "provenance"),
     ("tui", "web", "mcp", "acp", "console"),
     ("cli",),
 )

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from clew.facts.token_usage import Count, Usage, usage
     from clew.facts.tool_catalog import call_diff, label
     from clew.index.session_index import Index, search
+    from clew.provenance.line_blame import Blame, BlamedLine, blame
+    from clew.provenance.recorded_changes import RecordedChange, file_changes
     from clew.report.session_cost import Cost, cost
     from clew.view.comparison import Comparison, diff
     from clew.view.export_session import export
@@ -74,6 +76,8 @@ _HOMES = {
     "clew.facts.token_usage": ("Count", "Usage", "usage"),
     "clew.facts.tool_catalog": ("call_diff", "label"),
     "clew.index.session_index": ("Index", "search"),
+    "clew.provenance.line_blame": ("Blame", "BlamedLine", "blame"),
+    "clew.provenance.recorded_changes": ("RecordedChange", "file_changes"),
     "clew.report.session_cost": ("Cost", "cost"),
     "clew.view.comparison": ("Comparison", "diff"),
     "clew.view.export_session": ("export",),
@@ -91,6 +95,8 @@ __all__ = [
     "ApiError",
     "Archive",
     "BadQuery",
+    "Blame",
+    "BlamedLine",
     "Blank",
     "Block",
     "Branch",
@@ -112,6 +118,7 @@ __all__ = [
     "Message",
     "NotFound",
     "Plan",
+    "RecordedChange",
     "Refused",
     "Reply",
     "Request",
@@ -124,12 +131,14 @@ __all__ = [
     "Words",
     "__version__",
     "archive",
+    "blame",
     "call_diff",
     "cost",
     "detail",
     "diff",
     "drift",
     "export",
+    "file_changes",
     "find",
     "follow",
     "frame",

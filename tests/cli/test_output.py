@@ -70,6 +70,8 @@ CASES: dict[str, list[str]] = {
     "delete": ["{id} --dry-run", "{bad}", "{id} --dry-run --json"],
     "prune": ["--older-than 1d --dry-run", "--larger-than 1k --dry-run --json", "--project {bad} --empty"],
     "ps": ["", "--json", "--interval {bad}"],
+    "files": ["", "--json", "{id}", "{bad}", "--project {bad}"],
+    "blame": ["{tmp}/foreign.jsonl", "{tmp}/foreign.jsonl:1 --json", "{bad}", "{tmp}/foreign.jsonl --was {bad}"],
     "sync": ["{tmp}", "{bad}", "ssh:{bad}", "--inventory"],
     "sql": ["{query}", "{query} --format csv", "{query} --json", "{broken}", "--views", "{query} --store {bad}"],
     "skill": ["show", "install --dry-run", "install --project {tmp} --dry-run"],
@@ -105,7 +107,7 @@ CASES: dict[str, list[str]] = {
 }
 TABLES = (
     *("ls", "usage", "trace", "check", "undo", "lineage", "sql", "collect", "restore", "trust", "resume"),
-    *("delete", "prune", "ps"),
+    *("delete", "prune", "ps", "files", "blame"),
 )
 RAW_IN_PIPES = ("--csv", "csv", "jsonl")  # lossless where no terminal reads them
 

@@ -85,6 +85,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "delete": ("delete {id} --dry-run",),
     "prune": ("prune --older-than 1d --dry-run --json", "prune --empty --dry-run"),
     "ps": ("ps", "ps --json"),
+    "files": ("files", "files {id} --json"),
+    "blame": ("blame {path} --no-git", "blame {path}:1-3 --json --no-git --was /home/ada/a.py"),
     "sync": ("sync {out}", "sync --inventory"),
     "sql": (
         "sql --views",

@@ -200,6 +200,8 @@ CASES: dict[str, list[tuple[list[str], str]]] = {
     "delete": [(["delete", "ID", "--dry-run"], "")],
     "prune": [(["prune", "--older-than", "1d", "--dry-run"], "")],
     "ps": [(["ps"], ""), (["ps", "--json"], "")],
+    "files": [(["files"], ""), (["files", "ID", "--json"], "")],
+    "blame": [(["blame", "notes.txt"], ""), (["blame", "notes.txt:1", "--json"], "")],
     "sync": [(["sync", "OUT"], ""), (["sync", "--inventory"], "")],
     "sql": [(["sql", "select 1"], "")],
     "skill": [(["skill", "show"], "")],

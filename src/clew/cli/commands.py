@@ -31,6 +31,8 @@ GROUPS = (
             "follow": "print a session while it is written",
             "ps": "list the sessions that run or wait for an answer now",
             "check": "report damage, lost data, and what a resume would send",
+            "files": "list the files that sessions changed, and the prompts that led to it",
+            "blame": "print the session, turn and prompt that wrote each line of a file",
             "lineage": "list the copies and edits of a session, and its originals",
             "replay": "play a session back, record it, or run it again and compare",
         },

@@ -8,6 +8,7 @@ Modules:
     health            Report damage and oddities of a session, and how much of it each Claude Code version would
                       restore.
     inventory         Count the content of a session file: lines, types, versions, blocks, calls and prompts.
+    line_origins      Trace each line of a file back to the recorded change that wrote it.
     prices            Price tokens from a dated table.
     removed_thinking  Find replies whose usage counts thinking that is no longer in the file.
     required_fields   Check which lines lack fields that their type requires.

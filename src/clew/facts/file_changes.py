@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from clew.conversation.replies import Call
+from clew.facts.tool_catalog import call_diff, objects
+from clew.facts.unified_diff import unified
 from clew.wire.json_codec import as_text
 
 WRITING_TOOLS = ("Write", "Edit", "MultiEdit", "NotebookEdit")
@@ -42,7 +44,7 @@ def collect_changes(calls: Iterable[Call], known: Mapping[str, FileContent] | No
             continue
         earlier = by_path.get(path)
         last = earlier.after if earlier else (known or {}).get(path, UNKNOWN)
-        before, after = _contents_around(call, last)
+        before, after = contents_around(call, last)
         by_path[path] = FileChange(path, earlier.before if earlier else before, after)
     return by_path
 
@@ -61,7 +63,7 @@ def changed_path(call: Call) -> str:
     return as_text(call.input.get("file_path") or call.input.get("notebook_path") or "")
 
 
-def _contents_around(call: Call, last: FileContent) -> tuple[FileContent, FileContent]:
+def contents_around(call: Call, last: FileContent = UNKNOWN) -> tuple[FileContent, FileContent]:
     """Return a file before and after one call: from its record, else from its last known content and the input."""
     detail = call.detail if isinstance(call.detail, dict) else {}
     if call.name == "NotebookEdit":
@@ -70,14 +72,20 @@ def _contents_around(call: Call, last: FileContent) -> tuple[FileContent, FileCo
         before = ABSENT if detail.get("type") == "create" else _content_or(detail.get("originalFile"), last)
         return before, _content_or(call.input.get("content"), UNKNOWN)
     before = _content_or(detail.get("originalFile", detail.get("originalFileContents")), last)
-    edits = call.input.get("edits") if call.name == "MultiEdit" else [_executed_edit(call.input, detail)]
+    edits = executed_edits(call)
     return _content_before(before, edits), UNKNOWN if detail.get("userModified") else _content_after(before, edits)
 
 
-def _executed_edit(call_input: Mapping[str, Any], detail: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an edit as it was executed: Claude Code can have repaired quotes in it."""
+def executed_edits(call: Call) -> Any:
+    """Return the edits of an Edit or MultiEdit as they were executed: Claude Code can have repaired quotes in one.
+
+    The input of a MultiEdit is returned as it is, which can be anything.
+    """
+    if call.name == "MultiEdit":
+        return call.input.get("edits")
+    detail = call.detail if isinstance(call.detail, dict) else {}
     texts = {"old_string": detail.get("oldString"), "new_string": detail.get("newString")}
-    return {**call_input, **{key: text for key, text in texts.items() if isinstance(text, str)}}
+    return [{**call.input, **{key: text for key, text in texts.items() if isinstance(text, str)}}]
 
 
 def _content_or(value: Any, default: FileContent) -> FileContent:
@@ -97,7 +105,31 @@ def _content_after(before: FileContent, edits: Any) -> FileContent:
             case {"old_string": "", "new_string": str(new)} if not text:
                 text = new
             case {"old_string": str(old), "new_string": str(new), **rest} if old and text and old in text:
-                text = text.replace(old, new, -1 if rest.get("replace_all") else 1)
+                text = text.replace(replaced_text(text, old, new), new, -1 if rest.get("replace_all") else 1)
             case _:
                 return UNKNOWN
     return FileContent(True, text)
+
+
+def replaced_text(text: str, old: str, new: str) -> str:
+    """Return what an edit replaces: an edit that deletes whole lines deletes the newline after them too."""
+    return f"{old}\n" if new == "" and not old.endswith("\n") and f"{old}\n" in text else old
+
+
+def count_lines(call: Call) -> tuple[int, int]:
+    """Return how many lines a call added and removed, by its record, else by its input."""
+    if lines := call_diff(call)[2:]:
+        return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
+    if call.name == "NotebookEdit":
+        before, after = contents_around(call)
+        if before.text is None or after.text is None:
+            is_removed = call.input.get("edit_mode") == "delete"
+            return (0, 0) if is_removed else (len(as_text(call.input.get("new_source") or "").splitlines()), 0)
+        return _count_differences([(before.text, after.text)])
+    edits = objects(executed_edits(call)) if call.name == "MultiEdit" else []
+    return _count_differences([(as_text(e.get("old_string", "")), as_text(e.get("new_string", ""))) for e in edits])
+
+
+def _count_differences(pairs: Iterable[tuple[str, str]]) -> tuple[int, int]:
+    lines = [line for old, new in pairs for line in unified(old.splitlines(), new.splitlines(), ("", ""))[2:]]
+    return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)

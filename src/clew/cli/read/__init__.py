@@ -1,6 +1,7 @@
 """Commands that print sessions.
 
 Modules:
+    blame            `clew blame`: print the session, turn and prompt that wrote each line of a file.
     browse           `clew browse`: search and read sessions in the terminal; `clew` without a command starts it
                      too.
     check            `clew check`: report damage, lost data, and what each version would resume.
@@ -9,6 +10,7 @@ Modules:
     check_inventory  `clew check --inventory`: count the content of sessions in one table, with a total.
     check_print      Print the reports of `clew check`: tables and colours on a terminal.
     compare          `clew compare`: compare two branches, two points of a session, or two sessions.
+    files            `clew files`: list the files that sessions changed, with the prompts that led to it.
     follow           `clew follow`: watch a session as it is written.
     gone_folders     Suggest `clew move` when the folder of a listed project no longer exists.
     lineage          `clew lineage`: list the copies and edits of a session, and its originals.

@@ -1,0 +1,158 @@
+"""`clew files`: list the files that sessions changed, with the prompts that led to it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from clew.cli.options import add_common_options
+from clew.cli.output import clean, clean_name, format_age, is_terminal, one_line, print_json, print_message
+from clew.cli.select_session import open_session
+from clew.facts.secrets.mask_secrets import mask
+from clew.system.plural import plural
+from clew.view.sanitize import columns
+from clew.wire.timestamps import format_timestamp
+
+if TYPE_CHECKING:
+    from clew.provenance.changed_files import ChangedFile
+    from clew.provenance.recorded_changes import RecordedChange
+
+_UNRECORDED = "Changes made by shell commands are not recorded."
+
+
+def add_arguments(command: ArgumentParser) -> None:
+    command.add_argument("id", nargs="?", help="only this session: its id, the beginning of it, or a path")
+    command.add_argument("--reveal", action="store_true", help="do not mask secrets")
+    add_common_options(command, lists=True)
+
+
+def run(options: Namespace) -> int:
+    files = _changed_files(options)
+    if options.json:
+        print_json(_file_json(file, options.reveal) for file in files)
+    else:
+        width = shutil.get_terminal_size((100, 24)).columns if is_terminal() else 0
+        for line in _format(files, width, options.reveal):
+            print(line)
+    if not options.quiet:
+        _print_summary(files, options)
+    return 0 if files else 1
+
+
+def _changed_files(options: Namespace) -> list[ChangedFile]:
+    from clew.provenance.changed_files import group_by_file
+    from clew.provenance.recorded_changes import changes_of, collect_changes, is_in_range, sort_changes
+
+    if options.id is not None:
+        found = iter(changes_of(open_session(options, options.id, archived=True)))
+    else:
+        found = collect_changes(project=options.project, since=options.since, claude=options.claude_dir)
+    changes = [change for change in sort_changes(found) if not change.failed]
+    selected = [change for change in changes if is_in_range(change, options.since, options.until)]
+    return group_by_file(changes, selected)[: options.limit]
+
+
+def _print_summary(files: Sequence[ChangedFile], options: Namespace) -> None:
+    if not files:
+        print_message(f"No session changed a file with these options. {_UNRECORDED}")
+        return
+    sessions = {change.session for file in files for change in file.changes}
+    lines = f"+{sum(file.added for file in files):,} −{sum(file.removed for file in files):,} lines"
+    print_message(f"{plural(len(files), 'file')}, {lines}, {plural(len(sessions), 'session')}. {_UNRECORDED}")
+
+
+def _format(files: Sequence[ChangedFile], width: int, reveal: bool) -> Iterator[str]:
+    """Yield the lines of the list: files by project, and below each file the prompts that changed it."""
+    by_project: dict[str, list[ChangedFile]] = {}
+    for file in files:
+        by_project.setdefault(file.changes[-1].cwd, []).append(file)
+    for number, (project, group) in enumerate(by_project.items()):
+        if number:
+            yield ""
+        yield one_line(clean_name(project or "(unknown project)"), width)
+        names = [clean_name(_relative(file.path, project)) for file in group]
+        longest = max(map(columns, names))
+        for file, name in zip(group, names, strict=True):
+            facts = f"+{file.added:,} −{file.removed:,}  {format_age(file.last)}  {file.on_disk}"
+            if not width or 4 + longest + columns(facts) <= width:
+                yield f"  {name}{' ' * (longest - columns(name))}  {facts}"
+            else:
+                yield from (f"  {name}", f"    {facts}")
+            for prompt in _by_prompt(file.changes):
+                yield one_line_with_margin(f"{_describe(prompt)}  {_prompt(prompt[0], reveal)}", 4, width)
+
+
+def one_line_with_margin(text: str, margin: int, width: int) -> str:
+    """Return text on one line after some spaces, cut at the edge of the terminal."""
+    return " " * margin + one_line(text, max(20, width - margin) if width else 0)
+
+
+def _relative(path: str, folder: str) -> str:
+    inside = folder.rstrip("/\\") + ("\\" if "\\" in folder else "/") if folder else ""
+    return path[len(inside) :] if inside and path.startswith(inside) else path
+
+
+def _by_prompt(changes: Sequence[RecordedChange]) -> list[list[RecordedChange]]:
+    """Return the changes of each prompt; those of agents are separate."""
+    ordered = sorted(changes, key=_prompt_key)  # changes of a prompt keep their order
+    groups = [list(group) for _, group in groupby(ordered, key=_prompt_key)]
+    return sorted(groups, key=lambda group: changes.index(group[0]))
+
+
+def _prompt_key(change: RecordedChange) -> tuple[str, int, str]:
+    return change.session, change.turn, change.agent
+
+
+def _describe(changes: Sequence[RecordedChange]) -> str:
+    first = changes[0]
+    turn = f"turn {first.turn}" if first.turn else "turn ?"
+    by = " (agent)" if first.agent else ""
+    edited = " (edited by the user)" if any(change.user_modified for change in changes) else ""
+    added, removed = (sum(counts) for counts in zip(*((c.added, c.removed) for c in changes), strict=True))
+    kept = f" ({first.kept})" if first.kept else ""
+    return f"{first.session[:8]} {turn}{by}{kept}  +{added:,} −{removed:,}{edited}"
+
+
+def _prompt(change: RecordedChange, reveal: bool) -> str:
+    return change.prompt if reveal else mask(clean(change.prompt))[0]
+
+
+def _file_json(file: ChangedFile, reveal: bool) -> dict[str, Any]:
+    prompts = [
+        {
+            "session": first.session,
+            "agent": first.agent or None,
+            "turn": first.turn or None,
+            "prompt": _prompt(first, reveal),
+            "time": _time(group[-1]),
+            "tools": sorted({change.tool for change in group}),
+            "changes": len(group),
+            "added": sum(change.added for change in group),
+            "removed": sum(change.removed for change in group),
+            "user_modified": any(change.user_modified for change in group),
+            "kept": first.kept or "disk",
+        }
+        for group in _by_prompt(file.changes)
+        for first in group[:1]
+    ]
+    return {
+        "kind": "changed_file",
+        "path": file.path,
+        "name": os.path.basename(file.path),
+        "project": file.changes[-1].cwd,
+        "changes": len(file.changes),
+        "added": file.added,
+        "removed": file.removed,
+        "last": _time(file.changes[-1]),
+        "on_disk": file.on_disk,
+        "sessions": sorted({change.session for change in file.changes}),
+        "prompts": prompts,
+    }
+
+
+def _time(change: RecordedChange) -> str | None:
+    return format_timestamp(change.time) if change.time else None
