@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean, clean_name, is_terminal, one_line, print_json, print_message
-from clew.cli.text_columns import join_cells
 from clew.errors import NotFound
 from clew.facts.secrets.mask_secrets import mask
 from clew.system.plural import plural
+from clew.system.table_layout import join_cells
 from clew.view.sanitize import columns
 from clew.wire.timestamps import format_timestamp
 
