@@ -89,13 +89,13 @@ def plan_update(todos: Any) -> AgentPlanUpdate:
 
 def history_updates(session: Session, cwd: str) -> Iterator[Any]:
     """Yield everything on the active path, across compactions, then the current plan."""
-    calls = {made.id: made for made in session.calls}
+    calls = {call.id: call for call in session.calls}
     todos: Any = None
     yield from _reply_updates(merge_replies(session.preamble), calls, cwd)
     for turn in session.turns:
         yield from _prompt_updates(turn)
         yield from _reply_updates(turn.replies, calls, cwd)
-        todo_calls = [made for made in turn.calls if made.name == PLAN_TOOL and not made.failed]
+        todo_calls = [call for call in turn.calls if call.name == PLAN_TOOL and not call.failed]
         todos = todo_calls[-1].input.get("todos") if todo_calls else todos
     if todos:
         yield plan_update(todos)
@@ -107,10 +107,10 @@ def _reply_updates(replies: Iterable[Reply], calls: Mapping[str, Call], cwd: str
             yield message_chunk(block.text)
         elif block.type == "thinking" and block.thinking:
             yield thought_chunk(block.thinking)
-        elif block.type == "tool_use" and block.name != PLAN_TOOL and (made := calls.get(block.id or "")):
-            yield tool_call_updates.call_started(made.id, made.name, made.input, cwd)
-            found = made.result.content if made.result else NO_RESULT
-            yield tool_call_updates.call_finished(made.id, made.name, found, made.detail, made.failed or made.is_open)
+        elif block.type == "tool_use" and block.name != PLAN_TOOL and (call := calls.get(block.id or "")):
+            yield tool_call_updates.call_started(call.id, call.name, call.input, cwd)
+            content = call.result.content if call.result else NO_RESULT
+            yield tool_call_updates.call_finished(call.id, call.name, content, call.detail, call.failed or call.is_open)
 
 
 def _prompt_updates(turn: Turn) -> Iterator[UserMessageChunk]:

@@ -67,36 +67,36 @@ class _StoryBuilder:
     texts: Mapping[str, str]
     fragments: dict[str, bytes] = field(default_factory=dict)
 
-    def run(self, told: Talk, steps: Sequence[Json], row: Sequence[str] = ()) -> Talk:
+    def run(self, talk: Talk, steps: Sequence[Json], row: Sequence[str] = ()) -> Talk:
         for step in steps:
             arguments = dict(step)
             name = arguments.pop("do")
             if name not in ("repeat", "fragment", "agent", "workflow"):  # their own steps are filled in later
-                arguments = self._fill(arguments, told, row)
+                arguments = self._fill(arguments, talk, row)
             special = _STEPS.get(name)
-            told = special(self, told, **arguments) if special else getattr(told, name)(**arguments)
-        return told
+            talk = special(self, talk, **arguments) if special else getattr(talk, name)(**arguments)
+        return talk
 
     def child(self, data: Json) -> Talk:
         """Return the conversation of a sub-agent."""
         return self.run(talk(**{key: data[key] for key in data if key != "steps"}), data["steps"])
 
-    def _fill(self, value: Any, told: Talk, row: Sequence[str]) -> Any:
+    def _fill(self, value: Any, talk: Talk, row: Sequence[str]) -> Any:
         """Return a value with all placeholders replaced."""
         if isinstance(value, str):
-            return _PLACEHOLDER.sub(lambda match: self._value(match[1], told, row), value)
+            return _PLACEHOLDER.sub(lambda match: self._value(match[1], talk, row), value)
         if isinstance(value, list):
-            return [self._fill(item, told, row) for item in value]
+            return [self._fill(item, talk, row) for item in value]
         if isinstance(value, dict):
-            return {key: self._fill(item, told, row) for key, item in value.items()}
+            return {key: self._fill(item, talk, row) for key, item in value.items()}
         return value
 
-    def _value(self, placeholder: str, told: Talk, row: Sequence[str]) -> str:
+    def _value(self, placeholder: str, talk: Talk, row: Sequence[str]) -> str:
         match placeholder.split(":"):
             case ["session"]:
-                return told.session_id
+                return talk.session_id
             case ["use", index]:
-                return told.uses[int(index)].id
+                return talk.uses[int(index)].id
             case ["row", index]:
                 return row[int(index)]
             case ["text", name, *length]:
@@ -107,25 +107,25 @@ class _StoryBuilder:
 # -- steps that are not methods of Talk, and those whose arguments TOML cannot express
 
 
-def _ask(_: _StoryBuilder, told: Talk, tracked: Mapping[str, str] | None = None, **arguments: Any) -> Talk:
+def _ask(_: _StoryBuilder, talk: Talk, tracked: Mapping[str, str] | None = None, **arguments: Any) -> Talk:
     """Add a prompt, with a snapshot of the tracked files before it."""
-    if told.setup.since("2.0.5"):
-        told = told.snapshot(tracked)
+    if talk.setup.since("2.0.5"):
+        talk = talk.snapshot(tracked)
     images = [b64decode(image) for image in arguments.pop("images", ())]
-    return told.user(arguments.pop("text"), images=images, **arguments)
+    return talk.user(arguments.pop("text"), images=images, **arguments)
 
 
-def _close(_: _StoryBuilder, told: Talk, **gap: float) -> Talk:
+def _close(_: _StoryBuilder, talk: Talk, **gap: float) -> Talk:
     """End a turn with the lines that the version writes there; then wait, if a pause is given."""
-    if told.setup.since("2.1.1"):
-        told = told.turn_duration()
-    if told.setup.since("2.1.77"):
-        told = told.last_prompt()
-    return told.pause(**gap) if gap else told
+    if talk.setup.since("2.1.1"):
+        talk = talk.turn_duration()
+    if talk.setup.since("2.1.77"):
+        talk = talk.last_prompt()
+    return talk.pause(**gap) if gap else talk
 
 
-def _reply(_: _StoryBuilder, told: Talk, calls: Sequence[Json] = (), **arguments: Any) -> Talk:
-    return told.reply(calls=map(_tool_input, calls), **arguments)
+def _reply(_: _StoryBuilder, talk: Talk, calls: Sequence[Json] = (), **arguments: Any) -> Talk:
+    return talk.reply(calls=map(_tool_input, calls), **arguments)
 
 
 def _tool_input(call: Json) -> ToolInput:
@@ -133,52 +133,52 @@ def _tool_input(call: Json) -> ToolInput:
     return ToolInput(call["tool"], call["input"], call.get("id"), call.get("text"), image)
 
 
-def _agent(builder: _StoryBuilder, told: Talk, call: int, child: Json, **arguments: Any) -> Talk:
-    return told.agent(call, builder.child(child), **arguments)
+def _agent(builder: _StoryBuilder, talk: Talk, call: int, child: Json, **arguments: Any) -> Talk:
+    return talk.agent(call, builder.child(child), **arguments)
 
 
-def _workflow(builder: _StoryBuilder, told: Talk, call: int, children: Mapping[str, Json], run: str) -> Talk:
-    return told.workflow(call, {name: builder.child(child) for name, child in children.items()}, run=run)
+def _workflow(builder: _StoryBuilder, talk: Talk, call: int, children: Mapping[str, Json], run: str) -> Talk:
+    return talk.workflow(call, {name: builder.child(child) for name, child in children.items()}, run=run)
 
 
-def _fork(_: _StoryBuilder, told: Talk, session: str) -> Talk:
-    return told.fork(session_id(session))
+def _fork(_: _StoryBuilder, talk: Talk, session: str) -> Talk:
+    return talk.fork(session_id(session))
 
 
-def _file(_: _StoryBuilder, told: Talk, path: str, content: str) -> Talk:
-    return told.file(path, content.encode())
+def _file(_: _StoryBuilder, talk: Talk, path: str, content: str) -> Talk:
+    return talk.file(path, content.encode())
 
 
-def _repeat(builder: _StoryBuilder, told: Talk, rows: Sequence[Sequence[str]], of: Sequence[Json]) -> Talk:
+def _repeat(builder: _StoryBuilder, talk: Talk, rows: Sequence[Sequence[str]], of: Sequence[Json]) -> Talk:
     """Execute the steps `of` for each row."""
     for row in rows:
-        told = builder.run(told, of, row)
-    return told
+        talk = builder.run(talk, of, row)
+    return talk
 
 
 def _fragment(
-    builder: _StoryBuilder, told: Talk, of: Sequence[Json] = (), name: str = "", first: float = 0, last: int = 0
+    builder: _StoryBuilder, talk: Talk, of: Sequence[Json] = (), name: str = "", first: float = 0, last: int = 0
 ) -> Talk:
     """Write a part of the last line of the steps `of`: the first bytes, a first fraction, or the last bytes.
 
     A line with a name can be used again.
     """
     if of:
-        builder.fragments[name] = encode_line(builder.run(told, of).data()[-1])
+        builder.fragments[name] = encode_line(builder.run(talk, of).data()[-1])
     line = builder.fragments[name]
     end = int(len(line) * first) if first < 1 else int(first)
-    return told.raw(line[-last:] if last else line[:end])
+    return talk.raw(line[-last:] if last else line[:end])
 
 
-def _nul_bytes(_: _StoryBuilder, told: Talk, count: int) -> Talk:
+def _nul_bytes(_: _StoryBuilder, talk: Talk, count: int) -> Talk:
     """Write what a crash of the file system leaves."""
-    return told.raw(b"\0" * count)
+    return talk.raw(b"\0" * count)
 
 
-def _drop_newline(_: _StoryBuilder, told: Talk) -> Talk:
+def _drop_newline(_: _StoryBuilder, talk: Talk) -> Talk:
     """Remove the final newline, so that the next line continues the last one."""
-    newest = told.newest
-    return replace(told, newest=NewestLines(newest.earlier, encode_line(newest.said)[:-1])) if newest else told
+    newest = talk.newest
+    return replace(talk, newest=NewestLines(newest.earlier, encode_line(newest.said)[:-1])) if newest else talk
 
 
 _STEPS: Mapping[str, Callable[..., Talk]] = {

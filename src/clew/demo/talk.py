@@ -313,10 +313,10 @@ def is_prompt(entry: Data) -> bool:
     return "tool_result" not in kinds and not first.startswith(_INJECTED)
 
 
-def _spoken_blocks(seed: str, made: int, thinking: str | None, text: str | None) -> list[Data]:
+def _spoken_blocks(seed: str, number: int, thinking: str | None, text: str | None) -> list[Data]:
     blocks: list[Data] = []
     if thinking is not None:
-        signature = identifiers.signature(seed, made, thinking)
+        signature = identifiers.signature(seed, number, thinking)
         blocks.append({"type": "thinking", "thinking": thinking, "signature": signature})
     if text is not None:
         blocks.append({"type": "text", "text": text})

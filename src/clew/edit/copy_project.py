@@ -29,7 +29,7 @@ def plan_copies(tree: Tree, old: str, new: str) -> MovePlan:
     paths = PathMapping(old, new)
     days = cleanup_days(tree.root)
     files: dict[str, FileMove] = {}
-    made: list[str] = []
+    copied_ids: list[str] = []
     stays: list[str] = []
     folders: dict[str, str] = {}
     for file, launched in find_sessions(tree, paths):
@@ -51,10 +51,10 @@ def plan_copies(tree: Tree, old: str, new: str) -> MovePlan:
             continue
         for target, parts in missing.items():
             files.setdefault(str(target), plan_file(file.path, target, parts, mtime))
-        made.append(new_id)
+        copied_ids.append(new_id)
         folders[file.project_folder.name] = home.name
-    if not made and not stays:
+    if not copied_ids and not stays:
         raise NotFound(old, kind="project", hint="List projects and their folders with: clew ls projects")
     job = MoveJob(f"copy {old} to {new}", old, new, tree.root, tuple(files.values()), is_copy=True)
     agents = sum(move.target.name.startswith("agent-") and move.target.suffix == ".jsonl" for move in job.files)
-    return MovePlan(paths, job, tuple(made), folders, agents, 0, tuple(stays))
+    return MovePlan(paths, job, tuple(copied_ids), folders, agents, 0, tuple(stays))

@@ -85,11 +85,11 @@ class Drift:
     found: Mapping[Key, Unknown] = field(default_factory=dict)
 
     def __add__(self, other: Drift) -> Drift:
-        found = dict(self.found)
+        merged = dict(self.found)
         for key, unknown in other.found.items():
-            found[key] = found[key] + unknown if key in found else unknown
+            merged[key] = merged[key] + unknown if key in merged else unknown
         versions = dict(Counter(self.versions) + Counter(other.versions))
-        return Drift(self.files + other.files, self.entries + other.entries, versions, found)
+        return Drift(self.files + other.files, self.entries + other.entries, versions, merged)
 
     @property
     def unknown(self) -> tuple[Unknown, ...]:

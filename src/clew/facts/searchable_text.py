@@ -98,7 +98,7 @@ def _user_pieces(entry: BaseEntry, tools: Sequence[str]) -> list[Words]:
     if kind not in _FIELD_OF_SPEAKER:
         return [Words("summary" if kind == "summary" else "meta", entry.text)] if entry.text else []
     text, whole = prompt_text(entry), entry.text
-    added = "\n".join(found["text"].strip() for found in _ADDED.finditer(whole)) if len(text) < len(whole) else ""
+    added = "\n".join(match["text"].strip() for match in _ADDED.finditer(whole)) if len(text) < len(whole) else ""
     return [Words(field, piece) for field, piece in ((_FIELD_OF_SPEAKER[kind], text), ("meta", added)) if piece]
 
 

@@ -23,14 +23,14 @@ _LATEST = 253_402_300_799  # the last second of the year 9999
 def limits_in(status: dict[str, Any]) -> dict[str, dict[str, float]]:
     """Return the windows in the status of a session, each with the used percentage and when it ends."""
     windows = status.get("rate_limits")
-    found: dict[str, dict[str, float]] = {}
+    limits: dict[str, dict[str, float]] = {}
     for name in NAMES:
         window = windows.get(name) if isinstance(windows, dict) else None
         used = _number(window, "used_percentage")
         ends = _number(window, "resets_at")
         if used is not None and ends is not None and 0 <= ends <= _LATEST:
-            found[name] = {"used": max(0.0, min(used, 100.0)), "resets": int(ends)}
-    return found
+            limits[name] = {"used": max(0.0, min(used, 100.0)), "resets": int(ends)}
+    return limits
 
 
 def _number(window: Any, key: str) -> float | None:
@@ -69,10 +69,10 @@ def load_limits(root: str) -> dict[str, Any]:
         with open(limits_file(root), "rb") as file:
             value = json.loads(file.read(1 << 16))
         windows, seen = value["windows"], value["seen"]
-        found = {
+        limits = {
             name: {"used": float(windows[name]["used"]), "resets": int(windows[name]["resets"])} for name in windows
         }
-        return {"seen": int(seen), "windows": {name: found[name] for name in NAMES if name in found}}
+        return {"seen": int(seen), "windows": {name: limits[name] for name in NAMES if name in limits}}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
 

@@ -21,7 +21,7 @@ class About:
     id: str
     title: str
     started: datetime | None
-    told: tuple[tuple[str, str], ...]
+    details: tuple[tuple[str, str], ...]
 
 
 def describe_session(session: Session, tally: MaskCount | None) -> About:

@@ -80,7 +80,7 @@ def _hash(text: str) -> str:
 
 
 def _about_line(about: About) -> str:
-    parts = [escape(one_line(value)) for _, value in about.told]
+    parts = [escape(one_line(value)) for _, value in about.details]
     when = time_tag(about.started).strip()
     return f'<p class="about">{" · ".join(part for part in (when, *parts) if part)}</p>\n'
 

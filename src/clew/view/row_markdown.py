@@ -37,7 +37,7 @@ def markdown_document(about: About, rows: Iterable[Row], front_matter: bool = Fa
     if front_matter:
         yield _front_matter(about)
     when = f"{about.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if about.started else ""
-    facts = " · ".join(escape_markdown(text) for text in (when, *(value for _, value in about.told)) if text)
+    facts = " · ".join(escape_markdown(text) for text in (when, *(value for _, value in about.details)) if text)
     yield f"# {escape_markdown(about.title)}\n\n{facts}\n\n"
     yield from markdown_pieces(rows)
 
@@ -58,7 +58,7 @@ def _front_matter(about: About) -> str:
     properties = {
         "title": about.title,
         "created": format_timestamp(about.started) if about.started else "",
-        **dict(about.told),
+        **dict(about.details),
     }
     lines = "".join(f"{name}: {encode(clean(value)).decode()}\n" for name, value in properties.items() if value)
     return f"---\n{lines}tags: [claude-code]\n---\n\n"

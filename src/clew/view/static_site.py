@@ -72,7 +72,7 @@ def index_page(title: str, sessions: Iterable[Exported], words: WordIndex) -> It
     yield '<main>\n<div hidden><input type="search" aria-label="Search these sessions" placeholder="Search"></div>\n'
     yield '<p class="about" id="found" role="status"></p>\n<ul class="sessions">\n'
     for about, file in sessions:
-        facts = " · ".join(escape(one_line(value)) for name, value in about.told if name != "id")
+        facts = " · ".join(escape(one_line(value)) for name, value in about.details if name != "id")
         link = f'<a href="{escape(file)}">{escape(one_line(about.title))}</a>'
         yield f'<li>{link}{time_tag(about.started)}<br><span class="about">{facts}</span></li>\n'
     yield "</ul>\n</main>\n"

@@ -88,10 +88,10 @@ def _last_times(path: str, size: int, mtime_ns: int) -> Times:
                 piece = file.read(end - start) + rest
                 first = piece.find(b"\n") + 1 if start else 0
                 if first or not start:
-                    found, note = _times_of_lines(piece[first:])
+                    time, note = _times_of_lines(piece[first:])
                     noted = noted or note
-                    if found:
-                        return found, noted
+                    if time:
+                        return time, noted
                     piece = piece[:first]
                 end, rest, step = start, piece, step * 4
     except OSError:  # whoever reads the file reports why
@@ -116,10 +116,10 @@ def _times_of_lines(piece: bytes) -> Times:
     while (position := piece.rfind(_FIELD, 0, stop)) >= 0:
         start = piece.rfind(b"\n", 0, position) + 1
         end = piece.find(b"\n", position, stop)
-        found, note = _times_of_line(piece[start : stop if end < 0 else end])
+        time, note = _times_of_line(piece[start : stop if end < 0 else end])
         noted = noted or note
-        if found:
-            return found, noted
+        if time:
+            return time, noted
         stop = start
     return None, noted
 

@@ -108,21 +108,21 @@ def _change_entry(entry: Entry, json: bytes, move: Relocation) -> bytes:
 
 
 def _path_changes(data: dict[str, Any], move: Relocation) -> Changes:
-    found: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     for name in ("cwd", "relocatedCwd", "trackingPath"):
-        found |= _field_change(data, name, move)
+        changes |= _field_change(data, name, move)
     if worktree := _object_changes(data.get("worktreeSession"), _WORKTREE_FIELDS, move):
-        found["worktreeSession"] = worktree
+        changes["worktreeSession"] = worktree
     if backup := _object_changes(data.get("backup"), ("realParentDir",), move):
-        found["backup"] = backup
+        changes["backup"] = backup
     snapshot = data.get("snapshot")
     if isinstance(snapshot, dict) and (tracked := _tracked_changes(snapshot.get("trackedFileBackups"), move)):
-        found["snapshot"] = {"trackedFileBackups": tracked}
+        changes["snapshot"] = {"trackedFileBackups": tracked}
     result = data.get("toolUseResult")
     output = result.get("persistedOutputPath") if isinstance(result, dict) else None
     if isinstance(output, str) and (new := move.output(output)) != output:
-        found["toolUseResult"] = {"persistedOutputPath": encode(new)}
-    return found
+        changes["toolUseResult"] = {"persistedOutputPath": encode(new)}
+    return changes
 
 
 def _field_change(data: dict[str, Any], name: str, move: Relocation) -> dict[str, bytes]:

@@ -58,8 +58,8 @@ def list_running(tree: Tree) -> list[RunningSession]:
     """Return the processes that run a session of a tree, the one that started last first."""
     registered = list(_registered(tree))
     pids = {each.pid for each in registered}
-    found = [*registered, *_chats(tree), *(each for each in _unregistered(tree) if each.pid not in pids)]
-    return sorted(found, key=lambda each: (-(each.started.timestamp() if each.started else 0.0), each.pid))
+    sessions = [*registered, *_chats(tree), *(each for each in _unregistered(tree) if each.pid not in pids)]
+    return sorted(sessions, key=lambda each: (-(each.started.timestamp() if each.started else 0.0), each.pid))
 
 
 def _registered(tree: Tree) -> Iterator[RunningSession]:
@@ -201,15 +201,15 @@ def _read_text(path: Path, size: int = _MAX_FILE) -> str:
 
 
 def _text(value: dict[str, Any], key: str) -> str:
-    found = value.get(key)
-    return found if isinstance(found, str) else ""
+    text = value.get(key)
+    return text if isinstance(text, str) else ""
 
 
 def _time(value: object) -> datetime | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    found = parse_timestamp(value)
-    return found.astimezone(UTC) if found else None
+    time = parse_timestamp(value)
+    return time.astimezone(UTC) if time else None
 
 
 def _kind(value: dict[str, Any]) -> str:

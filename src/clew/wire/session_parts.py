@@ -52,28 +52,28 @@ def collect_parts(file: SessionFile, *, memory: bool = False) -> SessionParts:
     project = file.project_folder.name if is_in_tree else LOOSE
     id = file.id if is_uuid(file.id) else _stated_id(file.path)
     base = f"projects/{project}"
-    found = {f"{base}/{id}.jsonl": file.path}
-    found |= {f"{base}/{id}/{name}": path for name, path in _files_below(file.folder)}
+    parts = {f"{base}/{id}.jsonl": file.path}
+    parts |= {f"{base}/{id}/{name}": path for name, path in _files_below(file.folder)}
     for agent in file.agents():
         if agent.layout != "nested":
             name = agent.path.relative_to(file.project_folder).as_posix()
             meta = agent.path.with_suffix(".meta.json")
-            found |= {f"{base}/{name}": agent.path}
-            found |= {f"{base}/{name[:-6]}.meta.json": meta} if meta.is_file() else {}
+            parts |= {f"{base}/{name}": agent.path}
+            parts |= {f"{base}/{name[:-6]}.meta.json": meta} if meta.is_file() else {}
     if memory:
-        found |= {f"{base}/memory/{name}": path for name, path in _files_below(file.project_folder / "memory")}
+        parts |= {f"{base}/memory/{name}": path for name, path in _files_below(file.project_folder / "memory")}
     if is_in_tree:
-        found |= _shared_folders(Tree(file.project_folder.parent.parent), file, id)
-    return SessionParts(id, _launch_folder(file.path, project), project, f"{base}/{id}.jsonl", found)
+        parts |= _shared_folders(Tree(file.project_folder.parent.parent), file, id)
+    return SessionParts(id, _launch_folder(file.path, project), project, f"{base}/{id}.jsonl", parts)
 
 
 def _shared_folders(tree: Tree, file: SessionFile, id: str) -> dict[str, Path]:
     """Return the files of a session in the folders that all sessions share."""
     paths = [*tree.todos(id), *(plan.path for plan in plans_of_session(tree, file.path))]
-    found = {path.relative_to(tree.root).as_posix(): path for path in paths}
+    parts = {path.relative_to(tree.root).as_posix(): path for path in paths}
     for folder in ("file-history", "tasks", "image-cache"):
-        found |= {f"{folder}/{id}/{name}": path for name, path in _files_below(tree.root / folder / id)}
-    return found
+        parts |= {f"{folder}/{id}/{name}": path for name, path in _files_below(tree.root / folder / id)}
+    return parts
 
 
 def _files_below(folder: Path, inside: str = "") -> Iterator[tuple[str, Path]]:

@@ -123,9 +123,9 @@ class _RepeatedTool:
         except OSError as error:
             result = failure_result(ToolFailed(f"{type(error).__name__}: {error}", is_misuse=False))
         content, detail = self._live.to_recorded_paths(result.content), self._live.to_recorded_paths(result.detail)
-        made = CallResult(content, detail, result.is_error, result.notes)
-        self._live.runs.append(_compare_results(scene.call_id, self.name, recorded, made))
-        return made
+        repeated = CallResult(content, detail, result.is_error, result.notes)
+        self._live.runs.append(_compare_results(scene.call_id, self.name, recorded, repeated))
+        return repeated
 
 
 def load_permissions(folder: Path, claude: Path, home: Path, allowed: Sequence[str]) -> Permissions:
@@ -134,11 +134,11 @@ def load_permissions(folder: Path, claude: Path, home: Path, allowed: Sequence[s
     return Permissions(settings, folder, home, claude_home=claude)
 
 
-def _compare_results(call: str, name: str, recorded: CallResult, made: CallResult) -> RepeatedCall:
-    before, after = text_of(recorded.content), text_of(made.content)
-    if before == after and recorded.is_error == made.is_error:
+def _compare_results(call: str, name: str, recorded: CallResult, repeated: CallResult) -> RepeatedCall:
+    before, after = text_of(recorded.content), text_of(repeated.content)
+    if before == after and recorded.is_error == repeated.is_error:
         return RepeatedCall(call, name, "same")
-    why = "" if recorded.is_error == made.is_error else "it fails now" if made.is_error else "it failed then"
+    why = "" if recorded.is_error == repeated.is_error else "it fails now" if repeated.is_error else "it failed then"
     return RepeatedCall(call, name, "other", why, before, after)
 
 

@@ -154,19 +154,19 @@ class _ComparedFile:
     @property
     def moved(self) -> int:
         """Return the number of entries before one that was recorded earlier."""
-        found = [position for position in self._positions if position is not None]
-        return sum(later < earlier for earlier, later in pairwise(found))
+        positions = [position for position in self._positions if position is not None]
+        return sum(later < earlier for earlier, later in pairwise(positions))
 
     @property
     def is_identical(self) -> bool:
         """Return True if the replay reproduces the file byte for byte, given the recorded ids and times."""
         if self._positions != list(range(len(self._lines))):
             return False
-        made = b"".join(
+        replayed = b"".join(
             encode(_with_recorded_ids(line, record, self._ids)) + b"\n"
             for line, record in zip(self._lines, self._records, strict=True)
         )
-        return made == b"".join(entry.raw for entry in self._entries)
+        return replayed == b"".join(entry.raw for entry in self._entries)
 
     def pairs(self) -> Iterator[EntryPair]:
         for position, entry in enumerate(self._entries):
@@ -199,8 +199,8 @@ class _ComparedFile:
     def _differing(self, record: Json, line: Json) -> Iterator[str]:
         """Return the fields in which two lines differ."""
         if self.source.is_own:
-            made = _with_recorded_ids(line, record, self._ids)
-            yield from (name for name in {**record, **made} if record.get(name) != made.get(name))
+            replayed = _with_recorded_ids(line, record, self._ids)
+            yield from (name for name in {**record, **replayed} if record.get(name) != replayed.get(name))
             return
         mine, theirs = _common_fields(line), _common_fields(record)
         known = (name for name in theirs if theirs[name] is not None and mine.get(name) is not None)
@@ -243,8 +243,8 @@ def kind_of(line: Mapping[str, Any]) -> str:
     if kind == "assistant":
         return "error" if line.get("isApiErrorMessage") else "said"
     if kind == "user":
-        found = speaker(_entry(line)) or "odd"
-        return {"meta": "note", "caveat": "note", "bash": "bash"}.get(found, found)
+        author = speaker(_entry(line)) or "odd"
+        return {"meta": "note", "caveat": "note", "bash": "bash"}.get(author, author)
     if kind == "system":
         subtype = str(line.get("subtype") or "system")
         return "boundary" if subtype == "compact_boundary" else subtype
@@ -256,9 +256,9 @@ def kind_of(line: Mapping[str, Any]) -> str:
 
 def _entry(line: Mapping[str, Any]) -> Entry:
     raw = encode(dict(line))
-    found = parse_line(Line(1, 0, raw, 0, len(raw)))
-    assert isinstance(found, Entry)
-    return found
+    entry = parse_line(Line(1, 0, raw, 0, len(raw)))
+    assert isinstance(entry, Entry)
+    return entry
 
 
 def _key(line: Mapping[str, Any], kind: str) -> str:
@@ -306,8 +306,8 @@ def _common_fields(line: Json) -> Json:
         case "result":
             block = _first(message_fields.get("content"))
             detail = line.get("toolUseResult")
-            found = _blocks(block.get("content"))
-            return {"content": found, "is_error": bool(block.get("is_error")), "toolUseResult": detail}
+            blocks = _blocks(block.get("content"))
+            return {"content": blocks, "is_error": bool(block.get("is_error")), "toolUseResult": detail}
         case "summary":
             text = str(_first(content).get("text"))
             return {"text": text.removeprefix(f"{OPENING}\n\n").strip()}
@@ -336,12 +336,12 @@ def _with_recorded_ids(line: Json, record: Json, ids: Mapping[str, str]) -> Json
             return [value("", each, others[i] if i < len(others) else None) for i, each in enumerate(made)]
         return made
 
-    found: Json = value("", line, record)
+    replaced: Json = value("", line, record)
     if line.get("type") == "assistant" and line.get("isApiErrorMessage"):
         message = record.get("message")
         recorded_id = message.get("id") if isinstance(message, dict) else None
-        found["message"] = {**found["message"], "id": recorded_id}
-    return found
+        replaced["message"] = {**replaced["message"], "id": recorded_id}
+    return replaced
 
 
 def _is_caveat(content: Any) -> bool:

@@ -213,9 +213,9 @@ def undo(session_id: str, top: Path) -> RewindPlan:
     return RewindPlan(session_id, place, tuple(changes), (), 0, store, top, has_talk, tuple(folders), (), refused)
 
 
-def _last(found: Sequence[RewindRecord]) -> RewindRecord | None:
+def _last(records: Sequence[RewindRecord]) -> RewindRecord | None:
     """The rewind to undo: the last one, or the one whose undo was killed."""
-    last = found[-1] if found else None
+    last = records[-1] if records else None
     if last is None or last.is_done or not last.place.startswith(_UNDO):
         return last
-    return next((record for record in found if f"{_UNDO}{record.number}" == last.place), last)
+    return next((record for record in records if f"{_UNDO}{record.number}" == last.place), last)

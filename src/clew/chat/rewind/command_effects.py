@@ -40,7 +40,7 @@ class ProjectTree:
     def left_out(self) -> tuple[str, ...]:
         """Return what is not stored although git does not ignore it."""
         known = self.inventory.unkept.items()
-        return tuple(sorted(name for name, found in known if found.why != IGNORED and name not in (".git", ".git/")))
+        return tuple(sorted(name for name, unkept in known if unkept.why != IGNORED and name not in (".git", ".git/")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,30 +74,30 @@ class Effect:
 def compare(before: ProjectTree, after: ProjectTree, listed: Iterable[PathEffect], project: Path) -> Effect:
     """Return the changes between two snapshots. `listed` are the differences of the two trees in the store."""
     was, now = before.inventory, after.inventory
-    found = Effect()
+    effect = Effect()
     for done in listed:
         if done.before.kind != "none":
             if done.name in now.unkept:  # it exists, but the store does not keep it any more
                 current = read_path_state(project / done.name)
                 if current.kind == "other" and _is_same_content(was.files.get(done.name), project / done.name):
-                    found.modes[done.name] = (done.before.mode, current.mode)
+                    effect.modes[done.name] = (done.before.mode, current.mode)
                     continue
                 done = PathEffect(done.name, done.before, current)
-            found.done.append(done)
+            effect.done.append(done)
         elif not was.is_absent(done.name):
-            _appeared(done, was, now, found)
+            _appeared(done, was, now, effect)
         else:
-            found.done.append(done)
-    _compare_unkept(was, now, project, found)
-    _find_moved(before, now, project, found)
-    _compare_folders(was, now, found)
-    known = {done.name for done in found.done}
+            effect.done.append(done)
+    _compare_unkept(was, now, project, effect)
+    _find_moved(before, now, project, effect)
+    _compare_folders(was, now, effect)
+    known = {done.name for done in effect.done}
     for name, mode in before.modes.items():
         changed = after.modes.get(name, mode)
         if changed != mode and name not in known:
-            found.modes[name] = (mode, changed)
-    found.unchecked = sorted({(n, u.why) for each in (was, now) for n, u in each.unkept.items() if not u.is_whole})
-    return found
+            effect.modes[name] = (mode, changed)
+    effect.unchecked = sorted({(n, u.why) for each in (was, now) for n, u in each.unkept.items() if not u.is_whole})
+    return effect
 
 
 def _is_same_content(before: Facts | None, path: Path) -> bool:
@@ -106,14 +106,14 @@ def _is_same_content(before: Facts | None, path: Path) -> bool:
     return before is not None and stat.S_ISREG(now[0]) and (before[1:3], before[-1]) == (now[1:3], now[-1])
 
 
-def _find_moved(before: ProjectTree, now: ProjectInventory, project: Path, found: Effect) -> None:
+def _find_moved(before: ProjectTree, now: ProjectInventory, project: Path, effect: Effect) -> None:
     """Distinguish files that a command created from those it moved here, which may be the only copy.
 
     A renamed file of the project is not among them: it is restored under its old name.
     """
-    contents = {done.before.digest for done in found.done if done.before.kind == "file"}
+    contents = {done.before.digest for done in effect.done if done.before.kind == "file"}
     known = {facts[-1] for facts in before.inventory.files.values()}
-    for done in list(found.done):
+    for done in list(effect.done):
         facts = now.files.get(done.name)
         if done.before.kind != "none" or facts is None or not stat.S_ISREG(facts[0]) or facts[-1] in known:
             continue
@@ -121,30 +121,30 @@ def _find_moved(before: ProjectTree, now: ProjectInventory, project: Path, found
             continue
         born, since = birth_time(os.path.join(project, done.name)), before.time - _SLACK
         if born is None:
-            found.older += [done.name] if facts[2] / 1e9 < since else []
+            effect.older += [done.name] if facts[2] / 1e9 < since else []
         elif born < since:
-            found.done.remove(done)
-            found.unknown.append(done.name)
-            found.moved.append(done.name)
+            effect.done.remove(done)
+            effect.unknown.append(done.name)
+            effect.moved.append(done.name)
 
 
-def _appeared(done: PathEffect, was: ProjectInventory, now: ProjectInventory, found: Effect) -> None:
+def _appeared(done: PathEffect, was: ProjectInventory, now: ProjectInventory, effect: Effect) -> None:
     """A file that the store did not keep before, but that existed, or lies in a folder whose content was not listed."""
     small = was.small.get(done.name)
     if small is not None:
         if not small.is_like(done.after):
-            found.done.append(PathEffect(done.name, small, done.after))
+            effect.done.append(PathEffect(done.name, small, done.after))
         return
     root = was.root_of(done.name)
     if root is not None:
         return  # reported with the folder
     exact = was.unkept.get(done.name)
     if exact is None or done.name not in now.files or digest_file(done.name, now.files[done.name]) != exact.digest:
-        found.unknown.append(done.name)
+        effect.unknown.append(done.name)
 
 
-def _compare_unkept(was: ProjectInventory, now: ProjectInventory, project: Path, found: Effect) -> None:
-    known = {done.name for done in found.done} | set(found.unknown)
+def _compare_unkept(was: ProjectInventory, now: ProjectInventory, project: Path, effect: Effect) -> None:
+    known = {done.name for done in effect.done} | set(effect.unknown)
     for name in sorted(was.unkept.keys() | now.unkept.keys()):
         old, new = was.unkept.get(name), now.unkept.get(name)
         if name in known or (old and new and old.digest == new.digest):
@@ -152,17 +152,17 @@ def _compare_unkept(was: ProjectInventory, now: ProjectInventory, project: Path,
         if old is None:
             bare = name.removesuffix("/")
             if new is not None and bare not in was.files and was.root_of(name.rstrip("/")) is None:
-                found.unkept.append((name, new.why, "created" if bare not in was.folders else "changed"))
+                effect.unkept.append((name, new.why, "created" if bare not in was.folders else "changed"))
             continue
         small = was.small.get(name)
         if small is not None:
             current = read_path_state(project / name)
             if not small.is_like(current):
-                found.done.append(PathEffect(name, small, current, is_ignored=True))
+                effect.done.append(PathEffect(name, small, current, is_ignored=True))
             continue
         what = _describe_change(name, old, project)
         if what:
-            found.unkept.append((name, old.why, what))
+            effect.unkept.append((name, old.why, what))
 
 
 def _describe_change(name: str, old: Unkept, project: Path) -> str:
@@ -179,7 +179,7 @@ def _describe_change(name: str, old: Unkept, project: Path) -> str:
     return "" if same else "changed"
 
 
-def _compare_folders(was: ProjectInventory, now: ProjectInventory, found: Effect) -> None:
+def _compare_folders(was: ProjectInventory, now: ProjectInventory, effect: Effect) -> None:
     for name in sorted(was.folders.keys() | now.folders.keys()):
         old, new = was.folders.get(name), now.folders.get(name)
         if old == new:
@@ -188,7 +188,7 @@ def _compare_folders(was: ProjectInventory, now: ProjectInventory, found: Effect
             continue  # it exists, and holds only what is not kept
         if old is None and not was.is_absent(name):
             continue
-        found.folders[name] = (old, new)
+        effect.folders[name] = (old, new)
 
 
 # -- several commands

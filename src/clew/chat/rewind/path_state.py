@@ -38,8 +38,8 @@ class PathState:
         """The text of a file with newlines only; None if it is not text."""
         if self.kind == "none":
             return ""
-        found = decode(self.data) if self.kind == "file" else None
-        return found.plain if found else None
+        decoded = decode(self.data) if self.kind == "file" else None
+        return decoded.plain if decoded else None
 
     def is_like(self, other: PathState) -> bool:
         """Return True if both are the same, including the mode of a file or folder."""
@@ -96,10 +96,10 @@ def unified_diff(before: PathState, after: PathState, name: str) -> str:
         return f"{name}: {_describe(before)} becomes {_describe(after)}\n"
     names = (f"a/{name}", f"b/{name}")
     lines = unified(old.splitlines(keepends=True), new.splitlines(keepends=True), names, AROUND, "\n")
-    made = "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-    if not made and before.kind == after.kind == "file" and before.mode != after.mode:
+    diff = "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    if not diff and before.kind == after.kind == "file" and before.mode != after.mode:
         return f"{name}: mode {before.mode:o} becomes {after.mode:o}\n"
-    return made or (f"{name}: {_describe(before)} becomes {_describe(after)}\n" if before.kind != after.kind else "")
+    return diff or (f"{name}: {_describe(before)} becomes {_describe(after)}\n" if before.kind != after.kind else "")
 
 
 def _describe(state: PathState) -> str:

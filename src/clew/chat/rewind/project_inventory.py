@@ -80,8 +80,8 @@ class ProjectInventory:
         return name in self.files or name in self.unkept or name in self.folders
 
 
-def facts_of(found: os.stat_result) -> Facts:
-    return (found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+def facts_of(status: os.stat_result) -> Facts:
+    return (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 class Survey:
@@ -120,32 +120,32 @@ class Survey:
         for entry in entries:
             name = prefix + entry.name
             try:
-                found = entry.stat(follow_symlinks=False)
+                status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
             except OSError:
                 self._unkept[name] = Unkept(UNREADABLE, "", is_whole=False)
                 continue
-            if not stat.S_ISDIR(found.st_mode):
+            if not stat.S_ISDIR(status.st_mode):
                 why = OWN if name == ".git" else NESTED if is_nested else IGNORED
-                self._file(name, found, why)
+                self._file(name, status, why)
             elif entry.name == ".git":
                 self._unkept[f"{name}/"] = self._digest(name, NESTED if folder else OWN)
             elif name in self._above:
-                self._folders[name] = stat.S_IMODE(found.st_mode)
+                self._folders[name] = stat.S_IMODE(status.st_mode)
                 yield name
             else:
-                self._other_folder(name, found)
+                self._other_folder(name, status)
 
-    def _file(self, name: str, found: os.stat_result, why: str) -> None:
-        is_plain = stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)
-        is_closed = stat.S_ISREG(found.st_mode) and not self._is_readable(name, found)
-        if name in self._listed and is_plain and not is_closed and found.st_size <= LARGEST:
+    def _file(self, name: str, status: os.stat_result, why: str) -> None:
+        is_plain = stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)
+        is_closed = stat.S_ISREG(status.st_mode) and not self._is_readable(name, status)
+        if name in self._listed and is_plain and not is_closed and status.st_size <= LARGEST:
             self.taken.append(name)
-            self.total += found.st_size
-            self._files[name] = facts_of(found)
-            if stat.S_ISREG(found.st_mode):
-                self.modes[name] = stat.S_IMODE(found.st_mode)
+            self.total += status.st_size
+            self._files[name] = facts_of(status)
+            if stat.S_ISREG(status.st_mode):
+                self.modes[name] = stat.S_IMODE(status.st_mode)
             return
         if not is_plain:
             why = SPECIAL
@@ -153,26 +153,30 @@ class Survey:
             why = UNREADABLE
         elif name in self._listed:
             why = LARGE
-        self._unkept[name] = Unkept(why, digest_file(name, facts_of(found)))
+        self._unkept[name] = Unkept(why, digest_file(name, facts_of(status)))
         if why == IGNORED and not name.endswith(_VOLATILE):
-            self._keep(name, found)
+            self._keep(name, status)
 
-    def _is_readable(self, name: str, found: os.stat_result) -> bool:
-        is_ours = sys.platform != "win32" and found.st_uid == os.geteuid() and found.st_mode & stat.S_IRUSR
+    def _is_readable(self, name: str, status: os.stat_result) -> bool:
+        is_ours = sys.platform != "win32" and status.st_uid == os.geteuid() and status.st_mode & stat.S_IRUSR
         return bool(is_ours) or os.access(os.path.join(self._project, name), os.R_OK)
 
-    def _keep(self, name: str, found: os.stat_result) -> None:
+    def _keep(self, name: str, status: os.stat_result) -> None:
         """Store the content of a small ignored file; an unchanged one is not read again."""
-        if found.st_size > SMALL or len(self._small) >= SMALL_COUNT or self._small_bytes + found.st_size > SMALL_TOTAL:
+        if (
+            status.st_size > SMALL
+            or len(self._small) >= SMALL_COUNT
+            or self._small_bytes + status.st_size > SMALL_TOTAL
+        ):
             return
         before = self._known.small.get(name)
         if before is None or self._known.unkept.get(name) != self._unkept[name]:
             before = read_path_state(Path(self._project, name))
         if before.kind in ("file", "link"):
             self._small[name] = before
-            self._small_bytes += found.st_size
+            self._small_bytes += status.st_size
 
-    def _other_folder(self, name: str, found: os.stat_result) -> None:
+    def _other_folder(self, name: str, status: os.stat_result) -> None:
         """Record a folder without stored files: empty, ignored, or a separate repository."""
         path = os.path.join(self._project, name)
         below = list(_walk(path, SMALL_FOLDER + 1))
@@ -183,7 +187,7 @@ class Survey:
         if not is_empty and (is_nested or not is_small or os.path.basename(name) in _CACHES):
             self._unkept[f"{name}/"] = self._digest(name, NESTED if is_nested else IGNORED)
             return
-        self._folders[name] = stat.S_IMODE(found.st_mode)
+        self._folders[name] = stat.S_IMODE(status.st_mode)
         for inner, facts in readable:
             if stat.S_ISDIR(facts.st_mode):
                 self._folders[f"{name}/{inner}"] = stat.S_IMODE(facts.st_mode)
@@ -193,9 +197,9 @@ class Survey:
     def _digest(self, name: str, why: str) -> Unkept:
         """Hash the metadata of everything in a folder; for a large one only the folder and its direct entries."""
         skip = skipped_in(name, why)
-        found = digest_folder(os.path.join(self._project, name), why, min(ROOT_ENTRIES, self._left), skip)
-        self._left = max(0, self._left - ROOT_ENTRIES) if not found[0].is_whole else self._left - found[1]
-        return found[0]
+        digest = digest_folder(os.path.join(self._project, name), why, min(ROOT_ENTRIES, self._left), skip)
+        self._left = max(0, self._left - ROOT_ENTRIES) if not digest[0].is_whole else self._left - digest[1]
+        return digest[0]
 
 
 def digest_folder(path: str, why: str, most: int = ROOT_ENTRIES, skip: str = "") -> tuple[Unkept, int]:
@@ -226,11 +230,11 @@ def digest_file(name: str, facts: Facts) -> str:
 
 def _digest(rows: Iterable[tuple[str, Facts]]) -> str:
     """Hash files with all metadata, folders without times: their listing says more."""
-    made = sha256()
+    digest = sha256()
     for name, facts in sorted(rows):
         counted = facts[:1] if stat.S_ISDIR(facts[0]) else facts
-        made.update(os.fsencode(f"{name}\0{counted}\0"))
-    return made.hexdigest()
+        digest.update(os.fsencode(f"{name}\0{counted}\0"))
+    return digest.hexdigest()
 
 
 def _walk(path: str, most: int, skip: str = "") -> Iterator[tuple[str, os.stat_result | None]]:
@@ -248,15 +252,15 @@ def _walk(path: str, most: int, skip: str = "") -> Iterator[tuple[str, os.stat_r
                 if name == skip:
                     continue
                 try:
-                    found = entry.stat(follow_symlinks=False)
+                    status = entry.stat(follow_symlinks=False)
                 except OSError:
                     yield name, None
                     continue
-                yield name, found
+                yield name, status
                 count += 1
                 if count >= most:
                     return
-                if stat.S_ISDIR(found.st_mode):
+                if stat.S_ISDIR(status.st_mode):
                     following.append(name)
         waiting = following
 
@@ -264,8 +268,8 @@ def _walk(path: str, most: int, skip: str = "") -> Iterator[tuple[str, os.stat_r
 def _entries(path: str) -> list[os.DirEntry[str]] | None:
     """Return the entries of a folder by name; None if it cannot be listed."""
     try:
-        with os.scandir(path) as found:
-            return sorted(found, key=lambda entry: entry.name)
+        with os.scandir(path) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
     except OSError:
         return None
 

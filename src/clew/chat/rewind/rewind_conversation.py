@@ -54,11 +54,11 @@ class LiveRewind:
             dialogue.messages, dialogue.known_tokens, dialogue.known_messages = [], 0, 0
             journal.leaf, state.todos, state.seen = None, [], {}
             return
-        found = resume(journal.path)
-        dialogue.load(found.messages, found.model)
-        dialogue.known_tokens, dialogue.known_messages = found.known_tokens, found.known_messages
-        journal.leaf, state.todos, state.seen = found.leaf, list(found.todos), dict(found.seen)
-        self.closing = list(found.closing)
+        resumed = resume(journal.path)
+        dialogue.load(resumed.messages, resumed.model)
+        dialogue.known_tokens, dialogue.known_messages = resumed.known_tokens, resumed.known_messages
+        journal.leaf, state.todos, state.seen = resumed.leaf, list(resumed.todos), dict(resumed.seen)
+        self.closing = list(resumed.closing)
 
 
 def _ground(dialogue: LiveConversation) -> SavedStateFolders:

@@ -138,8 +138,8 @@ class _LastContent:
             for step in record.steps:
                 self._digests.setdefault(step.path, set()).add(step.after)
         newest = list(states.values())[-1].backups if states else {}
-        found = ((real_path(ground.cwd / name), backup) for name, backup in newest.items())
-        self._newest = {path: backup for path, backup in found if path is not None}
+        backups = ((real_path(ground.cwd / name), backup) for name, backup in newest.items())
+        self._newest = {path: backup for path, backup in backups if path is not None}
         self._ground = ground
 
     def text(self, path: Path) -> str | None:
@@ -178,12 +178,12 @@ def rewind_points(session: Session) -> tuple[RewindPoint, ...]:
 
 def find_point(session: Session, asked: str) -> RewindPoint:
     """Find a prompt by the uuid of its line, by a prefix of it, or by its turn number; -1 is the last one."""
-    found = rewind_points(session)
+    points = rewind_points(session)
     if asked.removeprefix("-").isdecimal() and len(asked) < _SHORTEST:
-        number = int(asked) + len(found) + 1 if asked.startswith("-") else int(asked)
-        here = [place for place in found if place.number == number]
+        number = int(asked) + len(points) + 1 if asked.startswith("-") else int(asked)
+        here = [place for place in points if place.number == number]
     else:
-        here = [place for place in found if place.uuid.startswith(asked) and len(asked) >= _SHORTEST]
+        here = [place for place in points if place.uuid.startswith(asked) and len(asked) >= _SHORTEST]
     if len(here) == 1:
         return here[0]
     known = file_states(session.entries)
@@ -191,7 +191,7 @@ def find_point(session: Session, asked: str) -> RewindPoint:
         if prompt.uuid == asked:
             return _point(session, session.turns_to(prompt)[-1], known)
     command = shell_quoting.session_command("show", session.id)
-    hint = f"{session.id[:8]} has {plural(len(found), 'turn')}: {command}"
+    hint = f"{session.id[:8]} has {plural(len(points), 'turn')}: {command}"
     raise NotFound(asked, kind="turn or prompt", hint=hint)
 
 
@@ -222,8 +222,8 @@ def plan(session: Session, asked: str, ground: SavedStateFolders) -> RewindPlan:
     if refused:
         return RewindPlan(session.id, place, (), (), turns, ground.store, top, refused=refused)
     effects = _effects(session, ground, place.offset)
-    made, lost = _changes(session, place, ground, effects)
-    kept = [change for change in made.values() if not change.before.is_like(change.after)]
+    changes, lost = _changes(session, place, ground, effects)
+    kept = [change for change in changes.values() if not change.before.is_like(change.after)]
     kept = [change for change in kept if (change.before.kind, change.after.kind) != ("folder", "none")]
     folders, kept, left = _folders(effects, kept, top)
     for change in [c for c in kept if _is_blocked(c, (*kept, *folders))]:
@@ -232,7 +232,7 @@ def plan(session: Session, asked: str, ground: SavedStateFolders) -> RewindPlan:
         why = "a folder with other files is in its place" if is_folder else "what is in its place cannot be read"
         lost.append((change.name, why))
     lost += [*left, *lost_by_commands(effects, top), *_emptied_parents(kept, folders, effects, top)]
-    said = [*notes(session, effects, place.offset, place.time, top), *_hard_links(kept)]
+    messages = [*notes(session, effects, place.offset, place.time, top), *_hard_links(kept)]
     return RewindPlan(
         session.id,
         place,
@@ -242,7 +242,7 @@ def plan(session: Session, asked: str, ground: SavedStateFolders) -> RewindPlan:
         ground.store,
         top,
         folders=tuple(_deletions_first(folders)),
-        notes=tuple(said),
+        notes=tuple(messages),
     )
 
 
@@ -253,7 +253,7 @@ def _changes(
     states = file_states(session.entries)
     left = _LastContent(session, states, ground)
     top = Path(os.path.realpath(ground.cwd))
-    made: dict[Path, PathChange] = {}
+    changes: dict[Path, PathChange] = {}
     lost: list[tuple[str, str]] = []
     for name, backup in backups_to_restore(states, place.uuid).items():
         if name in effects.unknown:
@@ -266,33 +266,33 @@ def _changes(
         if path is None or after is None:
             lost.append((name, why or "its backup is gone"))
         else:
-            made[path] = _change(path, name, after, left, top)
+            changes[path] = _change(path, name, after, left, top)
     for name, (before, _) in effects.files.items():
-        if top / name not in made:
-            made[top / name] = _change(top / name, name, before, left, top)
+        if top / name not in changes:
+            changes[top / name] = _change(top / name, name, before, left, top)
     for name, (old, new) in effects.modes.items():
         now = read_path_state(top / name, top)
-        if top / name not in made and now.kind in ("file", "other") and now.mode != old:
+        if top / name not in changes and now.kind in ("file", "other") and now.mode != old:
             if now.mode == new:
-                made[top / name] = PathChange(top / name, name, now, replace(now, mode=old))
+                changes[top / name] = PathChange(top / name, name, now, replace(now, mode=old))
             else:
                 lost.append((name, "its mode was changed again since"))
     for name in effects.ignored:  # programs change these all the time: that must not stop a rewind
-        if top / name in made and made[top / name].is_edited:
-            del made[top / name]
+        if top / name in changes and changes[top / name].is_edited:
+            del changes[top / name]
             lost.append((name, "ignored, and changed again since; it is left as it is"))
     for name in effects.older:
-        change = made.get(top / name)
+        change = changes.get(top / name)
         if change and change.kind == "delete":
-            made[top / name] = replace(change, doubt="it is older than the command: it may have been moved here")
-    return made, lost
+            changes[top / name] = replace(change, doubt="it is older than the command: it may have been moved here")
+    return changes, lost
 
 
 def _folders(
     effects: Effects, files: list[PathChange], top: Path
 ) -> tuple[list[PathChange], list[PathChange], list[tuple[str, str]]]:
     """Return the changes of folders, the remaining changes of files, and what is not done."""
-    found: list[PathChange] = []
+    changes: list[PathChange] = []
     lost: list[tuple[str, str]] = []
     by_path = {change.path: change for change in files}
     for name, (old, new) in sorted(effects.folders.items(), reverse=True):  # what is inside before what it is in
@@ -300,28 +300,28 @@ def _folders(
         now = read_path_state(path, top)
         if old is None:
             if now.kind == "folder" and path not in by_path:
-                if _is_emptied(path, (*by_path.values(), *found)):
-                    found.append(PathChange(path, shown, now, ABSENT))
+                if _is_emptied(path, (*by_path.values(), *changes)):
+                    changes.append(PathChange(path, shown, now, ABSENT))
                 else:
                     lost.append((shown, "it is not empty"))
             continue
         wanted = PathState("folder", b"", old)
         if now.kind == "none":
-            found.append(PathChange(path, shown, now, wanted))
+            changes.append(PathChange(path, shown, now, wanted))
         elif now.kind == "folder" and now.mode != old:
             if new in (None, now.mode):
-                found.append(PathChange(path, shown, now, wanted))
+                changes.append(PathChange(path, shown, now, wanted))
             else:
                 lost.append((shown, "its mode was changed again since"))
         elif path in by_path and by_path[path].kind == "delete":  # a command put a file in its place
             by_path[path] = replace(by_path[path], after=wanted)
-    return found, list(by_path.values()), lost
+    return changes, list(by_path.values()), lost
 
 
-def _deletions_first(found: Sequence[PathChange]) -> Iterator[PathChange]:
+def _deletions_first(changes: Sequence[PathChange]) -> Iterator[PathChange]:
     """Sort the changes, deletions first."""
-    yield from sorted((c for c in found if c.kind == "delete"), key=lambda c: c.path)
-    yield from sorted((c for c in found if c.kind != "delete"), key=lambda c: c.path)
+    yield from sorted((c for c in changes if c.kind == "delete"), key=lambda c: c.path)
+    yield from sorted((c for c in changes if c.kind != "delete"), key=lambda c: c.path)
 
 
 def _emptied_parents(

@@ -51,7 +51,7 @@ def begin(
     store: Path, place_of: str, steps: Sequence[RewindStep], *, has_conversation: bool = False, leaf: str | None = None
 ) -> RewindRecord:
     """Save everything that is about to change. It is durable when this returns."""
-    numbers = [int(found.name) for found in _folders(store)]
+    numbers = [int(path.name) for path in _folders(store)]
     folder = store / str(max(numbers, default=0) + 1)
     try:
         _save(folder, place_of, steps, has_conversation, leaf)
@@ -106,5 +106,5 @@ def _step(folder: Path, number: int, row: dict[str, Any]) -> RewindStep:
 
 
 def _folders(store: Path) -> list[Path]:
-    found = store.iterdir() if store.is_dir() else ()
-    return sorted((f for f in found if f.name.isdigit()), key=lambda f: int(f.name))
+    paths = store.iterdir() if store.is_dir() else ()
+    return sorted((f for f in paths if f.name.isdigit()), key=lambda f: int(f.name))

@@ -67,9 +67,9 @@ def saved_state(backup: Backup, ground: SavedStateFolders) -> PathState | None:
         return ABSENT
     if not is_bare_name(backup.name):
         return None
-    found = read_path_state(ground.backups / backup.name)
-    found = found if found.kind == "file" else _misplaced_backup(backup, ground) or ABSENT
-    return PathState("file", found.data, found.mode & 0o777) if found.kind == "file" else None
+    state = read_path_state(ground.backups / backup.name)
+    state = state if state.kind == "file" else _misplaced_backup(backup, ground) or ABSENT
+    return PathState("file", state.data, state.mode & 0o777) if state.kind == "file" else None
 
 
 def _misplaced_backup(backup: Backup, ground: SavedStateFolders) -> PathState | None:

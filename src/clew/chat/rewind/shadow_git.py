@@ -101,12 +101,12 @@ class Shadow:
         background.
         """
         listed = list(self._differences(before.id, after.id, before.modes, after.modes))
-        found = compare(before, after, listed, self.project)
+        effect = compare(before, after, listed, self.project)
         row: dict[str, Any] = {"prompt": prompt, "call": call, "command": _short(command)}
         row |= {"before": before.id, "after": after.id, "sure": is_sure, "running": is_running}
-        row |= self._effect(found, before, listed)
-        self._note(row, sync=not found.is_none)
-        return found.done
+        row |= self._effect(effect, before, listed)
+        self._note(row, sync=not effect.is_none)
+        return effect.done
 
     def note_unseen(self, prompt: str, call: str, command: str, why: str) -> None:
         """Record that a command ran that could not be watched."""
@@ -114,55 +114,55 @@ class Shadow:
 
     def note_file(self, prompt: str, call: str, name: str, folders: Iterable[str]) -> None:
         """Record that a tool is about to create a file, and these folders for it."""
-        made = dict.fromkeys(folders, (None, None))
-        self._note({"prompt": prompt, "call": call, "file": name, "folders": made}, sync=False)
+        created = dict.fromkeys(folders, (None, None))
+        self._note({"prompt": prompt, "call": call, "file": name, "folders": created}, sync=False)
 
     def since(self, prompts: Iterable[str]) -> Effects:
         """Return what commands did after these prompts."""
-        wanted, found = set(prompts), Effects()
+        wanted, effects = set(prompts), Effects()
         rows = [row for row in self._rows() if row.get("prompt") in wanted]
         if not self._git and any("before" in row for row in rows):
             raise CannotWatch("What commands changed cannot be looked up: git is not installed.")
         for row in rows:
             call = str(row.get("call"))
             if "unseen" in row:
-                found.unseen[call] = str(row["unseen"])
+                effects.unseen[call] = str(row["unseen"])
                 continue
             listed: list[PathEffect] = []
             if "before" in row:
-                found.calls.add(call)
+                effects.calls.add(call)
                 skipped = set(row.get("skipped", ()))
                 listed = list(self._differences(row["before"], row["after"], row.get("modes", {}), {}))
                 listed = [done for done in listed if done.name not in skipped]
-            found.add(row, listed, {name: self._kept(facts) for name, facts in row.get("kept", {}).items()})
-        return found
+            effects.add(row, listed, {name: self._kept(facts) for name, facts in row.get("kept", {}).items()})
+        return effects
 
     # -- records
 
-    def _effect(self, found: Effect, before: ProjectTree, listed: Iterable[PathEffect]) -> dict[str, Any]:
+    def _effect(self, effect: Effect, before: ProjectTree, listed: Iterable[PathEffect]) -> dict[str, Any]:
         """Return the record of an effect. The content of ignored files is stored now."""
         by_tree = {done.name: done for done in listed}
         kept, afters = {}, {}
-        for done in found.done:
+        for done in effect.done:
             was = by_tree.get(done.name)
             if was is None or was.before != done.before:
                 kept[done.name] = self._keep(done.before) | {"after": done.after.digest, "ignored": done.is_ignored}
             elif was.after != done.after:
                 afters[done.name] = done.after.digest
-        names = {done.name for done in found.done}
+        names = {done.name for done in effect.done}
         row = {
             "modes": {name: before.modes[name] for name in sorted(names) if name in before.modes},
             "kept": kept,
             "afters": afters,
-            "dropped": [name for name in by_tree if name not in names and name not in found.unknown],
-            "moved": found.moved,
-            "older": found.older,
-            "modes_only": found.modes,
-            "folders": found.folders,
-            "unkept": found.unkept,
-            "unchecked": found.unchecked,
+            "dropped": [name for name in by_tree if name not in names and name not in effect.unknown],
+            "moved": effect.moved,
+            "older": effect.older,
+            "modes_only": effect.modes,
+            "folders": effect.folders,
+            "unkept": effect.unkept,
+            "unchecked": effect.unchecked,
         }
-        return {"unknown": found.unknown} | {key: value for key, value in row.items() if value}
+        return {"unknown": effect.unknown} | {key: value for key, value in row.items() if value}
 
     def _keep(self, state: PathState) -> dict[str, Any]:
         """Store the content of an ignored file; return what a record needs to find it."""
@@ -172,10 +172,10 @@ class Shadow:
         return {"kind": state.kind, "mode": state.mode, "content": name}
 
     def _kept(self, facts: Mapping[str, Any]) -> PathState:
-        found = read_path_state(self._store / "ignored" / str(facts["content"]))
-        if found.kind != "file":
+        state = read_path_state(self._store / "ignored" / str(facts["content"]))
+        if state.kind != "file":
             raise CannotWatch("What a command changed cannot be looked up: a part of clew's store is missing.")
-        return PathState(facts["kind"], found.data, facts["mode"])
+        return PathState(facts["kind"], state.data, facts["mode"])
 
     # -- the store
 
@@ -228,7 +228,7 @@ class Shadow:
         began = time.time()
         listed = self._listed()
         survey = Survey(self.project, map(os.fsdecode, listed), self._last.inventory if self._last else None)
-        found = survey.take()
+        inventory = survey.take()
         if survey.total > MOST_BYTES:
             raise CannotWatch(_too_large(self.project, f"more than {MOST_BYTES >> 20} MB"))
         taken = [os.fsencode(name) for name in survey.taken]
@@ -236,7 +236,7 @@ class Shadow:
         for words, which in ((("--force-remove",), gone), (("--add", "--remove", "--replace"), taken)):
             if which:
                 self._run("update-index", *words, "-z", "--stdin", given=b"\0".join(which) + b"\0")
-        return ProjectTree(self._run("write-tree").decode().strip(), survey.modes, found, began)
+        return ProjectTree(self._run("write-tree").decode().strip(), survey.modes, inventory, began)
 
     def _listed(self) -> list[bytes]:
         """Return the names of all files that are not ignored, without those of nested repositories."""
@@ -265,7 +265,7 @@ class Shadow:
         if not wanted:
             return {}
         out = self._run("cat-file", "--batch", given="\n".join(wanted).encode() + b"\n")
-        found, at = {}, 0
+        contents, at = {}, 0
         for oid in wanted:
             end = out.index(b"\n", at)
             head = out[at:end].split()
@@ -273,9 +273,9 @@ class Shadow:
                 at = end + 1
                 continue
             size = int(head[2])
-            found[oid] = out[end + 1 : end + 1 + size]
+            contents[oid] = out[end + 1 : end + 1 + size]
             at = end + 1 + size + 1
-        return found
+        return contents
 
     def _run(self, command: str, *words: str, given: bytes = b"", most: int = 0) -> bytes:
         """Run one git command, isolated from all settings of the user and the project."""
@@ -306,9 +306,9 @@ class Shadow:
                 f"git cannot be run, so what commands change cannot be undone: {error.strerror}."
             ) from None
         if done.returncode:
-            said = done.stderr.decode(errors="replace").strip().splitlines()
+            messages = done.stderr.decode(errors="replace").strip().splitlines()
             raise CannotWatch(
-                f"git {command} failed, so what a command changed cannot be undone: {' '.join(said[-1:])}."
+                f"git {command} failed, so what a command changed cannot be undone: {' '.join(messages[-1:])}."
             )
         if most and done.stdout.count(b"\0") > most:
             raise CannotWatch(_too_large(self.project, f"more than {most:,} files"))

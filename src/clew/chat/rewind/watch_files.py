@@ -81,8 +81,8 @@ class FileWatch:
         top = self.shadow.project
         if self._backups.owner and path.is_relative_to(top) and not os.path.lexists(path):
             inside = path.relative_to(top)
-            made = [str(folder) for folder in inside.parents if folder.parts and not os.path.lexists(top / folder)]
-            self.shadow.note_file(self._backups.owner, line, str(inside), made)
+            created = [str(folder) for folder in inside.parents if folder.parts and not os.path.lexists(top / folder)]
+            self.shadow.note_file(self._backups.owner, line, str(inside), created)
 
     async def _compare(self, before: ProjectTree, line: str, command: str, tell: Emit) -> None:
         after = await self._look(tell)
@@ -112,16 +112,16 @@ class FileWatch:
         from clew.chat.rewind.shadow_git import CannotWatch
 
         try:
-            found = await asyncio.to_thread(self.shadow.look)
+            tree = await asyncio.to_thread(self.shadow.look)
         except CannotWatch as why:
             self._unseen = str(why)
             self._report(tell, str(why))
             return None
-        if found.left_out:
-            names = ", ".join(found.left_out[:_NAMED]) + (", …" if len(found.left_out) > _NAMED else "")
+        if tree.left_out:
+            names = ", ".join(tree.left_out[:_NAMED]) + (", …" if len(tree.left_out) > _NAMED else "")
             limit = f"files over {LARGEST >> 20} MB, separate repositories and special files are left out: {names}"
             self._report(tell, f"Not everything that commands change can be undone; {limit}.")
-        return found
+        return tree
 
     def _report(self, tell: Emit, text: str) -> None:
         if text not in self._reported:

@@ -41,7 +41,7 @@ class PromptQueue:
     @property
     def has_task_reports(self) -> bool:
         """Whether a background task has ended that the model was not told of."""
-        return any(prompt.task and prompt.task not in self._state.told for prompt in self._prompts)
+        return any(prompt.task and prompt.task not in self._state.reported_tasks for prompt in self._prompts)
 
     def begin_turn(self) -> None:
         self._in_turn = True
@@ -72,7 +72,7 @@ class PromptQueue:
 
     def has_prompts(self) -> bool:
         """Whether prompts or reports are queued. Reports that the model does not need any more are dropped first."""
-        self._remove([report for report in self._prompts if report.task in self._state.told], "remove")
+        self._remove([report for report in self._prompts if report.task in self._state.reported_tasks], "remove")
         return bool(self._prompts)
 
     def take_task_reports(self) -> list[UserPrompt]:

@@ -49,8 +49,8 @@ def _find_most_similar(lines: list[str], old_lines: list[str]) -> int | None:
     words = set(_WORDS.findall(old_lines[longest]))
 
     def shared(at: int) -> float:
-        found = set(_WORDS.findall(lines[at])) if len(lines[at]) <= _MAX_LINE_LENGTH else set()
-        return len(words & found) / (len(words | found) or 1)
+        line_words = set(_WORDS.findall(lines[at])) if len(lines[at]) <= _MAX_LINE_LENGTH else set()
+        return len(words & line_words) / (len(words | line_words) or 1)
 
     anchors = heapq.nlargest(_MAX_SHOWN, range(len(lines)), key=shared)
     starts = {max(0, at - longest) for at in anchors if shared(at)}

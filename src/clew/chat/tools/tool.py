@@ -62,7 +62,7 @@ class ToolState:
     seen: dict[Path, ReadFile] = field(default_factory=dict)
     todos: list[Json] = field(default_factory=list)
     background: dict[str, Any] = field(default_factory=dict)  # background commands and agents by id
-    told: set[str] = field(default_factory=set)  # ids of those whose end was reported to the model
+    reported_tasks: set[str] = field(default_factory=set)  # ids of those whose end was reported to the model
     profile: Any = None  # the ShellProfile, if any
     plan: Path | None = None  # the plan file in plan mode
     is_trusted: bool = False  # whether the user trusts the project

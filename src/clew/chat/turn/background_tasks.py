@@ -50,7 +50,7 @@ async def _report_end(task: Background, call_id: str, conversation: LiveConversa
             exit_code=task.exit_code,
         )
     )
-    if task.id not in conversation.state.told:
+    if task.id not in conversation.state.reported_tasks:
         with suppress(OSError):  # the queue line could not be written; the report itself will be
             conversation.report_target.queue.add(UserPrompt(notification(task, call_id), task=task.id))
 

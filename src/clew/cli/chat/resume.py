@@ -83,13 +83,13 @@ def parse_arguments(command: ArgumentParser, arguments: Sequence[str]) -> Namesp
 
 def run(options: Namespace, execute: Execute | None = None) -> int:
     asked = " ".join(options.query).strip()
-    found, is_sure = find_candidates(options, asked)
+    candidates, is_sure = find_candidates(options, asked)
     if not is_sure:
-        picked = _choose(found, options, asked)
+        picked = _choose(candidates, options, asked)
         if picked is None:
             return 2 if options.json or not sys.stdin.isatty() else 1
-        found = [picked]
-    way = _resume_plan(found[0], options)
+        candidates = [picked]
+    way = _resume_plan(candidates[0], options)
     if options.json:
         print_json([_json(way)])
         return 0

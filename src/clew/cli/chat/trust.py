@@ -34,7 +34,7 @@ def run(options: Namespace) -> int:
     folder = Path(options.folder).expanduser().resolve()
     if not folder.is_dir():
         raise FileNotFoundError(2, "No such folder", str(folder))
-    found = describe_settings(folder)
+    phrases = describe_settings(folder)
     if options.remove:
         trust.take(folder)
     elif not options.dry_run:
@@ -42,10 +42,10 @@ def run(options: Namespace) -> int:
     if options.json:
         state = trust.state(folder)
         print_json(
-            [{"kind": "trust", "path": str(folder), "trusted": state == "trusted", "state": state, "brings": found}]
+            [{"kind": "trust", "path": str(folder), "trusted": state == "trusted", "state": state, "brings": phrases}]
         )
         return 0
-    for phrase in found if not options.remove else ():
+    for phrase in phrases if not options.remove else ():
         print(escape_line(f"It {phrase}."))
     if not options.quiet:
         print_message(f"{escape_line(str(folder))} {_STATES[trust.state(folder)]}.")

@@ -117,14 +117,14 @@ def report_usage(plan: UsageOptions) -> int:
         from clew.cli.cost.usage_views import with_agent_types
 
         with_agent_types(collected)
-    found = build_table(collected.buckets, plan.query, prices)
-    if found.rows:
+    table = build_table(collected.buckets, plan.query, prices)
+    if table.rows:
         _warn(plan)
     if plan.plot is not None:
         from clew.cli.cost.usage_plot import draw
 
-        return draw(plan, collected, found, prices)
-    code = show(plan, found, prices, collected)
+        return draw(plan, collected, table, prices)
+    code = show(plan, table, prices, collected)
     return 1 if collected.missed else code
 
 
@@ -136,27 +136,27 @@ def _warn(plan: UsageOptions) -> None:
         warn_of_session(plan)
 
 
-def show(plan: UsageOptions, found: UsageTable, prices: Prices, collected: CollectedBuckets) -> int:
-    if not found.rows and not plan.has("json") and not plan.has("csv"):
+def show(plan: UsageOptions, table: UsageTable, prices: Prices, collected: CollectedBuckets) -> int:
+    if not table.rows and not plan.has("json") and not plan.has("csv"):
         if not plan.is_quiet:
             print(_explain_nothing(plan), file=sys.stderr)
         return 1
-    names = labels(plan, found, collected)
+    names = labels(plan, table, collected)
     if plan.has("json"):
-        print_json(_told(found, prices, names))
+        print_json(_table_json(table, prices, names))
     elif plan.has("csv"):
-        print_csv({**row.to_json(), **_label(row, names)} for row in found.rows)
+        print_csv({**row.to_json(), **_label(row, names)} for row in table.rows)
     else:
         from clew.report.text_table import table_lines
 
-        for row in found.rows:
+        for row in table.rows:
             row.name = names.get(row.name, row.name)
-        measure = _measure(found)
+        measure = _measure(table)
         for line in table_lines(
-            found, found.by.upper(), prices, terminal_width(), compact=plan.has("compact"), measure=measure
+            table, table.by.upper(), prices, terminal_width(), compact=plan.has("compact"), measure=measure
         ):
             print(line)
-    return 0 if found.rows else 1
+    return 0 if table.rows else 1
 
 
 def _explain_nothing(plan: UsageOptions) -> str:
@@ -172,29 +172,29 @@ def _explain_nothing(plan: UsageOptions) -> str:
     return f"No usage in {root}. Name another folder with --claude-dir."
 
 
-def labels(plan: UsageOptions, found: UsageTable, collected: CollectedBuckets) -> dict[str, str]:
+def labels(plan: UsageOptions, table: UsageTable, collected: CollectedBuckets) -> dict[str, str]:
     """Names that people know: the path of a project, the title of a session."""
-    if found.by not in ("project", "session"):
+    if table.by not in ("project", "session"):
         return {}
     from clew.cli.cost.usage_views import readable
 
-    return readable(plan, found, collected)
+    return readable(plan, table, collected)
 
 
 def _label(row: UsageRow, names: dict[str, str]) -> dict[str, str]:
     return {"label": names[row.name]} if row.name in names else {}
 
 
-def _measure(found: UsageTable) -> Callable[[str], int]:
-    if all(row.name.isascii() for row in found.rows):
+def _measure(table: UsageTable) -> Callable[[str], int]:
+    if all(row.name.isascii() for row in table.rows):
         return len
     from clew.view.sanitize import columns
 
     return columns
 
 
-def _told(found: UsageTable, prices: Prices, names: dict[str, str]) -> Iterable[dict[str, Any]]:
-    for row in found.rows:
+def _table_json(table: UsageTable, prices: Prices, names: dict[str, str]) -> Iterable[dict[str, Any]]:
+    for row in table.rows:
         models = {"models": [part.to_json() for part in row.models.values()]} if row.models else {}
-        yield {"kind": "usage", "by": found.by, **row.to_json(), **_label(row, names), **models}
-    yield {"kind": "total", **found.total.to_json(), "price_date": prices.date, "price_source": prices.source}
+        yield {"kind": "usage", "by": table.by, **row.to_json(), **_label(row, names), **models}
+    yield {"kind": "total", **table.total.to_json(), "price_date": prices.date, "price_source": prices.source}

@@ -22,19 +22,19 @@ from clew.wire.session_writer import create_exactly
 ENDINGS = (".svg", ".html", ".png")
 
 
-def draw(plan: UsageOptions, collected: CollectedBuckets, found: UsageTable, prices: Prices) -> int:
+def draw(plan: UsageOptions, collected: CollectedBuckets, table: UsageTable, prices: Prices) -> int:
     """The cost by what was asked, stacked by model, and the activity by weekday and hour."""
-    if not found.rows:
+    if not table.rows:
         print_message("No usage here to draw.")
         return 1
     zone = Zone(plan.query.zone)
     chosen = select_buckets(collected.buckets, plan.query)
     if plan.plot in (None, "-"):
-        for line in [*cost_lines(found, terminal_width() or 80, columns), "", *activity_lines(chosen, zone)]:
+        for line in [*cost_lines(table, terminal_width() or 80, columns), "", *activity_lines(chosen, zone)]:
             print(line)
         return 0
     stacked = build_table(collected.buckets, plan.query._replace(by_model=True), prices)
-    return write(plan, f"Usage by {found.by}", [cost_chart(stacked), activity_chart(chosen, zone)])
+    return write(plan, f"Usage by {table.by}", [cost_chart(stacked), activity_chart(chosen, zone)])
 
 
 def draw_context(plan: UsageOptions, points: Sequence[ContextPoint]) -> int:

@@ -89,25 +89,25 @@ def _print_points(points: list[ContextPoint]) -> None:
 
 
 def _turns(plan: UsageOptions, session: Session, prices: Prices) -> int:
-    found = cost_by_turn(session, prices)
+    table = cost_by_turn(session, prices)
     lost = _lost_thinking(session)
     turns = [[reply.id for reply in turn.replies if reply.id in lost] for turn in session.turns]
-    for row in found.rows:
+    for row in table.rows:
         row.name = one_line(mask(row.name)[0], 46) if row.name[:4].strip().isdigit() else row.name
     if plan.has("json"):
         lists = chain(turns, repeat([]))  # the last row may be that of other branches
-        told = (
+        values = (
             {"kind": "usage", "by": "turn", **row.to_json(), "name": row.name.strip(), "replies_without_thinking": ids}
-            for row, ids in zip(found.rows, lists, strict=False)
+            for row, ids in zip(table.rows, lists, strict=False)
         )
         total = {"without_thinking": len(lost), "replies_without_thinking": lost}
-        print_json([*told, {"kind": "total", **found.total.to_json(), **total}])
+        print_json([*values, {"kind": "total", **table.total.to_json(), **total}])
     elif plan.has("csv"):
-        print_csv(row.to_json() for row in found.rows)
+        print_csv(row.to_json() for row in table.rows)
     else:
-        for line in table_lines(found, "TURN", prices, terminal_width(), compact=plan.has("compact"), measure=columns):
+        for line in table_lines(table, "TURN", prices, terminal_width(), compact=plan.has("compact"), measure=columns):
             print(line)
-    return 0 if found.rows else 1
+    return 0 if table.rows else 1
 
 
 def warn_of_session(plan: UsageOptions) -> None:
@@ -141,15 +141,15 @@ def _inaccurate(replies: list[str], turns: list[int]) -> str:
 
 def _waste(plan: UsageOptions, prices: Prices) -> int:
     fence = ErrorCollector() if plan.is_quiet else ErrorCollector(print_message)
-    found = find_waste(_chosen(plan), prices, fence)
+    waste = find_waste(_chosen(plan), prices, fence)
     if plan.has("json"):
         print_json(
             {"kind": "waste", "what": w.kind, "times": w.times, "tokens": w.tokens, "cost_micros": micros(w.cost)}
-            for w in found
+            for w in waste
         )
         return 1 if fence.problems else 0
     print("WASTE         TIMES      TOKENS        COST")
-    for each in found:
+    for each in waste:
         print(f"{each.kind:<10}  {each.times:>7,}  {each.tokens:>10,}  {dollars(each.cost):>10}  {each.meaning}")
     return 1 if fence.problems else 0
 
@@ -174,25 +174,25 @@ def _chosen(plan: UsageOptions) -> Iterator[Session]:
 def show_blocks(plan: UsageOptions, collected: CollectedBuckets, prices: Prices) -> int:
     query = plan.query
     chosen = select_buckets(collected.buckets, query)
-    found = group_into_blocks(chosen, prices, time.time())
-    found = found if query.limit is None else found[-query.limit :] if query.limit else []
+    blocks = group_into_blocks(chosen, prices, time.time())
+    blocks = blocks if query.limit is None else blocks[-query.limit :] if query.limit else []
     zone = Zone(query.zone)
-    for block in found:
+    for block in blocks:
         block.row.name = zone.minute(block.start)
     if plan.has("json"):
-        print_json({"kind": "block", **block.to_json()} for block in found)
+        print_json({"kind": "block", **block.to_json()} for block in blocks)
     elif plan.has("csv"):
-        print_csv(block.to_json() for block in found)
+        print_csv(block.to_json() for block in blocks)
     else:
-        for line in block_lines(found, zone, terminal_width(), plan.has("compact")):
+        for line in block_lines(blocks, zone, terminal_width(), plan.has("compact")):
             print(line)
-    return 0 if found else 1
+    return 0 if blocks else 1
 
 
-def readable(plan: UsageOptions, found: UsageTable, collected: CollectedBuckets) -> dict[str, str]:
+def readable(plan: UsageOptions, table: UsageTable, collected: CollectedBuckets) -> dict[str, str]:
     """Names that people know, for those of folders and files."""
-    names = [row.name for row in found.rows]
-    if found.by == "project":
+    names = [row.name for row in table.rows]
+    if table.by == "project":
         return {name: clean_name(_project_path(plan, name)) for name in names}
     paths = {file.session: file.path for file in collected.files if not file.agent}
     return {name: f"{name[:8]}  {_title(paths[name])}" for name in names if name in paths}
@@ -200,13 +200,13 @@ def readable(plan: UsageOptions, found: UsageTable, collected: CollectedBuckets)
 
 def _project_path(plan: UsageOptions, name: str) -> str:
     """Return the path of a project; of one that is gone as the archive has it, or marked as a guess."""
-    found = Project(Path(claude_home(plan.claude_dir)) / "projects" / name).path()
-    if found.source == "guess":
+    path = Project(Path(claude_home(plan.claude_dir)) / "projects" / name).path()
+    if path.source == "guess":
         from clew.collect.archive.archive_view import open_deleted_tree
 
         deleted = open_deleted_tree(plan.claude_dir)
-        found = Project(deleted.folder / "projects" / name).path() if deleted else found
-    return f"{found.path} (a guess)" if found.source == "guess" else found.path
+        path = Project(deleted.folder / "projects" / name).path() if deleted else path
+    return f"{path.path} (a guess)" if path.source == "guess" else path.path
 
 
 def _title(path: str) -> str:
@@ -235,25 +235,25 @@ def with_agent_types(collected: CollectedBuckets) -> None:
 def _reconcile(plan: UsageOptions, prices: Prices) -> int:
     place = Tree(claude_dir(plan.claude_dir))
     collected = collect_usage(plan, str(place.root), per_reply=False)
-    found: list[CountDifference] = []
+    differences: list[CountDifference] = []
     stats = read_stats(place.stats)
     if stats is not None:
-        found += compare_activity(stats, _chosen(plan), Zone(plan.query.zone))
-        found += compare_stats(stats, collected.buckets, Zone(plan.query.zone))
+        differences += compare_activity(stats, _chosen(plan), Zone(plan.query.zone))
+        differences += compare_stats(stats, collected.buckets, Zone(plan.query.zone))
     for session in _chosen(plan):
-        found += compare_cost_state(session, prices)
-        found += compare_agents(session)
+        differences += compare_cost_state(session, prices)
+        differences += compare_agents(session)
     if plan.has("json"):
-        print_json({"kind": "difference", **each._asdict(), "agree": not each.why} for each in found)
-        return 0 if found else 1
-    agreed = sum(not each.why for each in found)
-    for each in found:
+        print_json({"kind": "difference", **each._asdict(), "agree": not each.why} for each in differences)
+        return 0 if differences else 1
+    agreed = sum(not each.why for each in differences)
+    for each in differences:
         if each.why or each.source == TOTALS:
             why = f": {each.why}" if each.why else ""
             print(clean_name(f"{each.source}: {each.what}: theirs {each.theirs}, ours {each.ours}{why}."))
-    if not found:
+    if not differences:
         if not plan.is_quiet:
             print_message("Claude Code wrote down no totals here to compare with.")
         return 1
-    print(f"{agreed} of {len(found)} numbers agree.")
+    print(f"{agreed} of {len(differences)} numbers agree.")
     return 0

@@ -40,7 +40,7 @@ def run(options: Namespace) -> int:
         turns=(numbers.start, numbers.stop - 1) if numbers is not None else None,
         keep_last=options.keep_last,
     )
-    return edit_output.finish_with_sizes(options, compacted, summarise.told)
+    return edit_output.finish_with_sizes(options, compacted, summarise.details)
 
 
 def _read_text(name: str) -> str:

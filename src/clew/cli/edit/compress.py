@@ -37,7 +37,7 @@ def run(options: Namespace) -> int:
     summarise = summary_options.Summariser(options)
     compressed = edit.compress(summarise, bands=options.bands, tools=options.tools)
     if compressed is not edit:
-        return edit_output.finish_with_sizes(options, compressed, summarise.told)
+        return edit_output.finish_with_sizes(options, compressed, summarise.details)
     if summarise.failed:
         raise summarise.failed[0]
     if options.json:

@@ -102,8 +102,8 @@ def _settings(root: Path, paths: PathMapping) -> Settings | None:
     from clew.edit.project_settings import project_settings, settings_file
 
     file = settings_file(root)
-    found = project_settings(file, paths) if file else {}
-    return (file, found) if file and found else None
+    settings = project_settings(file, paths) if file else {}
+    return (file, settings) if file and settings else None
 
 
 # -- output

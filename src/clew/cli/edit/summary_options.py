@@ -30,7 +30,7 @@ class Summariser:
     def __init__(self, options: Namespace) -> None:
         self._options = options
         self._is_dry = options.dry_run or options.diff
-        self.told: dict[str, Any] = {}
+        self.details: dict[str, Any] = {}
         self.failed: list[ApiError] = []
 
     def __call__(self, pieces: Sequence[SummaryTask]) -> Sequence[str | ApiError]:
@@ -42,19 +42,19 @@ class Summariser:
             return summarise_by_extract(pieces)
         model = self._options.model or summary_model()
         tokens = request_tokens(summary_requests(pieces, model))
-        self.told = {"asked": {"model": model, "requests": len(pieces), "tokens": tokens, "failed": []}}
+        self.details = {"asked": {"model": model, "requests": len(pieces), "tokens": tokens, "failed": []}}
         if self._is_dry:
             what = "1 summary" if len(pieces) == 1 else f"{len(pieces)} summaries"
             self._say(
                 f"Would ask {model} for {what}, about {plural(tokens, 'token')}; what is shown stands on extracts instead."
             )
             return summarise_by_extract(pieces)
-        found = self._ask(pieces, model)
-        for piece, result in zip(pieces, found, strict=True):
+        summaries = self._ask(pieces, model)
+        for piece, result in zip(pieces, summaries, strict=True):
             if isinstance(result, ApiError):
                 self.failed.append(result)
-                self.told["asked"]["failed"].append({"what": piece.name, "error": str(result)})
-        return found
+                self.details["asked"]["failed"].append({"what": piece.name, "error": str(result)})
+        return summaries
 
     def _ask(self, pieces: Sequence[SummaryTask], model: str) -> Sequence[str | ApiError]:
         from clew.api.endpoint import endpoint

@@ -34,17 +34,17 @@ def gone_by_id(options: Namespace, asked: str) -> TranscriptGone | None:
     if not matches:
         return None
     id = matches[0]
-    found = known.get(id)
-    title = found.title or found.first_prompt if found else ""
+    listed = known.get(id)
+    title = listed.title or listed.first_prompt if listed else ""
     kept = ArchivedSessions(options.claude_dir).find(id)[0]
-    return _error(id, kept or (found.source if found else "archive"), title)
+    return _error(id, kept or (listed.source if listed else "archive"), title)
 
 
-def gone_by_words(query: str, found: Sequence[SearchResult]) -> TranscriptGone:
+def gone_by_words(query: str, results: Sequence[SearchResult]) -> TranscriptGone:
     """The error for a search that matches only sessions whose transcript is gone."""
-    if len(found) == 1:
-        return _error(found[0].session, found[0].gone, found[0].title)
-    sentence = f"{quote_input(query)} matches {plural(len(found), 'session')} whose transcripts are gone."
+    if len(results) == 1:
+        return _error(results[0].session, results[0].gone, results[0].title)
+    sentence = f"{quote_input(query)} matches {plural(len(results), 'session')} whose transcripts are gone."
     return TranscriptGone(query, sentence, hint=f"List them with: {shell_quoting.clew_command('search', query)}")
 
 

@@ -62,11 +62,11 @@ def _plan(options: Namespace) -> InstallPlan:
 
 def _passed(options: Namespace) -> list[str]:
     """The options that the collector is to run with, as they were given here."""
-    found: list[str] = []
+    arguments: list[str] = []
     for name, value in (("--archive", options.archive), ("--claude-dir", options.claude_dir)):
         if value:
-            found += [name, str(Path(value).expanduser().absolute())]
-    return found + [flag for flag, is_set in (("--redact", options.redact), ("--lean", options.lean)) if is_set]
+            arguments += [name, str(Path(value).expanduser().absolute())]
+    return arguments + [flag for flag, is_set in (("--redact", options.redact), ("--lean", options.lean)) if is_set]
 
 
 def _show(plan: InstallPlan) -> None:

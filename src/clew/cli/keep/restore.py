@@ -76,17 +76,17 @@ def _missing_sessions(archive: Archive, options: Namespace) -> list[ArchivedFile
     base = Path(options.to).expanduser() if options.to else Path(root)
     names = _project_names(options.project) if options.project else ()
     part = (options.project or "").lower().replace("/", "-")
-    found = [
+    sessions = [
         each
         for each in archive.sessions(root=root)
         if not os.path.lexists(base / each.path)
         and (not options.project or each.project in names or part in each.project.lower())
     ]
-    if not found:
+    if not sessions:
         asked = options.project or "--all"
         hint = f"Nothing is missing from {base} that the archive has. List what it has alone with: clew ls --archived"
         raise NotFound(asked, "missing session", hint=hint)
-    return found
+    return sessions
 
 
 def _project_names(project: str) -> tuple[str, ...]:

@@ -71,19 +71,19 @@ def run(options: Namespace) -> int:
     ) as engine:
         if options.views:
             return _list(engine, form)
-        with engine.run(query) as found:
-            return _write(found if options.reveal else _masked(found), form, options)
+        with engine.run(query) as result:
+            return _write(result if options.reveal else _masked(result), form, options)
 
 
 def _list(engine: QueryEngine, form: str) -> int:
     from clew.collect.sql.views import VIEWS
 
     for name in VIEWS:
-        with engine.run(f"SELECT * FROM {name} WHERE 1 = 0") as found:
+        with engine.run(f"SELECT * FROM {name} WHERE 1 = 0") as result:
             if form == "json":
-                print_json([{"kind": "view", "name": name, "columns": found.columns}])
+                print_json([{"kind": "view", "name": name, "columns": result.columns}])
             else:
-                print(f"{name}: {', '.join(found.columns)}")
+                print(f"{name}: {', '.join(result.columns)}")
     return 0
 
 
@@ -94,28 +94,28 @@ def _query(given: str | None) -> str:
     return query
 
 
-def _masked(found: QueryResult) -> QueryResult:
+def _masked(result: QueryResult) -> QueryResult:
     from clew.collect.sql.query_result import QueryResult
     from clew.facts.secrets.mask_secrets import mask
 
     def cell(value: Cell) -> Cell:
         return mask(value)[0] if isinstance(value, str) else value
 
-    return QueryResult(found.columns, (tuple(cell(value) for value in row) for row in found.rows))
+    return QueryResult(result.columns, (tuple(cell(value) for value in row) for row in result.rows))
 
 
-def _write(found: QueryResult, form: str, options: Namespace) -> int:
+def _write(result: QueryResult, form: str, options: Namespace) -> int:
     """All of it, in a form; 1 if there is nothing."""
     if options.output is None:
-        return 0 if _print(found, form, sys.stdout) else 1
+        return 0 if _print(result, form, sys.stdout) else 1
     with _new_file(options.output) as descriptor:
         if form == "parquet":
             from clew.collect.sql.dataframes import write_parquet
 
-            rows = write_parquet(found, options.output)
+            rows = write_parquet(result, options.output)
         else:
             with open(descriptor, "w", encoding="utf-8", newline="", closefd=False) as file:
-                rows = _print(found, form, file)
+                rows = _print(result, form, file)
     if not options.quiet:
         print_message(f"{plural(rows, 'row')} written to {options.output}.")
     return 0 if rows else 1
@@ -135,13 +135,13 @@ def _new_file(path: str) -> Iterator[int]:
             Path(path).unlink()
 
 
-def _print(found: QueryResult, form: str, file: TextIO) -> int:
+def _print(result: QueryResult, form: str, file: TextIO) -> int:
     if form == "json":
-        values = ({"kind": "row", "row": dict(zip(found.columns, row, strict=True))} for row in found.rows)
+        values = ({"kind": "row", "row": dict(zip(result.columns, row, strict=True))} for row in result.rows)
         return _json(values, file)
     if form == "csv":
-        return print_csv(found.columns, found.rows, file)
-    return _table(found, file)
+        return print_csv(result.columns, result.rows, file)
+    return _table(result, file)
 
 
 def _json(values: Iterable[Mapping[str, object]], file: TextIO) -> int:
@@ -150,12 +150,12 @@ def _json(values: Iterable[Mapping[str, object]], file: TextIO) -> int:
     return sum(bool(file.write(json_line(value).decode())) for value in values)
 
 
-def _table(found: QueryResult, file: TextIO) -> int:
+def _table(result: QueryResult, file: TextIO) -> int:
     from clew.system.table_layout import column_widths, join_cells
     from clew.view.sanitize import columns as cell_width
 
-    first = list(islice(found.rows, _LAID_OUT))
-    heads = [one_line(name, _WIDEST) for name in found.columns]
+    first = list(islice(result.rows, _LAID_OUT))
+    heads = [one_line(name, _WIDEST) for name in result.columns]
     cells = [[_cell(value) for value in row] for row in first]
     widths = column_widths([heads, *cells], cell_width)
     numbers = [any(isinstance(row[index], int | float) for row in first) for index in range(len(heads))]
@@ -163,7 +163,7 @@ def _table(found: QueryResult, file: TextIO) -> int:
 
     def rest() -> Iterator[list[str]]:
         nonlocal count
-        for count, row in enumerate(chain(first, found.rows), 1):  # noqa: B007 - the number is returned
+        for count, row in enumerate(chain(first, result.rows), 1):  # noqa: B007 - the number is returned
             yield [_cell(value) for value in row]
 
     for line in chain([heads], rest()):

@@ -153,9 +153,9 @@ class Stream:
                 yield PromptRow(prompt_text(entry), depth, entry.time, images=images)
 
     def _reply(self, entry: Entry, scene: ViewScope) -> Iterator[Row]:
-        said = self._said.setdefault(reply_key(entry), [])
-        for block in [b for b in entry.blocks if b not in said]:
-            said.append(block)
+        blocks_shown = self._said.setdefault(reply_key(entry), [])
+        for block in [b for b in entry.blocks if b not in blocks_shown]:
+            blocks_shown.append(block)
             if block.type == "text" and block.text and block.text.strip():
                 row_type = ErrorRow if entry.is_api_error else ReplyRow
                 yield row_type(block.text, scene.depth, entry.time)
@@ -177,10 +177,10 @@ class Stream:
             yield from brief(list(call_rows(done, scene))[1:], self.has_results)
 
     def _call(
-        self, made: Call, scene: ViewScope, state: str, failed: bool = False, seconds: float | None = None
+        self, call: Call, scene: ViewScope, state: str, failed: bool = False, seconds: float | None = None
     ) -> CallRow:
-        text = self.short(label(made, scene.session.cwd), WIDEST) + state
-        return CallRow(text, scene.depth, made.entry.time, tool=made.name, id=made.id, failed=failed, seconds=seconds)
+        text = self.short(label(call, scene.session.cwd), WIDEST) + state
+        return CallRow(text, scene.depth, call.entry.time, tool=call.name, id=call.id, failed=failed, seconds=seconds)
 
     def short(self, text: str, width: int) -> str:
         """A text cut to a line. Secrets are masked before: half of one looks like none."""
@@ -197,9 +197,9 @@ class Stream:
         last = self._signs.get(number, begun)
         if now and begun and last and (now - last).total_seconds() >= EVERY:
             self._signs[number] = now
-            told = (sign.output or sign.full_output).strip().split("\n")[-1] or sign.query or sign.task_description
+            progress = (sign.output or sign.full_output).strip().split("\n")[-1] or sign.query or sign.task_description
             yield self._call(
-                running, scene, f" … {self.short(told, 60)}".rstrip(), seconds=(now - begun).total_seconds()
+                running, scene, f" … {self.short(progress, 60)}".rstrip(), seconds=(now - begun).total_seconds()
             )
 
     def json(self, item: Item) -> Iterator[dict[str, Any]]:
@@ -239,14 +239,14 @@ class Stream:
             }
 
     def _call_json(self, number: str | None, entry: Entry) -> dict[str, Any]:
-        made = self.calls.get(number or "")
-        found = {"id": number, "tool": made.name if made else None, "label": label(made, entry.cwd) if made else None}
-        return {**found, "seconds": made.seconds} if made and made.result_entry is entry else found
+        call = self.calls.get(number or "")
+        value = {"id": number, "tool": call.name if call else None, "label": label(call, entry.cwd) if call else None}
+        return {**value, "seconds": call.seconds} if call and call.result_entry is entry else value
 
 
-def brief(found: Iterable[Row], has_results: bool) -> Iterator[Row]:
-    """Without what calls gave back, unless that was asked for; failures are always told."""
-    return (row for row in found if has_results or not isinstance(row, _RESULTS))
+def brief(all_rows: Iterable[Row], has_results: bool) -> Iterator[Row]:
+    """Yield rows without results of calls unless they were requested; failures are always shown."""
+    return (row for row in all_rows if has_results or not isinstance(row, _RESULTS))
 
 
 class FollowedSession:
@@ -301,19 +301,19 @@ class FollowedSession:
         if self.wish.json:
             self._print_json([(stream, item) for _, stream, item in fresh])
         else:
-            self._print(row for _, stream, item in fresh for row in self._told(stream, item))
+            self._print(row for _, stream, item in fresh for row in self._format_item(stream, item))
         return bool(fresh)
 
-    def _told(self, stream: Stream, item: Item) -> Iterator[Row]:
+    def _format_item(self, stream: Stream, item: Item) -> Iterator[Row]:
         """The rows of a line; when another agent speaks than before, its name first."""
         if stream.agent and not stream.name:
             self._introduce(stream, item)
-        found = list(stream.rows(item))
-        if found and self._speaker is not stream and stream.agent:
+        rows = list(stream.rows(item))
+        if rows and self._speaker is not stream and stream.agent:
             yield AgentRow(stream.name, stream.depth, agent_type=stream.kind, id=stream.agent.id)
-        if found:
+        if rows:
             self._speaker = stream
-        yield from found
+        yield from rows
 
     def _introduce(self, stream: Stream, item: Item | None = None) -> None:
         """What an agent is called and whose it is: its meta file knows, the call that began it, or its first words."""
@@ -324,8 +324,8 @@ class FollowedSession:
         given = owner.calls[meta.tool_use_id or ""].input if owner else {}
         stream.depth = owner.depth + 1 if owner else 1
         stream.kind = str(meta.agent_type or given.get("subagent_type") or "")
-        said = item.text if isinstance(item, Entry) else ""
-        stream.name = stream.short(str(meta.description or given.get("description") or said or stream.agent.id), 80)
+        prompt = item.text if isinstance(item, Entry) else ""
+        stream.name = stream.short(str(meta.description or given.get("description") or prompt or stream.agent.id), 80)
 
     def _look(self) -> bool:
         """Find new agents, and a newer session; says whether it went over to one."""
@@ -359,11 +359,11 @@ class FollowedSession:
             sys.stdout.flush()
             print_message(text)
 
-    def _print(self, found: Iterable[Row]) -> None:
-        print_rows(found if self.wish.reveal else mask_rows(found), sys.stdout, is_terminal())
+    def _print(self, rows: Iterable[Row]) -> None:
+        print_rows(rows if self.wish.reveal else mask_rows(rows), sys.stdout, is_terminal())
 
-    def _print_json(self, found: Sequence[tuple[Stream, Item]]) -> None:
-        for stream, item in found:
+    def _print_json(self, items: Sequence[tuple[Stream, Item]]) -> None:
+        for stream, item in items:
             for _ in stream.rows(item):  # which keeps the calls of the stream
                 pass
             print_json(value if self.wish.reveal else mask_data(value)[0] for value in stream.json(item))

@@ -78,9 +78,9 @@ def run(options: Namespace) -> int:
 
 def _masked(row: JsonView) -> JsonView:
     """A row without its secrets: a title is often typed or pasted text."""
-    found, _ = mask_data(dict(row))
-    title, secrets = mask(clean(found.get("title") or ""))
-    return {**found, "title": title} if secrets else found
+    masked, _ = mask_data(dict(row))
+    title, secrets = mask(clean(masked.get("title") or ""))
+    return {**masked, "title": title} if secrets else masked
 
 
 def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
@@ -139,9 +139,9 @@ def _rounds(outline: Outline) -> JsonView:
     """How many rounds a session has, by their kinds and by the kinds of their inputs."""
     from clew.conversation.session import Session
 
-    found = Session(outline.file.path, file=outline.file).rounds
-    kinds, inputs = (dict(Counter(names)) for names in ((r.kind for r in found), (r.input for r in found)))
-    return {"rounds": len(found), "round_kinds": kinds, "inputs": inputs}
+    rounds = Session(outline.file.path, file=outline.file).rounds
+    kinds, inputs = (dict(Counter(names)) for names in ((r.kind for r in rounds), (r.input for r in rounds)))
+    return {"rounds": len(rounds), "round_kinds": kinds, "inputs": inputs}
 
 
 def _kept(outline: Outline, attic: DeletedTree | None) -> JsonView:
@@ -227,8 +227,8 @@ def _agent(agent: AgentFile, linked: dict[Path, dict[str, Agent]], fence: ErrorC
     meta = agent.meta()
     outline = Outline(agent)
     kind, title = (meta.agent_type, meta.description) if meta else (None, None)
-    if not kind and (found := _linked_agent(agent, linked, fence)):
-        kind, title = found.kind or None, title or found.description
+    if not kind and (linked_agent := _linked_agent(agent, linked, fence)):
+        kind, title = linked_agent.kind or None, title or linked_agent.description
     return {
         "kind": "agent",
         "id": agent.id,
@@ -261,14 +261,14 @@ def _prompts(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
     typed: list[HistoryPrompt] = []
     with fence.catch(path):
         typed = list(prompts(read_history(path)))
-    found = sorted(typed, key=lambda p: -p.time.timestamp() if p.time else 0)
+    newest_first = sorted(typed, key=lambda p: -p.time.timestamp() if p.time else 0)
     is_here = _here(options)
     rounds = None
     if options.json:  # a table has no column for them
         from clew.cli.read.prompt_rounds import PromptRounds
 
         rounds = PromptRounds(open_tree(options), fence)
-    wanted = (p for p in found if is_here(p.project or "") and _within({"when": p.time}, options))
+    wanted = (p for p in newest_first if is_here(p.project or "") and _within({"when": p.time}, options))
     for prompt in islice(wanted, options.limit):
         yield {
             "kind": "prompt",

@@ -19,8 +19,8 @@ from clew.wire.work_files import PlanFile, TodoList, plan_files, plan_owners, to
 def list_todos(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
     """The todo lists and tasks that hold something, newest first."""
     chosen = {file.id for file in _sessions(options)} if options.project else None
-    found = sorted(todo_lists(open_tree(options)), key=lambda made: -made.modified.timestamp())
-    rows = (todo_json(made) for made in found if chosen is None or made.session_id in chosen)
+    lists = sorted(todo_lists(open_tree(options)), key=lambda made: -made.modified.timestamp())
+    rows = (todo_json(made) for made in lists if chosen is None or made.session_id in chosen)
     yield from islice((row for row in rows if _is_within(row, options)), options.limit)
 
 
@@ -32,19 +32,19 @@ def list_plans(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
     yield from islice((row for row in rows if _is_within(row, options)), options.limit)
 
 
-def todo_json(made: TodoList) -> dict[str, Any]:
+def todo_json(todo_list: TodoList) -> dict[str, Any]:
     return {
         "kind": "todos",
-        "session": made.session_id,
-        "agent": made.agent_id or None,
-        "source": made.source,
-        "done": made.done,
-        "total": len(made.items),
-        "title": made.current,
-        "items": [{"content": item.content, "status": item.status} for item in made.items],
-        "modified": format_timestamp(made.modified),
-        "path": str(made.path),
-        "when": made.modified,
+        "session": todo_list.session_id,
+        "agent": todo_list.agent_id or None,
+        "source": todo_list.source,
+        "done": todo_list.done,
+        "total": len(todo_list.items),
+        "title": todo_list.current,
+        "items": [{"content": item.content, "status": item.status} for item in todo_list.items],
+        "modified": format_timestamp(todo_list.modified),
+        "path": str(todo_list.path),
+        "when": todo_list.modified,
     }
 
 

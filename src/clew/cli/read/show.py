@@ -36,7 +36,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--depth", choices=DEPTHS, default="calls", help="how much of it (default: calls)")
     command.add_argument("--full", action="store_true", help="everything: --depth full --thinking --lines 0")
     command.add_argument("--thinking", "-t", action="store_true", help="also what the model thought")
-    command.add_argument("--meta", action="store_true", help="also what the program told the model")
+    command.add_argument("--meta", action="store_true", help="also show what Claude Code added for the model")
     command.add_argument("--todos", action="store_true", help="the session's todo lists, tasks and plans instead")
     command.add_argument("--no-agents", action="store_true", help="leave out what sub-agents did")
     command.add_argument(

@@ -40,29 +40,29 @@ def round_arguments(command: ArgumentParser) -> None:
 
 def gap(text: str) -> timedelta:
     """A length of time: `5m`, `90s`, `1h`; a bare number is in minutes."""
-    found = _GAP.fullmatch(text.strip())
-    if found is None:
+    match = _GAP.fullmatch(text.strip())
+    if match is None:
         raise ArgumentTypeError(f"{text!r} is not a length of time: write 5m, 90s or 1h")
     try:
-        return timedelta(**{_UNITS[(found[2] or "m").lower()]: float(found[1])})
+        return timedelta(**{_UNITS[(match[2] or "m").lower()]: float(match[1])})
     except OverflowError:
         raise ArgumentTypeError(f"{text!r} is too long: write 5m, 90s or 1h") from None
 
 
 def chosen_rounds(session: Session, options: Namespace) -> list[Round]:
     """The rounds that were asked for: all of the file, or those of some turns or of a branch."""
-    found = session.rounds if options.gap is None else rounds_of(session, options.gap)
+    rounds = session.rounds if options.gap is None else rounds_of(session, options.gap)
     if not selects_part(options):
-        return list(found)
+        return list(rounds)
     wanted = {turn.round.number for turn in select_turns(session, options) if turn.round}
-    return [each for each in found if each.number in wanted]
+    return [each for each in rounds if each.number in wanted]
 
 
 def print_rounds(session: Session, options: Namespace) -> int:
     """Print the rounds as a table or as JSON lines."""
     turns = {turn.prompt.offset: turn.number for turn in session.turns}
-    found = chosen_rounds(session, options)
-    values = [round_json(each, turns.get(each.entry.offset), not options.reveal) for each in found]
+    rounds = chosen_rounds(session, options)
+    values = [round_json(each, turns.get(each.entry.offset), not options.reveal) for each in rounds]
     if options.json:
         print_json(values)
     elif values:

@@ -55,11 +55,11 @@ def _without_when(value: dict[str, Any]) -> dict[str, Any]:
 
 def _rows(session: Session, lists: list[TodoList], plans: list[PlanFile]) -> Iterator[Row]:
     yield TitleRow(one_line(session.title) or "(no prompt)")
-    for made in lists:
-        name = {"todos": "Todos", "tasks": "Tasks"}[made.source]
-        agent = f" of agent {made.agent_id}" if made.agent_id else ""
-        yield AboutRow(f"{name}{agent}: {made.done} of {len(made.items)} done · {made.path.name}")
-        for item in made.items:
+    for todo_list in lists:
+        name = {"todos": "Todos", "tasks": "Tasks"}[todo_list.source]
+        agent = f" of agent {todo_list.agent_id}" if todo_list.agent_id else ""
+        yield AboutRow(f"{name}{agent}: {todo_list.done} of {len(todo_list.items)} done · {todo_list.path.name}")
+        for item in todo_list.items:
             yield TodoRow(item.content, status=item.status)
             if item.description:
                 yield NoteRow(item.description, depth=1)

@@ -94,12 +94,12 @@ def _json(session: Session, title: str, groups: Iterable[Group], counts: dict[st
 
 
 def _groups(rows: Iterable[TreeRow]) -> list[Group]:
-    found: list[list[TreeRow]] = []
+    groups: list[list[TreeRow]] = []
     for row in rows:
-        if row.kind in ("turn", "run") or not found:
-            found.append([])
-        found[-1].append(row)
-    return [tuple(group) for group in found]
+        if row.kind in ("turn", "run") or not groups:
+            groups.append([])
+        groups[-1].append(row)
+    return [tuple(group) for group in groups]
 
 
 def _only_active(groups: Sequence[Group]) -> list[Group]:
@@ -125,17 +125,17 @@ def _few(group: Group) -> Group:
 
 def _collapsed(groups: Sequence[Group]) -> list[Group]:
     """Long runs of turns on one lane that nothing tells apart, as a count."""
-    found: list[Group] = []
+    groups_left: list[Group] = []
     run: list[Group] = []
     for group in (*groups, ()):
         if group and _is_plain(group):
             run.append(group)
             continue
-        found += [*run[:EDGE], (_gap(run[EDGE:-EDGE]),), *run[-EDGE:]] if len(run) > LONG else run
+        groups_left += [*run[:EDGE], (_gap(run[EDGE:-EDGE]),), *run[-EDGE:]] if len(run) > LONG else run
         run = []
         if group:
-            found.append(group)
-    return found
+            groups_left.append(group)
+    return groups_left
 
 
 def _is_plain(group: Group) -> bool:
@@ -171,15 +171,15 @@ def entry_rows(session: Session, full: bool = False) -> Iterator[TreeRow]:
     newest: dict[str, int] = {}
     loose: dict[str, int] = {}
     for uuid in reversed(walk):
-        found = graph.children.get(uuid, [])
-        newest[uuid] = max([graph.position[uuid], *(newest[child] for child in found)])
-        if not full and all(child in loose for child in found) and _is_aside(graph.nodes[uuid]):
-            loose[uuid] = 1 + sum(loose[child] for child in found)
+        children = graph.children.get(uuid, [])
+        newest[uuid] = max([graph.position[uuid], *(newest[child] for child in children)])
+        if not full and all(child in loose for child in children) and _is_aside(graph.nodes[uuid]):
+            loose[uuid] = 1 + sum(loose[child] for child in children)
 
     def below(uuid: str) -> tuple[str | None, list[str], int]:
-        found = sorted(graph.children.get(uuid, ()), key=lambda u: (u in active, newest[u]))
-        sides = found[:-1]
-        main = found[-1] if found else None
+        children = sorted(graph.children.get(uuid, ()), key=lambda u: (u in active, newest[u]))
+        sides = children[:-1]
+        main = children[-1] if children else None
         return main, [u for u in sides if u not in loose], sum(loose.get(u, 0) for u in sides)
 
     todo: list[tuple[str, tuple[bool, ...], bool]] = [(root, (), True) for root in reversed(graph.roots)]
@@ -243,10 +243,10 @@ def _header(session: Session, title: str, width: int) -> Iterator[Line]:
 
 
 def _footer(counts: dict[str, int]) -> Iterator[Line]:
-    said = [plural(counts["turns"], "turn") + " on " + plural(counts["branches"], "branch")]
-    said += [plural(counts[key], key[:-1]) for key in ("agents", "compactions", "problems")]
+    parts = [plural(counts["turns"], "turn") + " on " + plural(counts["branches"], "branch")]
+    parts += [plural(counts[key], key[:-1]) for key in ("agents", "compactions", "problems")]
     yield []
-    yield [(", ".join(said), "")]
+    yield [(", ".join(parts), "")]
 
 
 def _picture(rows: Sequence[TreeRow], width: int) -> Iterator[Line]:
@@ -350,12 +350,12 @@ def _after(row: TreeRow, branches: int) -> str:
     if row.kind != "turn":
         return ""
     back, images = row.facts["rewound_to"], row.facts["images"]
-    said = [f"[{plural(images, 'image')}]"] if images else []
-    said += [f"↩ back to {back}" if back else "↩ back to the start"] if back is not None else []
-    said += [f"(+ {plural(row.facts['hidden'], 'branch')})"] if row.facts.get("hidden") else []
+    parts = [f"[{plural(images, 'image')}]"] if images else []
+    parts += [f"↩ back to {back}" if back else "↩ back to the start"] if back is not None else []
+    parts += [f"(+ {plural(row.facts['hidden'], 'branch')})"] if row.facts.get("hidden") else []
     if row.facts["is_end"] and branches > 1:
-        said.append(f"(branch {row.branch}{', active' if row.is_active else ''})")
-    return " ".join(said)
+        parts.append(f"(branch {row.branch}{', active' if row.is_active else ''})")
+    return " ".join(parts)
 
 
 def _numbers(row: TreeRow, columns: Sequence[tuple[str, int]]) -> Line:
@@ -376,16 +376,16 @@ def _numbers(row: TreeRow, columns: Sequence[tuple[str, int]]) -> Line:
 def _print(lines: Iterable[Line], is_ascii: bool) -> None:
     encoding = sys.stdout.encoding or "utf-8"
     is_poor = is_ascii or not encoding.lower().replace("-", "").startswith("utf")
-    made = [[(_worded(text, encoding, is_poor), style) for text, style in line] for line in lines]
+    styled_lines = [[(_worded(text, encoding, is_poor), style) for text, style in line] for line in lines]
     if not is_terminal():
-        for line in made:
+        for line in styled_lines:
             print("".join(text for text, _ in line).rstrip())
         return
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False, markup=False, emoji=False)
-    for line in made:
+    for line in styled_lines:
         console.print(Text.assemble(*line), soft_wrap=True)
 
 

@@ -126,8 +126,8 @@ def run(options: Namespace) -> int:
         old = back_up(path) if state == "changed" else None
         _write(path, state)
     if options.json:
-        made = {"kind": "skill", "path": str(path), "was": state, "written": state != "same" and not options.dry_run}
-        print_json([{**made, "backup": str(old) if old else None}])
+        outcome = {"kind": "skill", "path": str(path), "was": state, "written": state != "same" and not options.dry_run}
+        print_json([{**outcome, "backup": str(old) if old else None}])
         return 0
     done = "Already there" if state == "same" else "Would write" if options.dry_run else "Wrote"
     print(clean_name(f"{done}: {path}"))

@@ -20,10 +20,14 @@ def add_arguments(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     root = Path(options.dir).expanduser()
-    made = write_demo(root, datetime.now(UTC))
+    summary = write_demo(root, datetime.now(UTC))
     if options.json:
-        print_json([{"kind": "demo", "path": str(root), "sessions": len(made.sessions), "projects": made.projects}])
+        print_json(
+            [{"kind": "demo", "path": str(root), "sessions": len(summary.sessions), "projects": summary.projects}]
+        )
     else:
-        print(clean_name(f"{root}: {plural(len(made.sessions), 'session')} in {plural(made.projects, 'project')}."))
+        print(
+            clean_name(f"{root}: {plural(len(summary.sessions), 'session')} in {plural(summary.projects, 'project')}.")
+        )
         print(f"Look at them: {shell_quoting.clew_command('ls', '--claude-dir', str(root))}")
     return 0

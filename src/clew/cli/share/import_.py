@@ -73,11 +73,11 @@ def run(options: Namespace) -> int:
     if (file := _claude_file(options)) is not None:
         return import_claude.run(options, file, place)
     fence = error_fence(options)
-    found = _conversations(options, fence)
+    conversations = _conversations(options, fence)
     if options.list or not (options.source or options.only or options.all):
-        return _list(options, place, found, fence)
+        return _list(options, place, conversations, fence)
     if not options.all:
-        few = list(islice(found, 2))
+        few = list(islice(conversations, 2))
         if len(few) > 1:
             raise Ambiguous(
                 options.source or options.only,
@@ -85,9 +85,9 @@ def run(options: Namespace) -> int:
                 kind="conversations",
                 hint="See them with --list, name one with --only ID, or take all of them with --all.",
             )
-        found = iter(few)
+        conversations = iter(few)
     done: list[ImportOutcome] = []
-    for talk in found:
+    for talk in conversations:
         with fence.catch(talk.path) if options.all else nullcontext():
             done.append(_print_outcome(options, _import(options, place, talk)))
     if not done and not fence.problems:
@@ -156,11 +156,11 @@ def _id(talk: Conversation) -> str:
     return session_id(talk)
 
 
-def _list(options: Namespace, place: Tree, found: Iterable[Conversation], fence: ErrorCollector) -> int:
+def _list(options: Namespace, place: Tree, conversations: Iterable[Conversation], fence: ErrorCollector) -> int:
     from clew.foreign.write_import import find_existing
 
     count = 0
-    for talk in found:
+    for talk in conversations:
         with fence.catch(talk.path):
             count += 1
             _list_one(options, talk, find_existing(talk, place))
@@ -200,36 +200,38 @@ def _import(options: Namespace, place: Tree, talk: Conversation) -> ImportOutcom
     known = find_existing(talk, place, again=options.again)
     if known is not None:
         return ImportOutcome(talk, BEHIND if known.is_outdated else THERE, known.file.id, known.file.path)
-    made = draft_import(talk, place, _cwd(options, talk), again=options.again)
-    if made.violations:
-        return _done(made, REFUSED, violations=made.violations)
+    draft = draft_import(talk, place, _cwd(options, talk), again=options.again)
+    if draft.violations:
+        return _done(draft, REFUSED, violations=draft.violations)
     if options.dry_run:
-        return _done(made, WOULD)
-    return _write(made)
+        return _done(draft, WOULD)
+    return _write(draft)
 
 
-def _write(made: ImportDraft) -> ImportOutcome:
+def _write(draft: ImportDraft) -> ImportOutcome:
     """Write a draft, in a way that can be taken back."""
     from clew.edit.undo_journal import UndoJournal
     from clew.foreign.write_import import write_draft
 
     journal = UndoJournal()
-    number = journal.begin(f"import from {made.talk.tool}", made.talk.id, made.id, [made.path])
+    number = journal.begin(f"import from {draft.talk.tool}", draft.talk.id, draft.id, [draft.path])
     try:
-        path = write_draft(made)
+        path = write_draft(draft)
     except Refused as refused:
         journal.undone(number)
-        return _done(made, REFUSED, violations=refused.violations)
+        return _done(draft, REFUSED, violations=refused.violations)
     journal.end(number, [path])
-    return _done(made, MADE, undo=number)
+    return _done(draft, MADE, undo=number)
 
 
-def _done(made: ImportDraft, state: str, *, undo: str | None = None, violations: tuple[str, ...] = ()) -> ImportOutcome:
+def _done(
+    draft: ImportDraft, state: str, *, undo: str | None = None, violations: tuple[str, ...] = ()
+) -> ImportOutcome:
     from clew.foreign.session_builder import FOREIGN_TYPE
 
-    kinds = [entry.type for entry in made.session.entries]
+    kinds = [entry.type for entry in draft.session.entries]
     kept = kinds.count(FOREIGN_TYPE)
-    return ImportOutcome(made.talk, state, made.id, made.path, made.cwd, len(kinds) - kept, kept, undo, violations)
+    return ImportOutcome(draft.talk, state, draft.id, draft.path, draft.cwd, len(kinds) - kept, kept, undo, violations)
 
 
 def _cwd(options: Namespace, talk: Conversation) -> str:
@@ -263,8 +265,8 @@ def _print(options: Namespace, done: ImportOutcome) -> None:
                 print_message("The conversation has changed since. Make another session of it with --again.")
         case _:
             verb = "Imported" if done.state == MADE else "Would import"
-            made = f"{plural(talk.turns, 'turn')}, {plural(done.entries, 'entry')}"
-            print(clean_name(f"{verb} {name}: {made}, {plural(done.kept, 'more record')} kept beside them."))
+            counts = f"{plural(talk.turns, 'turn')}, {plural(done.entries, 'entry')}"
+            print(clean_name(f"{verb} {name}: {counts}, {plural(done.kept, 'more record')} kept beside them."))
             print(done.id)
             print(f"Resume with:  {shell_quoting.resume_command(done.id, done.cwd)}")
     if done.undo and is_terminal():

@@ -31,8 +31,8 @@ def sync_deleted_tree(archive: Archive, root: str, location: str | None = None) 
     real = os.path.realpath(root)
     every = list(archive.sessions(root=real))
     gone = [s for s in every if not os.path.lexists(os.path.join(real, s.path))]
-    found = (file for project in Tree(Path(real)).projects() for file in project.sessions() if file.size)
-    on_disk = {file.id.lower(): file.path.relative_to(real).as_posix() for file in found}
+    session_files = (file for project in Tree(Path(real)).projects() for file in project.sessions() if file.size)
+    on_disk = {file.id.lower(): file.path.relative_to(real).as_posix() for file in session_files}
     sessions = list({s.session: s for s in sorted(gone, key=_time) if s.session.lower() not in on_disk}.values())
     reconstructed = [s for s in reconstruct_sessions(archive, real) if s.session.lower() not in on_disk]
     expected = dict(_expected_files(archive, sessions, reconstructed))

@@ -121,10 +121,10 @@ class _EmbeddingBatch:
         self.texts += 1
 
     def keep(self) -> None:
-        made = quantize(self.table().embed([stretch for *_, stretch in self.held])) if self.held else []
+        vectors = quantize(self.table().embed([stretch for *_, stretch in self.held])) if self.held else []
         rows = [
             VectorRow(source, offset, part, stretch.start, stretch.stop, digest_of(stretch.pieces), vector)
-            for (source, offset, part, stretch), vector in zip(self.held, made, strict=True)
+            for (source, offset, part, stretch), vector in zip(self.held, vectors, strict=True)
         ]
         if rows or self.whole:
             self.vectors.add(rows, self.whole)

@@ -148,9 +148,9 @@ class Playing(Struct):
             return KeyResult()
         turn = max(min(turn, max(numbers)), min(numbers))
         position = next(i for i, number in enumerate(numbers) if number >= turn)
-        found = self.frames[position]
-        self.place, self.clock = position + 1, found.at
-        return KeyResult((found,), clears=True)
+        target = self.frames[position]
+        self.place, self.clock = position + 1, target.at
+        return KeyResult((target,), clears=True)
 
     def _next_turn(self) -> int:
         later = [frame.turn for frame in self.frames if frame.turn > self.turn]

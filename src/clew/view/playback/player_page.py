@@ -35,7 +35,7 @@ def _player_header(about: About) -> str:
     speeds = "".join(
         f'<option value="{speed:g}"{" selected" if speed == 1 else ""}>{speed:g}×</option>' for speed in SPEEDS
     )
-    facts = " · ".join(escape(one_line(value)) for _, value in about.told)
+    facts = " · ".join(escape(one_line(value)) for _, value in about.details)
     return f"""<header>
 <h1>{escape(one_line(about.title))}</h1>
 <p class="about">{time_tag(about.started).strip()} · {facts}</p>

@@ -20,7 +20,7 @@ _ABOUT = (
 )
 _FIELDS = {
     "description": required_field(TEXT, "The work in three to five words", minLength=1),
-    "prompt": required_field(TEXT, "The work, told in full", minLength=1),
+    "prompt": required_field(TEXT, "The task, described completely", minLength=1),
     "subagent_type": optional_field(TEXT, "The kind of agent; general-purpose if not given"),
     "model": optional_field(TEXT, "The model for it; that of this conversation if not given"),
     "run_in_background": optional_field(BOOLEAN, "Do not wait for it"),

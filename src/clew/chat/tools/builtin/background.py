@@ -96,7 +96,7 @@ async def read_new_output(input: Json, scene: ToolContext) -> CallResult:
     name = input["bash_id"]
     task = _find_task(scene, name)
     if task.status != "running":
-        scene.state.told.add(name)
+        scene.state.reported_tasks.add(name)
     text = task.news().rstrip("\r\n")
     if pattern := input.get("filter"):
         text = await filter_lines(pattern, text)
@@ -131,7 +131,7 @@ async def wait_for_output(input: Json, scene: ToolContext) -> CallResult:
         await _until_ended(task, scene, input.get("timeout", _DEFAULT_WAIT) / 1000)
     is_running = task.status == "running"
     if not is_running:
-        scene.state.told.add(name)
+        scene.state.reported_tasks.add(name)
     retrieval = "success" if not is_running else "timeout" if input.get("block", True) else "not_ready"
     text = truncate_start(task.output().rstrip("\r\n"))
     record = {
@@ -167,7 +167,7 @@ async def stop_task(input: Json, scene: ToolContext) -> CallResult:
     task = _find_task(scene, name)
     if task.status != "running":
         raise ToolFailed(f"Task {name} is not running (status: {task.status})")
-    scene.state.told.add(name)
+    scene.state.reported_tasks.add(name)
     await task.stop()
     message = f"Successfully stopped task: {name} ({task.description})"
     return CallResult(message, {"message": message, "task_id": name, "task_type": task.kind})
@@ -177,7 +177,7 @@ _ID = required_field(TEXT, "The id that was given when it began")
 BASH_OUTPUT = SpecTool(
     "BashOutput",
     "Tell what a command in the background has put out since this was last asked, and whether it still runs.",
-    object_schema(bash_id=_ID, filter=optional_field(TEXT, "A regular expression: only lines that match are told")),
+    object_schema(bash_id=_ID, filter=optional_field(TEXT, "A regular expression: return only lines that match")),
     read_new_output,
     reads=True,
 )

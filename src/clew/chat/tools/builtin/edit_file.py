@@ -79,7 +79,7 @@ def _apply_edits(path: Path, edits: Sequence[Json], scene: ToolContext) -> tuple
 def _open_text(path: Path, first: str, scene: ToolContext) -> Text:
     """Return the text of the edited file; empty for a file that the first edit creates."""
     try:
-        found = read_content(path)
+        content = read_content(path)
     except FileNotFoundError:
         if first == "":
             return Text("")
@@ -88,10 +88,10 @@ def _open_text(path: Path, first: str, scene: ToolContext) -> Text:
         raise os_error(error, path, "open") from error
     if path.suffix.lower() == ".ipynb":
         raise ToolFailed("File is a Jupyter Notebook. Use NotebookEdit to change it.")
-    if first == "" and found.data:
+    if first == "" and content.data:
         raise ToolFailed("Cannot create new file - file already exists. Give the text to replace in old_string.")
-    read_tracking.require_read(path, found, scene.state)
-    text = decode(found.data)
+    read_tracking.require_read(path, content, scene.state)
+    text = decode(content.data)
     if text is None:
         raise ToolFailed(f"{path} is a binary file, which cannot be edited as text.")
     return text

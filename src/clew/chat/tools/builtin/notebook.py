@@ -40,8 +40,8 @@ def notebook_result(path: Path, data: bytes, most: int) -> CallResult:
             "Look at single cells with Bash, such as jq '.cells[0].source'.",
             is_misuse=False,
         )
-    said = blocks or "The notebook has no cells."
-    return CallResult(said, {"type": "notebook", "file": {"filePath": str(path), "cells": cells}})
+    content = blocks or "The notebook has no cells."
+    return CallResult(content, {"type": "notebook", "file": {"filePath": str(path), "cells": cells}})
 
 
 def _parse_notebook(path: Path, data: bytes) -> tuple[Json, Text]:
@@ -72,38 +72,41 @@ def _join_lines(value: Any) -> str:
 
 
 def _cell(cell: Json, number: int, language: str) -> Json:
-    made: Json = {
+    cell_json: Json = {
         "cellType": cell.get("cell_type", "code"),
         "source": _join_lines(cell.get("source")),
         "cell_id": str(cell.get("id") or f"cell-{number}"),
     }
-    if made["cellType"] == "code":
-        made["language"] = language
+    if cell_json["cellType"] == "code":
+        cell_json["language"] = language
         if cell.get("execution_count") is not None:
-            made["execution_count"] = cell["execution_count"]
+            cell_json["execution_count"] = cell["execution_count"]
         outputs = cell.get("outputs")
         if isinstance(outputs, list) and outputs:
-            made["outputs"] = [_output(output) for output in outputs if isinstance(output, dict)]
-    return made
+            cell_json["outputs"] = [_output(output) for output in outputs if isinstance(output, dict)]
+    return cell_json
 
 
 def _output(output: Json) -> Json:
     kind = output.get("output_type")
-    made: Json = {"output_type": kind}
+    output_json: Json = {"output_type": kind}
     data = output.get("data")
     if kind == "stream":
-        made["text"] = _bounded(_join_lines(output.get("text")))
+        output_json["text"] = _bounded(_join_lines(output.get("text")))
     elif kind == "error":
         trace = output.get("traceback")
         lines = "\n".join(map(str, trace)) if isinstance(trace, list) else ""
-        made["text"] = _bounded(f"{output.get('ename')}: {output.get('evalue')}\n{lines}".rstrip())
+        output_json["text"] = _bounded(f"{output.get('ename')}: {output.get('evalue')}\n{lines}".rstrip())
     elif isinstance(data, dict):
-        made["text"] = _bounded(_join_lines(data.get("text/plain")))
+        output_json["text"] = _bounded(_join_lines(data.get("text/plain")))
         for picture in ("image/png", "image/jpeg"):
             if picture in data:
-                made["image"] = {"image_data": "".join(_join_lines(data[picture]).split()), "media_type": picture}
+                output_json["image"] = {
+                    "image_data": "".join(_join_lines(data[picture]).split()),
+                    "media_type": picture,
+                }
                 break
-    return made
+    return output_json
 
 
 def _bounded(text: str) -> str:
@@ -133,13 +136,13 @@ async def edit(input: Json, scene: ToolContext) -> CallResult:
     if mode == "insert" and kind is None:
         raise ToolFailed("Cell type is required when a cell is inserted.")
     try:
-        found = read_content(path)
+        content = read_content(path)
     except (FileNotFoundError, NotADirectoryError):
         raise missing_file_error(path, scene.state) from None
     except OSError as error:
         raise os_error(error, path, "read") from error
-    read_tracking.require_read(path, found, scene.state)
-    book, original = _parse_notebook(path, found.data)
+    read_tracking.require_read(path, content, scene.state)
+    book, original = _parse_notebook(path, content.data)
     name, kind = _apply_change(book, input, mode, kind)
     after = _serialize(book, original.plain)
     write_file(path, encode(original, convert_line_ends(after, original.line_end), path), scene)

@@ -47,13 +47,13 @@ def create_skill_tool(skills: Skills | None) -> SpecTool:
 def _launcher(skills: Skills | None) -> Callable[[Json, ToolContext], Awaitable[CallResult]]:
     async def launch(input: Json, scene: ToolContext) -> CallResult:
         name = input["skill"].removeprefix("/")
-        found = await skills.body(name, input.get("args", "")) if skills else None
-        if found is None:
+        skill = await skills.body(name, input.get("args", "")) if skills else None
+        if skill is None:
             known = ", ".join(skills.names()) if skills else ""
             raise ToolFailed(f"Unknown skill: {name}." + (f" There are: {known}." if known else " There are none."))
-        where = f"Base directory for this skill: {found.folder}\n\n" if found.folder else ""
+        where = f"Base directory for this skill: {skill.folder}\n\n" if skill.folder else ""
         return CallResult(
-            f"Launching skill: {name}", {"success": True, "commandName": name}, notes=(where + found.text,)
+            f"Launching skill: {name}", {"success": True, "commandName": name}, notes=(where + skill.text,)
         )
 
     return launch

@@ -63,10 +63,10 @@ def _searcher(engine: Search | None) -> Callable[[Json, ToolContext], Awaitable[
         begun = time.monotonic()
         await scene.progress({"type": "query_update", "query": query})
         try:
-            found = await engine.find(query, allowed, blocked)
+            results = await engine.find(query, allowed, blocked)
         except SearchFailed as error:
             raise ToolFailed(f"The web search failed: {error}", is_misuse=False) from error
-        hits = [hit for hit in found if _is_allowed_domain(hit.url, allowed, blocked)]
+        hits = [hit for hit in results if _is_allowed_domain(hit.url, allowed, blocked)]
         await scene.progress({"type": "search_results_received", "resultCount": len(hits), "query": query})
         links = [{"title": hit.title, "url": hit.url} for hit in hits]
         texts = [f"{hit.title}: {hit.text}" for hit in hits if hit.text]

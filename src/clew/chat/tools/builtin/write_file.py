@@ -16,15 +16,15 @@ async def write(input: Json, scene: ToolContext) -> CallResult:
     path, new = resolve_argument(input["file_path"], scene.state), input["content"]
     resolve_for_writing(path, scene.state)
     try:
-        found = read_content(path)
+        content = read_content(path)
     except FileNotFoundError:
         write_file(path, encode(Text(""), new, path), scene)
         detail = {"type": "create", "filePath": str(path), "content": new, "structuredPatch": [], "originalFile": None}
         return CallResult(f"File created successfully at: {path}", detail)
     except OSError as error:
         raise os_error(error, path, "open") from error
-    read_tracking.require_read(path, found, scene.state)
-    old = decode(found.data)
+    read_tracking.require_read(path, content, scene.state)
+    old = decode(content.data)
     if old is None:
         raise ToolFailed(f"{path} is a binary file, which Write does not replace. Remove it first if that is meant.")
     note, data = "", b""
