@@ -82,6 +82,7 @@ def prepare(
         "metadata": request.metadata,
     }
     body |= {name: value for name, value in optional.items() if value is not None}
+    # Example: a server without betas gets neither the fields of a capability with a beta nor the name of the beta.
     betas: list[str] = []
     for capability in request.capabilities:
         if (profile.betas or not capability.beta) and capability.name not in without:

@@ -59,6 +59,7 @@ def extend_chain(chain: bytes, hashes: Iterable[bytes]) -> bytes:
 
 
 def seal_position(position: ReadPosition, key: bytes) -> StoredPosition:
+    # Both ends are stored as keyed hashes: they prove that the file is the same one without keeping its text.
     return StoredPosition(
         position.offset,
         position.lines,

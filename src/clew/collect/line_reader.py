@@ -37,6 +37,7 @@ class UnfinishedLine(NamedTuple):
 
 def read_lines(file: File, offset: int, limits: ReadLimits) -> Iterator[CompleteLines | LongLine | UnfinishedLine]:
     """Yield the lines of a file from an offset on; the last item is always the unfinished line, which may be empty."""
+    # Example: the blocks "a\nb" and "c\nd" yield "a\n", then "bc\n", and the unfinished line "d".
     buffer, size = b"", limits.block
     while block := read_at(file, size, offset + len(buffer)):
         stop = block.rfind(b"\n") + 1

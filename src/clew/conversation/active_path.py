@@ -58,6 +58,8 @@ def _select_leaf(links: Chain, pins: Sequence[Entry], era: Era, history: bool) -
         return None
     if not era.leaf_by_order:
         return _newest_entry([e for e in candidates if e.uuid or not era.requires_time] or candidates)
+    # Example: the file ends with B, and a `last-prompt` line names A. If A is above B, the conversation continues from
+    # B. If A is on another branch, the user went back to A. If the line is explicit, newer lines below A continue it.
     last = _last_line(candidates, links, era)
     boundary = max((entry.offset for entry in links.order if entry.is_boundary), default=-1)
     named = next((pin for pin in reversed(pins) if pin.leaf and pin.offset > boundary), None)
@@ -234,6 +236,8 @@ def insert_notes(path: list[Entry], links: Chain) -> list[Entry]:
     notes = {e.uuid: e for u, e in links.nodes.items() if u not in on_path and _is_note(e)}
     if not notes:
         return path
+    # Example: the path is reply (call 1) → result 1 → reply, and an attachment hangs below result 1 without being a
+    # parent of the second reply. A resume sends it after result 1.
     below: dict[str | None, list[Entry]] = {}
     for uuid, entry in links.nodes.items():
         if links.above.get(uuid) in notes or uuid in notes:

@@ -338,6 +338,8 @@ def _match_results(draft: MessageDraft, before: MessageDraft | None, era: Era) -
                 continue
             answered.add(call)
         blocks.append(block)
+    # Example: calls 1 and 2, followed by results 2 and 3. Result 3 has no call and was skipped; call 1 gets an error as
+    # its result, before result 2.
     missing = [error_result(c, MISSING_RESULT) for c in calls if c not in answered]
     blocks = [b for b in (*missing, *blocks) if b.get("type") != "text" or _is_sent(b, draft, era)]
     if not blocks and draft.blocks and era.first_result_counts:

@@ -166,6 +166,7 @@ def link_entries(entries: Iterable[Entry], era: Era, agent: bool = False) -> Cha
         is_node = kind in types and (kind not in SPOKEN or _is_usable(entry, era))
         if not is_node and (not bridges or uuid is None or (kind not in types and kind != "progress")):
             continue
+        # Example: a ← progress ← b. The progress line is not a node: replaced[progress] is a, and b is linked below a.
         parent = entry.parent if entry.parent else _malformed_parent(entry)
         if parent is not None and parent in replaced:
             parent = replaced[parent]

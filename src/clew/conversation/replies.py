@@ -80,6 +80,8 @@ def _merge_blocks(entries: Sequence[Entry]) -> list[Block]:
     merged: list[Block] = []
     for entry in entries:
         blocks = entry.blocks
+        # A line either repeats what came before and extends it ([text "Hel"], then [text "Hello", call]), which
+        # replaces it, or it has the next block alone ([text "Hello"], then [call]), which is added.
         if merged and len(blocks) >= len(merged) and all(map(_extends, blocks, merged)):
             merged = list(blocks)
         else:

@@ -110,6 +110,7 @@ def _insert_items(first: Session, other: Session, added: tuple[Item, ...]) -> li
     items = list(first.items)
     if _end_time(other) >= _end_time(first):
         return [*items, *added]
+    # Example: a b c here and a b x y there give a b x y c, so that c, the newer branch, stays last.
     known = {e.uuid for e in other.entries if e.uuid}
     last = max(i for i, item in enumerate(items) if isinstance(item, Entry) and item.uuid in known)
     return [*items[: last + 1], *added, *items[last + 1 :]]
@@ -209,6 +210,7 @@ def _free_version(name: str, used: set[str]) -> str:
     """Return the next free version name of a saved file."""
     match = _VERSIONED.fullmatch(name)
     stem, number = (match[1], int(match[2])) if match else (name, 0)
+    # "0123abcd@v2" gives "0123abcd@v3" if both have a different @v2.
     while f"{stem}@v{number}" in used:
         number += 1
     return f"{stem}@v{number}"

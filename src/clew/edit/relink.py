@@ -104,6 +104,7 @@ class _Remaining:
 
     def nearest(self, uuid: str | None) -> str | None:
         """Return the entry itself if it remains, else its nearest remaining ancestor."""
+        # Example: a ← b ← c without b and c: the nearest of c is a, and that of b is known afterwards without a walk.
         walked: list[str] = []
         visited: set[str] = set()
         while uuid is not None and uuid in self._removed and uuid not in self._known:

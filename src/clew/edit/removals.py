@@ -56,6 +56,7 @@ def apply_removals(session: Session, cut: Removals) -> tuple[Item, ...]:
         return session.items
     removed_blocks = {offset: {i for i, b in blocks.items() if b is None} for offset, blocks in cut.blocks.items()}
     _drop_thoughts(session, removed_blocks)
+    # An entry that loses all its blocks is removed; one that loses some is written again with the others.
     removed = cut.gone | _emptied_entries(session, removed_blocks)
     revised: dict[int, Entry] = {}
     for entry in session.entries:

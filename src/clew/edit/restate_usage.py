@@ -26,6 +26,8 @@ def restate_usage(before: Session, items: tuple[Item, ...]) -> tuple[Item, ...]:
     if last is None or scale is None:
         return items
     reply = reply_id(last)
+    # Example: the last reply reports 90,000 tokens, and 60 % of what preceded it was removed. Claude Code compares the
+    # reported size with the window, so it is reduced to about 36,000.
     less = round(scale.factor * (was.before(reply) - now.before(reply)))
     if less <= 0:
         return items

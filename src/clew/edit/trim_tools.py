@@ -98,6 +98,8 @@ def chosen_calls(session: Session, tools: Tools) -> set[str]:
     named = {call.id: call for call in session.calls if _is_named(call.name, tools.names)}
     stretches = [session.preamble, *(turn.entries for turn in session.turns)]
     uses = [{use.id for entry in stretch for use in entry.uses if use.id in named} for stretch in stretches]
+    # Example: of five turns the last two are kept. The calls of turns 4 and 5 are spared, and so are calls on other
+    # branches that are later in the file than the beginning of turn 4.
     spared_stretches = _spared_stretches(uses, tools)
     spared = {use for i in spared_stretches for use in uses[i]} | set(
         list(named)[-tools.calls :] if tools.calls else ()

@@ -84,6 +84,8 @@ def find_matches(
         by_file: dict[int, FileMatches] = {}
         spoken = 0
         for table, match, limit in tables:
+            # The table `said` has what the user and the model wrote, `done` the inputs and results of tools. If enough
+            # was said about a query, only a few of the newest texts of tools are read.
             has_enough = table == "done" and spoken >= ENOUGH_SPOKEN and now is not None
             if has_enough and query.has_prefix:
                 results.is_complete = False

@@ -85,6 +85,8 @@ class MostWords:
             clauses += [Clause([Term(word)]) for word in clause.terms[0].words] if is_lost else [clause]
         self.excluded = [clause for clause in query.clauses if clause.negated]
         self.query = Query(query.text, [*clauses, *self.excluded], query.filters)
+        # Example: "the retry zzz" with counts 900, 40 and 0. "retry" weighs more than "the"; "zzz" occurs nowhere,
+        # weighs as much as the average of the others, and is not searched, so that no text covers the whole query.
         counts = [_count(shards, clause) for clause in clauses]
         weights = [log2(1 + 8 * COMMON / count) if count else 0.0 for count in counts]
         occurring = [weight for weight in weights if weight]

@@ -48,6 +48,7 @@ def separate_wide(text: str) -> str:
     """Put spaces around wide characters. Returns other text unchanged."""
     if text.isascii():
         return text
+    # "搜索x" becomes " 搜  索 x": three words for unicode61.
     wide = {c for c in set(text) if is_wide(c)}
     return text.translate({ord(c): f" {c} " for c in wide}) if wide else text
 
@@ -63,6 +64,7 @@ def compose(text: str) -> str:
 
 def tokenize(text: str) -> list[str]:
     """Return the words of a text, split and folded by the tokenizer."""
+    # "Retry_after(3)" gives ["retry", "after", "3"].
     if text.isascii():
         return text.translate(_ASCII_FOLD).split()
     return [word for _, _, word in _run_tokenizer(separate_wide(compose(text)).encode("utf-8", "replace"))]

@@ -77,6 +77,8 @@ class FiveHourBlock:
 
 def group_into_blocks(buckets: Iterable[UsageBucket], prices: Prices, now: float) -> list[FiveHourBlock]:
     """Return the blocks of some buckets, oldest first. Buckets without a time are left out."""
+    # Example: usage at 9:40, 13:10 and 14:20. The first block begins at 9:00 and ends at 14:00, so 14:20 begins the
+    # next one; a pause of five hours also ends a block.
     blocks: list[tuple[int, UsageRow]] = []
     for bucket in sorted((bucket for bucket in buckets if bucket.when >= 0), key=lambda bucket: bucket.when):
         if not blocks or bucket.when >= blocks[-1][0] + LENGTH or bucket.when - blocks[-1][1].last >= LENGTH:

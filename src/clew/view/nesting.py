@@ -44,6 +44,8 @@ class NestingStep(NamedTuple):
 
 def nest_rows(rows: Iterable[Row]) -> Iterator[NestingStep]:
     """Yield a step for each row, and one after the last."""
+    # Example: prompt, call, result, reply. The call opens because the result is inside it, and ends before the reply;
+    # the prompt ends after the last row.
     opened: list[Container] = []
     for row, following in pairwise(chain(rows, (None, None))):
         ended: list[Container] = []

@@ -81,6 +81,8 @@ def _last_times(path: str, size: int, mtime_ns: int) -> Times:
     try:
         with open(path, "rb", buffering=0) as file:
             size = file.seek(0, os.SEEK_END)
+            # The file is read backwards in growing steps. `rest` is the beginning of a line that the step before cut
+            # off.
             end, rest, step = size, b"", _FIRST_READ
             while end and size - end < _MAX_READ:
                 start = max(0, end - step)

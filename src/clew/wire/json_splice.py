@@ -35,6 +35,8 @@ def splice(json: bytes, changes: Changes) -> bytes:
     spans = _field_spans(json, fields)
     if spans is None:
         return encode(_apply_changes(decode_slowly(json), changes))
+    # Example: splice(b'{"a": 1, "b": 2}', {"a": b"5", "b": None, "c": b"3"}) is b'{"a": 5,"c":3}': bytes that no change
+    # touches are copied, so that a line keeps its spaces and the order of its fields.
     chunks: list[bytes] = []
     at = 0
     for name, (begin, start, stop) in spans.items():

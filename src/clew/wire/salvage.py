@@ -75,6 +75,8 @@ def _next_position(text: str, start: int, broke: int) -> int:
 
 def _last_value(text: str, start: int, broke: int) -> int:
     """Return where the entry begins that a truncated object contains as its last value; -1 if there is none."""
+    # Example: `{"a":[1],"b":{"type":"user","sessionId":"…"}` broke at its end. The bracket that was closed last began
+    # after "b":, and that object is the entry that was written over the truncated one.
     opened: list[int] = []
     last = -1
     for token in _TOKEN.finditer(text, start, broke):

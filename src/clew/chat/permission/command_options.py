@@ -74,6 +74,7 @@ def parse_arguments(grammar: Grammar, arguments: Words) -> ParsedArguments | Non
     """
     if grammar.reads_lists and any(word.startswith("@") for word in arguments):
         return None
+    # Example: `head -20 -n 5 notes.txt` has the options 20 and n=5 and the operand notes.txt.
     parsed = ParsedArguments()
     files: list[str] = []
     index = 0

@@ -47,6 +47,7 @@ def changed_paths(command: SimpleCommand) -> tuple[str, ...] | None:
         return tuple(parsed.words)
     if len(parsed.words) < 2:
         return None
+    # The target may be a folder: `mv a/x b` changes a/x, b and b/x.
     *sources, target = parsed.words
     return (*sources, target, *(f"{target}/{PurePosixPath(source).name}" for source in sources))
 

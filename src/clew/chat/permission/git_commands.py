@@ -94,6 +94,7 @@ def parse_query(arguments: Words) -> GitQuery | None:
         return None
     if any(isinstance(word, Glob) for word in words):
         return None
+    # `git log -L 3,9:src/a.py` reads src/a.py: the path is part of an option.
     traced = [value.rpartition(":")[2] for option, value in parsed.options if option == "L" and name != "blame"]
     listing = _listing_arguments(name, words, parsed) if name in ("diff", "log", "show") and not traced else ()
     return None if listing is None else GitQuery(name, (*parsed.paths, *traced), _shows_content(name, parsed), listing)

@@ -90,6 +90,7 @@ def unwrap(command: SimpleCommand) -> SimpleCommand:
 
 def _strip_wrapper(name: str, words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Return the words after a wrapper and its options. Raises UncertainCommand."""
+    # `timeout -k 5 30s make test` gives `make test`: -k has a value, and the duration is not an option.
     index = 1
     while index < len(words) and (words[index].source or "").startswith("-"):
         value = words[index].value or ""

@@ -81,6 +81,8 @@ def _limit_images(messages: Sequence[Json]) -> list[Json]:
 
 def _pair_and_alternate(messages: Sequence[Json]) -> list[Json]:
     """Let roles alternate, starting with the user, with one result for each call and one call for each result."""
+    # Example: assistant (calls 1, 2), user (result 2, text) becomes assistant (calls 1, 2), user (lost result 1, result
+    # 2, text). A call at the end of the conversation gets a lost result in a message of its own.
     repaired: list[Json] = []
     used_ids: set[str] = set()
     for message in _merge_roles(messages):

@@ -29,6 +29,8 @@ def separate_calls(session: Session) -> Repaired | None:
 
     Results after a renamed call that answer the old id belong to the renamed call.
     """
+    # Example: toolu_1 is used by two replies, each with a result. The second use gets a new id, and so does the result
+    # after it. If one reply repeats toolu_1, the repetition is removed instead.
     owner: dict[str, str | None] = {}
     new_ids: dict[str, str] = {}
     changes: dict[int, dict[int, bytes | None]] = {}

@@ -67,6 +67,8 @@ def separate_duplicates(session: Session) -> Repaired | None:
     for entry in session.entries:
         if entry.uuid:
             groups.setdefault(entry.uuid, []).append(entry)
+    # Example: lines 3 and 9 have one uuid and different texts. Line 3 gets a new uuid, and its children in lines 4 to 9
+    # follow it; children after line 9 belong to line 9.
     removed: dict[int, int] = {}
     revised: dict[int, Entry] = {}
     for uuid, group in groups.items():

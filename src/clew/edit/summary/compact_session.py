@@ -81,6 +81,7 @@ def choose_range(session: Session, turns: tuple[int, int] | None = None, keep_la
     for number in (first, last) if turns else ():
         if not 1 <= number <= len(session.turns):
             raise NotFound(str(number), kind="turn", hint=f"{session.id[:8]} has the turns 1 to {len(session.turns)}.")
+    # Example: turns 3 and 4 are chosen, and a call of turn 4 has its result in turn 5. The range becomes turn 3 alone.
     while True:
         head = tuple(turn for turn in live if turn.number < first)
         middle = tuple(turn for turn in live if first <= turn.number <= last)

@@ -207,6 +207,8 @@ def _insert_boundary(
     if top is not None and top.data.get(MARK) == KIND:
         changes: Changes = {"logicalParentUuid": encode(last)}
         return [revise(i, changes) if isinstance(i, Entry) and i.uuid == top.uuid else i for i in items], top.uuid
+    # Example: a resume sends c d e. The boundary comes before c and becomes its parent; a and b stay in the file, and
+    # are not sent any more.
     by_uuid = {item.uuid: item for item in items if isinstance(item, Entry) and item.uuid}
     chain = [by_uuid[uuid] for e in content.chain if e is not top and (uuid := names.uuid(e.uuid or "")) in by_uuid]
     first = chain[0] if chain else None
