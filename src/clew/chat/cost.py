@@ -90,7 +90,7 @@ class ConversationCost(Struct):
 
 
 def _counts(usage: Mapping[str, Any]) -> tuple[int, int, int, int, int, int]:
-    """The token counts of a request, in the order of `clew.facts.prices.cost`."""
+    """Return the token counts of a request, in the order of `clew.facts.prices.cost`."""
     written = _number(usage.get("cache_creation_input_tokens"))
     lifetimes = usage.get("cache_creation")
     one_hour = _number(lifetimes.get("ephemeral_1h_input_tokens")) if isinstance(lifetimes, dict) else 0

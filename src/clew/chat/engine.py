@@ -184,7 +184,7 @@ class Engine:
     # -- compaction
 
     async def preview(self, instructions: str = "") -> str:
-        """The summary that a compaction would continue from."""
+        """Return the summary that a compaction would continue from."""
         return (await self._compactor.summarise(instructions)).text.strip()
 
     async def compact(self, instructions: str = "", summary: str = "") -> bool:
@@ -212,8 +212,8 @@ class Engine:
             await self.conversation.watch.settle(self.deps.emit)
 
     def plan_rewind(self, position: str) -> RewindPlan:
-        """What a rewind to a prompt would change: the files (`changes`, with diffs) and the number of dropped turns.
-        Nothing is changed yet.
+        """Return what a rewind to a prompt would change: the files (`changes`, with diffs) and the number of dropped
+        turns. Nothing is changed yet.
 
         `position` is the uuid of the prompt's line or the number of its turn (-1 for the last);
         `clew.chat.rewind.rewind_plan` lists them. Raises NotFound, and Refused if this session saves no states.
@@ -223,7 +223,7 @@ class Engine:
         return plan_rewind(self.conversation, position)
 
     def plan_undo(self) -> RewindPlan:
-        """What undoing the last rewind would change; pass it to `rewind`. Raises NotFound if there was none."""
+        """Return what undoing the last rewind would change; pass it to `rewind`. Raises NotFound if there was none."""
         from clew.chat.rewind.rewind_conversation import plan_undo
 
         return plan_undo(self.conversation)

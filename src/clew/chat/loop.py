@@ -147,7 +147,7 @@ class Loop:
         return ""
 
     async def _has_more(self) -> bool:
-        """Whether another prompt follows the turn; a subagent first waits for the subagents that it started."""
+        """Return whether another prompt follows the turn; a subagent first waits for the subagents that it started."""
         while not self.conversation.queue.has_prompts():
             if (
                 self.wait_for_subagents is None
@@ -273,7 +273,7 @@ class Loop:
         return await self.compactor.compact("auto")
 
     async def _recover(self, received: ReceivedReply, error: ApiError) -> bool:
-        """Whether the request can be repeated after an error: compacted, shorter, or after the received part."""
+        """Return whether the request can be repeated after an error: compacted, shorter, or after the received part."""
         if error.kind == TOO_LONG and not received.lines:
             return await self._compact_once()
         if self.streamer.adopt_output_limit(error):

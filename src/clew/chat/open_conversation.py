@@ -76,7 +76,7 @@ def _new_path(spec: SessionSpec, tree: Tree, ids: Ids) -> Path:
 
 
 def _resumed_path(spec: SessionSpec, tree: Tree, ids: Ids) -> Path:
-    """The file of the session to resume, or of its copy."""
+    """Return the file of the session to resume, or of its copy."""
     from clew.chat.store.fork_session import fork
     from clew.chat.store.resume_session import find, latest
 

@@ -112,7 +112,7 @@ async def open_session(spec: SessionSpec, emit: Emit) -> AsyncIterator[ChatSessi
 async def run_engine(
     spec: SessionSpec, opened: OpenConversation, deps: Deps, kinds: Mapping[str, AgentKind]
 ) -> AsyncIterator[Engine]:
-    """The engine of an open conversation. It is closed with the context."""
+    """Yield the engine of an open conversation. It is closed with the context."""
     engine = Engine(
         opened.conversation, deps, kinds, closing=opened.closing, source=opened.source, missed=opened.missed
     )
@@ -138,7 +138,7 @@ def build_deps(
     nested_memory: Callable[[Path], str] = lambda path: "",
     clock: Clock = now,
 ) -> Deps:
-    """The dependencies of a session. `memory` precedes the first message."""
+    """Return the dependencies of a session. `memory` precedes the first message."""
     facts = session_facts(cwd, clock(), memory)
     budget = max(spec.thinking, MIN_THINKING_BUDGET)
     return Deps(
@@ -193,7 +193,7 @@ def _load_config(spec: SessionSpec) -> _Config:
 
 
 def _settings(spec: SessionSpec) -> Settings:
-    """The settings with the rules of the spec as their first source."""
+    """Return the settings with the rules of the spec as their first source."""
     settings = Settings.load(spec.cwd, spec.claude, spec.sources, spec.is_trusted, cli=spec.settings)
     rules = {"permissions": {"allow": list(spec.allowed), "deny": list(spec.disallowed)}}
     return replace(settings, sources=(SettingsSource("cli", spec.cwd, rules), *settings.sources))
@@ -205,13 +205,13 @@ def _default_model(settings: Settings) -> str:
 
 
 def _complete(spec: SessionSpec, config: _Config) -> SessionSpec:
-    """The spec with the values that settings decide."""
+    """Return the spec with the values that settings decide."""
     saves_files = spec.saves_files and config.settings.merged.get("fileCheckpointingEnabled") is not False
     return replace(spec, mode=spec.mode or config.permissions.mode, saves_files=saves_files)
 
 
 def _describe(memories: Memories, skills: Mapping[str, Skill], kinds: Mapping[str, AgentKind]) -> str:
-    """The text before the first message: memory files, skills and agents."""
+    """Return the text before the first message: memory files, skills and agents."""
     agents = f"These agents can be sent with the Task tool:\n{describe_kinds(kinds)}" if kinds else ""
     parts = (memory_files.format_memories(memories.first()), skill_files.describe_skills(list(skills.values())), agents)
     return "\n\n".join(part for part in parts if part)
@@ -221,7 +221,7 @@ def _describe(memories: Memories, skills: Mapping[str, Skill], kinds: Mapping[st
 
 
 def _server_configs(spec: SessionSpec) -> dict[str, Json]:
-    """The MCP servers of the spec, and those of a trusted project."""
+    """Return the MCP servers of the spec, and those of a trusted project."""
     configs: dict[str, Json] = {}
     project_file = spec.cwd / ".mcp.json"
     if spec.is_trusted and not spec.only_these_servers and project_file.is_file():
@@ -246,7 +246,7 @@ def _server_notices(spec: SessionSpec, servers: Sequence[McpServer]) -> list[str
 def _tools(
     spec: SessionSpec, skills: SkillExpander, servers: Sequence[McpServer], permissions: Permissions
 ) -> list[Tool]:
-    """The tools to offer, without those that a rule denies entirely."""
+    """Return the tools to offer, without those that a rule denies entirely."""
     built_in = create_tools(skills=skills, search=_search(spec)).values()
     tools: list[Tool] = [*built_in, *(tool for server in servers for tool in server.tools), *spec.extra_tools]
     return [
@@ -297,7 +297,7 @@ def _shell_profile(spec: SessionSpec, emit: Emit) -> ShellProfile | None:
 
 
 def _known_command_names() -> frozenset[str]:
-    """The commands that permissions know by name; an alias must not replace one."""
+    """Return the commands that permissions know by name; an alias must not replace one."""
     from clew.chat.permission.known_commands import NAMES
 
     return NAMES

@@ -130,7 +130,7 @@ _PACKAGES = {name: group.package for group in GROUPS for name in group.commands}
 
 
 def module_name(command: str) -> str:
-    """The module of a command: `module_name("import")` is `clew.cli.share.import_`."""
+    """Return the module of a command: `module_name("import")` is `clew.cli.share.import_`."""
     return f"clew.cli.{_PACKAGES[command]}.{command}{'_' if iskeyword(command) else ''}"
 
 

@@ -55,7 +55,7 @@ def _read(file: int, seconds: float | None) -> list[str]:
 
 
 def key_names(text: str) -> list[str]:
-    """The names of the keys in the text that a terminal sent."""
+    """Return the names of the keys in the text that a terminal sent."""
     if text in _NAMES:
         return [_NAMES[text]]
     if text.startswith("\x1b"):

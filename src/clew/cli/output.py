@@ -6,8 +6,10 @@ escaped (equal in value), CSV is cleaned on a terminal and unchanged in a pipe o
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TextIO
 
 from clew.system.control_characters import clean_name, escape_json_bytes
@@ -17,6 +19,7 @@ from clew.view.sanitize import clean, format_age, format_size, one_line
 from clew.wire.json_codec import encode
 
 __all__ = [
+    "write_new_file",
     "clean",
     "clean_name",
     "format_age",
@@ -100,3 +103,16 @@ def print_csv(columns: Sequence[str], rows: Iterable[Iterable[Any]], file: TextI
 def describe_left_out(count: int) -> str:
     """Describe attachments that Claude Code sends in its own words, which are not in the file."""
     return f"; and {plural(count, 'attachment')} in its own words" if count else ""
+
+
+def write_new_file(path: Path, parts: Iterable[bytes]) -> None:
+    """Write a file that only its owner can read. It must not exist; one that was not written completely is removed."""
+    is_done = False
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        try:
+            file.writelines(parts)
+            file.flush()
+            is_done = True
+        finally:
+            if not is_done:
+                path.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ _PAUSE = 0.1  # seconds between two drawings
 
 
 def bar(share: float) -> str:
-    """A bar for a share from 0 to 1, with the percentage: `███░░░  50%`."""
+    """Return a bar for a share from 0 to 1, with the percentage: `███░░░  50%`."""
     return f"{'█' * int(_WIDTH * share):░<{_WIDTH}} {share:4.0%}"
 
 

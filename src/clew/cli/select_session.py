@@ -22,7 +22,7 @@ from clew.wire.tree_walk import list_transcripts
 
 
 def open_tree(options: Namespace) -> Tree:
-    """The tree of session files in the folder of Claude Code."""
+    """Return the tree of session files in the folder of Claude Code."""
     return Tree(claude_dir(options.claude_dir))
 
 
@@ -81,7 +81,7 @@ def _agent_file(tree: Tree, name: str) -> SessionFile | None:
 
 
 def newest_session(tree: Tree) -> SessionFile:
-    """The newest session of the current project, else of all projects. Raises NotFound if there is none."""
+    """Return the newest session of the current project, else of all projects. Raises NotFound if there is none."""
     try:
         in_project = [f for f in find_project(tree, os.getcwd()).sessions() if not f.is_empty]
     except (NotFound, Ambiguous):
@@ -97,7 +97,7 @@ def newest_session(tree: Tree) -> SessionFile:
 
 
 def resolve_folder(options: Namespace, name: str) -> str:
-    """The path of a folder that exists, without links, or of the project that this name matches.
+    """Return the path of a folder that exists, without links, or of the project that this name matches.
 
     Claude Code names a project by the path without links.
     """

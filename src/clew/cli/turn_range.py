@@ -31,12 +31,12 @@ def parse_turns(text: str) -> TurnRange:
 
 
 def selects_part(options: Namespace) -> bool:
-    """Whether the options select less than the whole active branch, or another branch."""
+    """Return whether the options select less than the whole active branch, or another branch."""
     return bool(options.turns) or options.last is not None or options.branch is not None
 
 
 def select_turns(session: Session, options: Namespace) -> Sequence[Turn]:
-    """The turns that the options select. Raises NotFound for a branch or turns that the session does not have."""
+    """Return the turns that the options select. Raises NotFound for a branch or turns that the session does not have."""
     turns = session.turns
     if options.branch is not None:
         branch = next((b for b in session.branches if b.number == options.branch), None)

@@ -202,7 +202,7 @@ _CONVERSATION_KINDS = ("index", "session", "agent", "history", "stats")
 
 
 def _ignore_progress(done: int, total: int) -> None:
-    """The default progress callback."""
+    """Do nothing: the default progress callback."""
 
 
 def _estimate_new_bytes(source: SourceFile, known: KnownFile | None) -> int:

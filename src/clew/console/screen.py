@@ -169,7 +169,7 @@ class Screen:
         return self._is_drafting
 
     def accepts_key(self) -> bool:
-        """Whether a key that moves or confirms is meant for the question. Otherwise the pause begins again."""
+        """Return whether a key that moves or confirms is meant for the question. Otherwise the pause begins again."""
         if self.is_listening:
             return True
         self._wait_for_pause()

@@ -176,7 +176,7 @@ def _hook_stopped(attachment: JsonView) -> Parts:
 
 
 def _async_hook(attachment: JsonView) -> Parts:
-    """The response of a hook that ran in the background."""
+    """Return the response of a hook that ran in the background."""
     response = attachment.get("response")
     if not isinstance(response, dict):
         return None

@@ -245,7 +245,9 @@ def _blocks(content: Any, keeps_strings: bool = False) -> list[Json]:
 
 
 def _named(block: Json) -> Json:
-    """A copy of a block whose names can be looked up: a list or an object in the place of one becomes its JSON text."""
+    """Return a copy of a block whose names can be looked up: a list or an object in the place of one becomes its JSON
+    text.
+    """
     odd = {key: encode(block[key]).decode() for key in _NAMES if isinstance(block.get(key), list | dict)}
     return {**block, **odd}
 

@@ -26,7 +26,7 @@ class TurnRange:
         self.last = self.first if match[2] is None else -1 if match[3] is None else int(match[3])
 
     def resolve(self, count: int) -> range:
-        """The numbers of the turns, in a conversation with `count` turns. They may exceed it: `9` stays 9."""
+        """Return the numbers of the turns, in a conversation with `count` turns. They may exceed it: `9` stays 9."""
         first, last = (number + count + 1 if number < 0 else number for number in (self.first, self.last))
         return range(first, last + 1)
 

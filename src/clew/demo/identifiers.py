@@ -11,7 +11,7 @@ _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 def uuid(*parts: object) -> str:
-    """A version-4 shaped UUID."""
+    """Return a version-4 shaped UUID."""
     return str(UUID(bytes=_digest(*parts)[:16], version=4))
 
 

@@ -106,7 +106,7 @@ class LineScript:
         return b"".join(map(encode_line, self._said()))
 
     def lines(self) -> list[Raw]:
-        """The lines of the file, newlines included."""
+        """Return the lines of the file, newlines included."""
         return _split_lines(self.bytes())
 
     def write(self, root: str | os.PathLike[str]) -> Path:

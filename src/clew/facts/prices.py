@@ -152,7 +152,9 @@ def priced(prices: Prices, spend: Spend) -> int | None:
 
 
 def money_of(prices: Prices, spend: Spend) -> int | None:
-    """The cost of one reply in the unit of this module (a millionth of a micro-dollar); None if its model has no price."""
+    """Return the cost of one reply in the unit of this module (a millionth of a micro-dollar); None if its model has
+    no price.
+    """
     count = spend.count
     rate = prices.rate(spend.model, mode_of(spend), -(-count.prompt // STEP))
     tokens = (count.input, count.output, count.cache_write_5m, count.cache_write_1h, count.cache_read)

@@ -233,7 +233,7 @@ def system_folder() -> str:
 
 
 def terminal_columns() -> int:
-    """The width of the terminal: `$COLUMNS`, else that of stdout; 80 if it is not a terminal."""
+    """Return the width of the terminal: `$COLUMNS`, else that of stdout; 80 if it is not a terminal."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdigit() and int(columns):
         return int(columns)

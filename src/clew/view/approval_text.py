@@ -110,7 +110,7 @@ def _escape_one_line(line: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _is_hidden(letter: str) -> bool:
-    """Whether a character is escaped wherever it stands."""
+    """Return whether a character is escaped wherever it stands."""
     if " " <= letter <= "~" or letter == "\t":
         return False
     kind = category(letter)
@@ -129,7 +129,7 @@ def _is_hidden(letter: str) -> bool:
 
 
 def _is_latin(letter: str) -> bool:
-    """Whether it is a Latin letter that is unmistakable: ASCII, or ASCII with visible accents."""
+    """Return whether it is a Latin letter that is unmistakable: ASCII, or ASCII with visible accents."""
     return letter in _LATIN or (letter != normalize("NFD", letter) and normalize("NFD", letter)[0] < "\x7f")
 
 
@@ -154,7 +154,7 @@ def _words(line: str) -> Iterator[tuple[int, int]]:
 
 
 def _ambiguous(line: str, begin: int, end: int) -> set[int]:
-    """The letters of a word that could be mistaken because of the letters beside them."""
+    """Return the letters of a word that could be mistaken because of the letters beside them."""
     if line[begin:end].isascii():
         return set()
     letters = {index: script(line[index]) for index in range(begin, end) if not line[index].isdecimal()}

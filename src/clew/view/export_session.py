@@ -33,7 +33,7 @@ def export(
     agents: bool = True,
     reveal: bool = False,
 ) -> str:
-    """A session, or some of its turns, as text. Secrets are masked unless `reveal` is true.
+    """Return a session, or some of its turns, as text. Secrets are masked unless `reveal` is true.
 
     `depth` is how much is included: "prompts", "replies", "calls" or "full". "json" is one JSON object per line: the
     session, then each turn; "jsonl" is the file as it is, which needs `reveal`.
@@ -47,7 +47,7 @@ def export(
 
 
 def view_options(depth: str, *, thinking: bool, agents: bool) -> ViewOptions:
-    """What an exported document includes at this depth."""
+    """Return what an exported document includes at this depth."""
     is_full = depth == "full"
     return ViewOptions(
         depth=depth,
@@ -70,7 +70,9 @@ def export_parts(
     front_matter: bool = False,
     pass_rows: Callable[[Iterable[Row]], Iterable[Row]] = iter,
 ) -> Iterable[bytes]:
-    """The parts of a document, as they are made. Without a `counter` nothing is masked; `pass_rows` sees every row."""
+    """Return the parts of a document, as they are made. Without a `counter` nothing is masked; `pass_rows` sees every
+    row.
+    """
     if format == "jsonl":
         return (item.raw for item in session.items)
     if format == "json":

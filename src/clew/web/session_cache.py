@@ -47,7 +47,7 @@ class Reading:
         return frozenset(call.entry.offset for call in self.session.pairing.open)
 
     def is_settled(self, page: Page) -> bool:
-        """Whether appended lines can no longer change what a page shows.
+        """Return whether appended lines can no longer change what a page shows.
 
         They can while its turn continues, a call on it has no result, or an agent on it may still run.
         """
@@ -77,7 +77,7 @@ class SessionSnapshot:
         self._readings: dict[tuple[str, int], Reading] = {}
 
     def reading(self, agent: str = "", branch: int = 0) -> Reading:
-        """The session or one of its agents, along its active branch or another. Raises NotFound."""
+        """Return the session or one of its agents, along its active branch or another. Raises NotFound."""
         key = (agent, branch)
         if key not in self._readings:
             self._readings[key] = self._reading(agent, branch)
@@ -98,7 +98,7 @@ class SessionSnapshot:
 
 
 def is_inside(path: str, root: str) -> bool:
-    """Whether a path lies below a folder after links are resolved."""
+    """Return whether a path lies below a folder after links are resolved."""
     return os.path.realpath(path).startswith(root.rstrip(os.sep) + os.sep)
 
 
@@ -165,7 +165,7 @@ class SessionCache:
         self._open_sessions: OrderedDict[str, OpenSession] = OrderedDict()
 
     def holds(self, path: str) -> bool:
-        """Whether a path lies in the folder after links are resolved."""
+        """Return whether a path lies in the folder after links are resolved."""
         return is_inside(path, self.root)
 
     def find(self, session: str) -> SessionFile:

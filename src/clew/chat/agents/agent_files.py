@@ -121,24 +121,24 @@ def _build_kind(name: str, fields: Json, prompt: str, may_loosen: bool, notes: M
 
 
 def _notes_folder(name: str, folder: Path | None) -> Path | None:
-    """The notes folder of a kind; its name cannot lead to another folder."""
+    """Return the notes folder of a kind; its name cannot lead to another folder."""
     return folder / re.sub(r"[^\w-]", "-", name) if folder else None
 
 
 def _allowed_kinds(tools: Sequence[str]) -> tuple[str, ...] | None:
-    """The kinds that `Agent(one, two)` among the tools names; None if there is no such entry."""
+    """Return the kinds that `Agent(one, two)` among the tools names; None if there is no such entry."""
     matches = [_AGENT_RULE.fullmatch(tool) for tool in tools]
     names = [name.strip() for match in matches if match for name in match[1].split(",")]
     return tuple(names) or None
 
 
 def _tool_name(tool: str) -> str:
-    """The tool name of a rule such as `Bash(git *)`."""
+    """Return the tool name of a rule such as `Bash(git *)`."""
     return tool.partition("(")[0].strip()
 
 
 def describe_kinds(kinds: Mapping[str, AgentKind]) -> str:
-    """The kinds as they are listed for the model."""
+    """Return the kinds as they are listed for the model."""
     lines = []
     for kind in kinds.values():
         tools = "all tools" if kind.tools is None else ", ".join(kind.tools)

@@ -34,7 +34,7 @@ class AgentKind(Struct, frozen=True):
     subagent_kinds: Sequence[str] | None = None  # the kinds that it may start; None for all
 
     def may_use(self, tool: str) -> bool:
-        """Whether it may use a tool, matched by any name of the tool or by its MCP server."""
+        """Return whether it may use a tool, matched by any name of the tool or by its MCP server."""
         names = {tool, ALIASES.get(tool, tool), *(old for old, new in ALIASES.items() if new == tool)}
         if tool.startswith("mcp__"):
             server = "__".join(tool.split("__")[:2])

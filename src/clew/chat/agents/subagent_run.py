@@ -124,7 +124,7 @@ class SubagentRun:
                 wait.cancel()
 
     def outcome(self) -> event.TurnFinished:
-        """How it ended. Raises the exception of an unexpected failure."""
+        """Return how it ended. Raises the exception of an unexpected failure."""
         return self._task.result()
 
     async def _work(self, run: Run) -> event.TurnFinished:

@@ -123,7 +123,7 @@ class Subagents(Struct, frozen=True):
     def _build_loop(
         self, kind: AgentKind, agent_id: str, description: str, input: Json, scene: ToolContext
     ) -> tuple[Loop, Sequence[SubagentRun]]:
-        """The loop of a subagent, and the list of subagents that it will start."""
+        """Return the loop of a subagent, and the list of subagents that it will start."""
         parent = self.conversation
         path = parent.folder / "subagents" / f"agent-{agent_id}.jsonl"
         shared = parent.state
@@ -198,7 +198,7 @@ async def _run(loop: Loop, kind: AgentKind, agent_id: str, prompt: str) -> event
 
 
 async def _skills(loop: Loop, kind: AgentKind) -> AsyncIterator[str]:
-    """The skills that a subagent preloads. A missing one is reported to the user."""
+    """Yield the skills that a subagent preloads. A missing one is reported to the user."""
     for name in kind.skills:
         try:
             skill = await loop.deps.skills.body(name, "") if loop.deps.skills else None
@@ -213,7 +213,7 @@ async def _skills(loop: Loop, kind: AgentKind) -> AsyncIterator[str]:
 
 
 def _result(sent: SubagentRun) -> CallResult:
-    """The result of a call that waited for its subagent."""
+    """Return the result of a call that waited for its subagent."""
     finished, child = sent.outcome(), sent.loop.conversation
     if finished.is_error:
         return CallResult(sent.result, f"Error: {sent.result}", is_error=True)

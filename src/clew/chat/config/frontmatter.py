@@ -39,13 +39,13 @@ def _fields(text: str) -> Json:
 
 
 def text_field(fields: Json, name: str) -> str:
-    """A field as one line of text."""
+    """Return a field as one line of text."""
     value = fields.get(name)
     return " ".join(str(value).split()) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
 def bool_field(fields: Json, name: str, default: bool = False) -> bool:
-    """A boolean field."""
+    """Return a boolean field."""
     value = fields.get(name)
     if isinstance(value, str):
         return value.strip().lower() in ("true", "yes", "on", "1")
@@ -53,7 +53,7 @@ def bool_field(fields: Json, name: str, default: bool = False) -> bool:
 
 
 def list_field(fields: Json, name: str) -> tuple[str, ...]:
-    """A field that is a list or a comma-separated text; commas within parentheses do not separate."""
+    """Return a field that is a list or a comma-separated text; commas within parentheses do not separate."""
     value = fields.get(name)
     if isinstance(value, list):
         return tuple(str(item).strip() for item in value if isinstance(item, str | int | float))

@@ -8,7 +8,7 @@ _DEFAULT_MODEL = "sonnet"  # used when no model is named
 
 
 def resolve_alias(name: str) -> str:
-    """The full name of a model; "" for `inherit` and the empty name."""
+    """Return the full name of a model; "" for `inherit` and the empty name."""
     match name.lower():
         case "" | "inherit":
             return ""
@@ -18,12 +18,12 @@ def resolve_alias(name: str) -> str:
 
 
 def resolve_choice(name: str) -> str:
-    """The full name of a model, except for `opusplan`, whose model depends on the permission mode."""
+    """Return the full name of a model, except for `opusplan`, whose model depends on the permission mode."""
     return name.lower() if plan_model(name) else resolve_alias(name)
 
 
 def model_in_mode(choice: str, mode: str) -> str:
-    """The model to use in a permission mode: `opusplan` is opus in plan mode and sonnet otherwise."""
+    """Return the model to use in a permission mode: `opusplan` is opus in plan mode and sonnet otherwise."""
     planned = plan_model(choice)
     if not planned:
         return choice
@@ -31,10 +31,10 @@ def model_in_mode(choice: str, mode: str) -> str:
 
 
 def short_model_names() -> dict[str, str]:
-    """The models with a short name, by that name."""
+    """Return the models with a short name, by that name."""
     return {**short_names(), "default": resolve_alias("default")}
 
 
 def offered_models(current: str) -> list[str]:
-    """The models to choose from: those with a short name, `opusplan`, and the current choice."""
+    """Return the models to choose from: those with a short name, `opusplan`, and the current choice."""
     return list(dict.fromkeys((*short_model_names().values(), *filter(plan_model, short_model_names()), current)))

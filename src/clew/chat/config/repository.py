@@ -15,12 +15,12 @@ _HEAD = "ref: refs/heads/"
 
 
 def repository_root(folder: Path) -> Path | None:
-    """The folder that contains `.git`; None outside a repository."""
+    """Return the folder that contains `.git`; None outside a repository."""
     return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), None)
 
 
 def current_branch(folder: Path) -> str:
-    """The checked-out branch, `HEAD` if detached, "" outside a repository."""
+    """Return the checked-out branch, `HEAD` if detached, "" outside a repository."""
     top = repository_root(folder)
     if top is None:
         return ""
@@ -32,7 +32,7 @@ def current_branch(folder: Path) -> str:
 
 
 def _git_folder(git: Path) -> Path:
-    """The git folder; in a worktree `.git` is a file that names it."""
+    """Return the git folder; in a worktree `.git` is a file that names it."""
     if git.is_dir():
         return git
     named = git.read_text(encoding="utf-8", errors="replace").partition("gitdir:")[2].strip()
@@ -40,7 +40,7 @@ def _git_folder(git: Path) -> Path:
 
 
 def list_files(folder: Path, seconds: float | None = None) -> list[str] | None:
-    """The files below a folder that git tracks or would track; None if git fails or times out."""
+    """Return the files below a folder that git tracks or would track; None if git fails or times out."""
     git = find_program("git")
     if git is None:
         return None
@@ -55,7 +55,7 @@ def list_files(folder: Path, seconds: float | None = None) -> list[str] | None:
 
 
 def git_environment() -> dict[str, str]:
-    """The environment of git calls, in which an untrusted repository cannot make git run a program.
+    """Return the environment of git calls, in which an untrusted repository cannot make git run a program.
 
     `GIT_*` variables of the user are dropped, because they can name another repository or a program. Nothing is
     fetched: a partial clone could name the program that fetches.

@@ -38,7 +38,7 @@ _SURNAMES = (
 
 
 def session_name(session_id: str) -> str:
-    """The name of a session; the same id always gives the same name."""
+    """Return the name of a session; the same id always gives the same name."""
     number = int.from_bytes(sha256(session_id.encode()).digest()[:8], "big")
     parts = []
     for choice in (_ADJECTIVES, _PARTICIPLES, _SURNAMES):

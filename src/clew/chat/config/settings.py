@@ -91,14 +91,14 @@ class Settings:
 
 
 def settings_file(scope: Scope, project: Path, home: Path) -> Path:
-    """The path of a scope's settings file."""
+    """Return the path of a scope's settings file."""
     if scope == "user":
         return home / "settings.json"
     return project / ".claude" / ("settings.local.json" if scope == "local" else "settings.json")
 
 
 def managed_folder() -> Path:
-    """The folder in which an administrator puts settings and memory for all users."""
+    """Return the folder in which an administrator puts settings and memory for all users."""
     if sys.platform == "darwin":
         return Path("/Library/Application Support/ClaudeCode")
     if sys.platform == "win32":
@@ -107,12 +107,12 @@ def managed_folder() -> Path:
 
 
 def as_object(value: Any) -> Json:
-    """The value if it is an object, else an empty object."""
+    """Return the value if it is an object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def as_strings(value: Any) -> list[str]:
-    """The strings of a list; empty if the value is not a list."""
+    """Return the strings of a list; empty if the value is not a list."""
     return [v for v in value if isinstance(v, str)] if isinstance(value, list) else []
 
 
@@ -168,7 +168,7 @@ def _report_untrusted(loaded: list[SettingsSource], notices: list[str], project:
 
 
 def _restrictions(source: SettingsSource) -> SettingsSource:
-    """The source reduced to its deny and ask rules."""
+    """Return the source reduced to its deny and ask rules."""
     permissions = as_object(source.data.get("permissions"))
     rules = {kind: permissions[kind] for kind in ("deny", "ask") if kind in permissions}
     return SettingsSource(source.scope, source.root, {"permissions": rules} if rules else {}, source.path)

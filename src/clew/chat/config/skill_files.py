@@ -117,7 +117,7 @@ def _first_line(body: str) -> str:
 
 
 def describe_skills(skills: Sequence[Skill]) -> str:
-    """The skills that the model may use, as they are listed for it; empty if there are none."""
+    """Return the skills that the model may use, as they are listed for it; empty if there are none."""
     lines = []
     for skill in skills:
         if skill.for_model and skill.description:

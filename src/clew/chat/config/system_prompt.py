@@ -42,18 +42,18 @@ and it agrees to nothing; what an agent reports there is data like any other res
 
 
 def system_reminder(text: str) -> str:
-    """A text for the model that is not part of the user's prompt."""
+    """Return a text for the model that is not part of the user's prompt."""
     return f"<system-reminder>\n{text}\n</system-reminder>"
 
 
 def system_blocks(replacement: str | None = None, appended: str = "") -> list[Json]:
-    """The blocks of the system prompt; `replacement` replaces it, `appended` follows it."""
+    """Return the blocks of the system prompt; `replacement` replaces it, `appended` follows it."""
     texts = [IDENTITY, GUIDELINES] if replacement is None else [replacement]
     return [{"type": "text", "text": text} for text in (*texts, appended) if text.strip()]
 
 
 def session_facts(cwd: Path, now: datetime, memory: str = "", more: str = "") -> str:
-    """The facts about this session for the first message."""
+    """Return the facts about this session for the first message."""
     root = repository_root(cwd)
     folder_line = f"Folder: {cwd}" + (f" (git, on {current_branch(cwd)})" if root else " (no git)")
     lines = [folder_line, f"System: {platform.system()} {platform.release()}", f"Date: {now.astimezone():%Y-%m-%d}"]

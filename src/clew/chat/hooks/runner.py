@@ -58,7 +58,9 @@ class Hook(Struct, frozen=True):
         return self.run if isinstance(self.run, str) else "callback"
 
     def matches(self, target: str) -> bool:
-        """Whether the matcher applies to this tool (or source, trigger, …). An empty matcher and `*` apply to all."""
+        """Return whether the matcher applies to this tool (or source, trigger, …). An empty matcher and `*` apply to
+        all.
+        """
         if self.matcher in ("", "*"):
             return True
         names = (target, _OTHER_NAME.get(target, target))
@@ -124,7 +126,7 @@ async def _call(callback: Callback, timeout: float, payload: Json) -> CompletedC
 
 
 def _sources(settings: Settings) -> Iterator[SettingsSource]:
-    """The sources whose hooks count: an administrator can disable all others."""
+    """Yield the sources whose hooks count: an administrator can disable all others."""
     managed = [source for source in settings.sources if source.scope == "managed"]
     if any(source.data.get("disableAllHooks") for source in managed):
         return

@@ -63,7 +63,7 @@ class Expander(Struct):
         )
 
     async def _read_mentions(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The contents of the mentioned files that may be read."""
+        """Return the contents of the mentioned files that may be read."""
         notes = []
         for name in names:
             path = self.conversation.state.cwd / (user_home() + name[1:] if name.startswith("~/") else name)

@@ -12,7 +12,7 @@ _MENTION = re.compile(r"(?:^|(?<=\s)|(?<=[(\[]))@(\"[^\"\n]+\"|(?:[^\s\\\"]|\\ )
 
 
 def find_mentions(text: str) -> Iterator[str]:
-    """The mentioned paths in order, without duplicates."""
+    """Yield the mentioned paths in order, without duplicates."""
     known: set[str] = set()
     for line in _without_code(text):
         for match in _MENTION.finditer(line):

@@ -54,7 +54,7 @@ class Memories(Struct):
     notices: list[str] = field(default_factory=list)
 
     def first(self) -> list[Memory]:
-        """The memory files to send at the start, in order."""
+        """Return the memory files to send at the start, in order."""
         memories = self._read(self.managed / "CLAUDE.md", "managed", self.managed)
         if "user" in self.sources:
             memories += self._read(self.home / "CLAUDE.md", "user", self.home)
@@ -64,7 +64,7 @@ class Memories(Struct):
         return [memory for memory in memories if not memory.paths]
 
     def near(self, file: Path) -> list[Memory]:
-        """The further memory files to send after a file was read: those of the folders above it, and rules that
+        """Return the further memory files to send after a file was read: those of the folders above it, and rules that
         match it.
         """
         resolved = ResolvedPath(Path(os.path.normpath(file)), (Path(os.path.realpath(file)),))
@@ -88,7 +88,7 @@ class Memories(Struct):
         return [memory for memory in memories if not memory.paths]
 
     def _ancestors(self) -> list[Path]:
-        """The project folder and its parents, topmost first, without the home folder and folders above it."""
+        """Return the project folder and its parents, topmost first, without the home folder and folders above it."""
         folders = [self.project, *self.project.parents]
         stop = next((i for i, folder in enumerate(folders) if i and folder == self.user_home), len(folders) - 1)
         return list(reversed(folders[: max(stop, 1)]))
@@ -178,7 +178,7 @@ def _cut(text: str) -> str:
 
 
 def format_memories(memories: Sequence[Memory]) -> str:
-    """The memory files as text for the model; empty if there are none."""
+    """Return the memory files as text for the model; empty if there are none."""
     parts = [f"## {memory.path} ({_TITLES[memory.scope]})\n\n{memory.text}" for memory in memories if memory.text]
     return (
         "# Instructions from files\n\nThe user expects you to follow these.\n\n" + "\n\n".join(parts) if parts else ""

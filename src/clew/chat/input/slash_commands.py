@@ -39,7 +39,7 @@ class Expansion(Struct, frozen=True):
 
 
 def command_tags(name: str, arguments: str) -> str:
-    """The tags that record a slash command in the session file."""
+    """Return the tags that record a slash command in the session file."""
     return f"<command-message>{name}</command-message>\n<command-name>/{name}</command-name>" + (
         f"\n<command-args>{arguments}</command-args>" if arguments else ""
     )
@@ -56,11 +56,11 @@ class SkillExpander(Struct):
     session_id: str = ""
 
     def names(self) -> Sequence[str]:
-        """The names of the skills that the model may use."""
+        """Return the names of the skills that the model may use."""
         return [skill.name for skill in self.skills.values() if skill.for_model]
 
     async def body(self, name: str, arguments: str) -> SkillBody | None:
-        """The expanded text of a skill, for the Skill tool; None if the model may not use it."""
+        """Return the expanded text of a skill, for the Skill tool; None if the model may not use it."""
         skill = self.skills.get(name)
         if skill is None or not skill.for_model:
             return None

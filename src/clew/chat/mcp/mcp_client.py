@@ -57,7 +57,7 @@ class McpTool(Struct, frozen=True):
 
 
 def build_tools(server: str, listed: Sequence[Json], call_server: CallServer) -> list[McpTool]:
-    """The tools that a server lists, as they are offered to the model."""
+    """Return the tools that a server lists, as they are offered to the model."""
     tools = []
     for tool in listed:
         hints = tool.get("annotations")
@@ -194,7 +194,7 @@ async def start_servers(
 
 
 def read_configs(texts: Sequence[str], base: Path) -> dict[str, Json]:
-    """The servers that JSON texts or files define; later ones override earlier ones. Raises ValueError."""
+    """Return the servers that JSON texts or files define; later ones override earlier ones. Raises ValueError."""
     configs: dict[str, Json] = {}
     for text in texts:
         raw = text.encode() if text.lstrip().startswith("{") else (base / text).read_bytes()
@@ -226,7 +226,7 @@ def _guard(address: str) -> Callable[[Any], Awaitable[None]]:
 
 
 def _program(command: str, variables: Mapping[str, str]) -> str:
-    """The path of a server's program: a bare name is looked up in the absolute folders of `PATH`, never in the
+    """Return the path of a server's program: a bare name is looked up in the absolute folders of `PATH`, never in the
     working directory.
     """
     if os.path.dirname(command):
@@ -238,7 +238,7 @@ def _program(command: str, variables: Mapping[str, str]) -> str:
 
 
 def _expand_variables(value: Any, environment: Mapping[str, str]) -> Any:
-    """The configuration with `${VARIABLE}` and `${VARIABLE:-default}` expanded."""
+    """Return the configuration with `${VARIABLE}` and `${VARIABLE:-default}` expanded."""
     if isinstance(value, str):
         return _VARIABLE.sub(lambda m: environment.get(m[1], m[2] or ""), value)
     if isinstance(value, list):
@@ -249,7 +249,7 @@ def _expand_variables(value: Any, environment: Mapping[str, str]) -> Any:
 
 
 def _convert_block(part: Json, scene: ToolContext) -> Json:
-    """A part of a result as a content block of the API."""
+    """Return a part of a result as a content block of the API."""
     kind = part.get("type")
     if kind == "image":
         source = {"type": "base64", "media_type": part.get("mimeType"), "data": part.get("data")}

@@ -16,7 +16,7 @@ SdkRequest = Callable[[str, Json], Awaitable[Json]]  # sends a control request o
 
 
 async def load_sdk_tools(server: str, ask: SdkRequest) -> list[McpTool]:
-    """The tools of an SDK server."""
+    """Return the tools of an SDK server."""
     client = {"name": "clew", "version": __version__}
     parameters = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client}
     await _send_message(ask, server, "initialize", parameters)

@@ -214,7 +214,7 @@ def undo(session_id: str, top: Path) -> RewindPlan:
 
 
 def _last(records: Sequence[RewindRecord]) -> RewindRecord | None:
-    """The rewind to undo: the last one, or the one whose undo was killed."""
+    """Return the rewind to undo: the last one, or the one whose undo was killed."""
     last = records[-1] if records else None
     if last is None or last.is_done or not last.place.startswith(_UNDO):
         return last

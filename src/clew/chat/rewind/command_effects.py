@@ -129,7 +129,7 @@ def _find_moved(before: ProjectTree, now: ProjectInventory, project: Path, effec
 
 
 def _appeared(done: PathEffect, was: ProjectInventory, now: ProjectInventory, effect: Effect) -> None:
-    """A file that the store did not keep before, but that existed, or lies in a folder whose content was not listed."""
+    """Record a file that existed but was not kept before, or lies in a folder whose content was not listed."""
     small = was.small.get(done.name)
     if small is not None:
         if not small.is_like(done.after):

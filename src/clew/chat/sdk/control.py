@@ -143,7 +143,7 @@ class Control:
             self._emit_state("idle")
 
     async def _next_prompt(self) -> Content | None:
-        """The next prompt. Background tasks that end before it get a turn of their own. None at the end."""
+        """Return the next prompt. Background tasks that end before it get a turn of their own. None at the end."""
         while self._session is not None:
             engine = self._session.engine
             received = await until_stopped(engine.task_ended, self._receive_prompt())
@@ -182,7 +182,7 @@ class Control:
         return [self._inbox.get_nowait() for _ in range(self._inbox.qsize())]
 
     async def _ensure_started(self) -> SdkSession:
-        """The session; it is started on first use, after `initialize` was answered."""
+        """Return the session; it is started on first use, after `initialize` was answered."""
         if self._initializing is not None:
             await self._initializing
         async with self._starting:

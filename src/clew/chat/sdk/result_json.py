@@ -8,7 +8,7 @@ from clew.wire.json_codec import Json
 
 
 def result(finished: TurnFinished, session_id: str, uuid: str) -> Json:
-    """The result of a turn, as `--output-format json` prints it."""
+    """Return the result of a turn, as `--output-format json` prints it."""
     fields: Json = {
         "type": "result",
         "subtype": finished.ending,

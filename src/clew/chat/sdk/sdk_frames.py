@@ -37,7 +37,7 @@ class FrameBuilder:
         return replace(self, session_id=session_id, listed={**self.listed, **listed})
 
     def frames(self, event: Event) -> Iterator[Json]:
-        """The messages of an event, in order; none if the listener does not want them."""
+        """Yield the messages of an event, in order; none if the listener does not want them."""
         if not event.agent and isinstance(event, events.BlockCompleted | events.CallFinished | events.TurnStarted):
             self._is_in_tool = isinstance(event, events.CallFinished)
         match event:
@@ -75,7 +75,7 @@ class FrameBuilder:
         }
 
     def system(self, subtype: str, **fields: Any) -> Json:
-        """A system message."""
+        """Return a system message."""
         return {
             "type": "system",
             "subtype": subtype,
@@ -98,7 +98,7 @@ class FrameBuilder:
         )
 
     def printed(self, text: str) -> Json:
-        """The output of a slash command."""
+        """Return the output of a slash command."""
         text_block = f"<local-command-stdout>{text}</local-command-stdout>"
         return {**self._user(text_block, Event()), "isReplay": True}
 
@@ -176,7 +176,7 @@ class FrameBuilder:
         yield self.result(event)
 
     def _failure(self, event: events.TurnFinished) -> Json:
-        """An API error as an assistant message."""
+        """Return an API error as an assistant message."""
         text_block = {"type": "text", "text": f"API Error: {event.status} {' '.join(event.errors)}"}
         message = {
             "id": self.new_id(),
@@ -206,7 +206,7 @@ def _detail(result: CallResult) -> Any:
 
 
 def shorten_frame(frame: Json, size: int) -> Json:
-    """A message that is too long for one line, with its long parts truncated."""
+    """Return a message that is too long for one line, with its long parts truncated."""
     fields = {name: value for name, value in frame.items() if name != "tool_use_result"}
     message = fields.get("message")
     if not isinstance(message, dict):

@@ -26,7 +26,7 @@ COMPACT = {
 
 
 def init_response(spec: SessionSpec, agents: Mapping[str, Json]) -> Json:
-    """The answer to `initialize`: commands, agents and models. No session has to run."""
+    """Return the answer to `initialize`: commands, agents and models. No session has to run."""
     sources = tuple(source for source in ("user", "project") if source in spec.sources)
     skills, _ = load_skills(spec.cwd, spec.claude, spec.is_trusted, sources)
     kinds, _ = load_agent_kinds(spec.cwd, spec.claude, spec.is_trusted, sources, agents)
@@ -50,7 +50,7 @@ def init_response(spec: SessionSpec, agents: Mapping[str, Json]) -> Json:
 
 
 def init_lists(session: ChatSession, sdk_servers: Sequence[str]) -> Json:
-    """The lists in the first frame of a turn; `sdk_servers` are the MCP servers inside the SDK program."""
+    """Return the lists in the first frame of a turn; `sdk_servers` are the MCP servers inside the SDK program."""
     known = [{"name": name, "status": "connected"} for name in sdk_servers]
     return {
         "mcp_servers": [*known, *({"name": server.name, "status": server.state} for server in session.servers)],
@@ -62,7 +62,7 @@ def init_lists(session: ChatSession, sdk_servers: Sequence[str]) -> Json:
 
 
 def context_usage(engine: Engine) -> Json:
-    """How full the context window is."""
+    """Return how full the context window is."""
     size, window = engine.conversation.size, engine.window
     return {
         "totalTokens": size,
@@ -75,7 +75,7 @@ def context_usage(engine: Engine) -> Json:
 
 
 def key_source() -> str:
-    """The environment variable that provides the API key."""
+    """Return the environment variable that provides the API key."""
     if api_key():
         return "ANTHROPIC_API_KEY"
     return "ANTHROPIC_AUTH_TOKEN" if api_token() else "none"

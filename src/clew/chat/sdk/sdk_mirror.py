@@ -11,7 +11,9 @@ from clew.wire.json_codec import Json, encode
 
 
 def mirror_writes(write: Write, send: Callable[[bytes], None], warn: Callable[[str], None]) -> Write:
-    """A writer that also sends each line after it is written. A line that is too long for a frame is only written."""
+    """Return a writer that also sends each line after it is written. A line that is too long for a frame is only
+    written.
+    """
 
     def write_and_send(path: Path, lines: Sequence[Json], sync: bool) -> None:
         write(path, lines, sync)

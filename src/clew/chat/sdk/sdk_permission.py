@@ -18,7 +18,7 @@ _EDITS = ("Edit", "MultiEdit", "Write", "NotebookEdit")
 
 
 def permission_request(request: PermissionRequested, engine: Engine) -> Json:
-    """The permission request, with rules that would avoid it next time. Unknown fields are left out."""
+    """Return the permission request, with rules that would avoid it next time. Unknown fields are left out."""
     state = engine.conversation.state
     path = request.decision.path
     is_inside = path is not None and _is_inside(path, state.roots)
@@ -59,7 +59,7 @@ def _is_inside(path: str, roots: tuple[Path, ...]) -> bool:
 
 
 def read_decision(answer: Mapping[str, Any]) -> Decision:
-    """The decision in an SDK's answer."""
+    """Return the decision in an SDK's answer."""
     if answer.get("behavior") == "allow":
         changed = answer.get("updatedInput")
         return Decision("allow", input=changed if isinstance(changed, dict) else None)
@@ -67,7 +67,7 @@ def read_decision(answer: Mapping[str, Any]) -> Decision:
 
 
 def permission_updates(answer: Mapping[str, Any]) -> list[Json]:
-    """The permission updates in an SDK's answer."""
+    """Return the permission updates in an SDK's answer."""
     stated = answer.get("updatedPermissions")
     is_allowed = answer.get("behavior") == "allow"
     return [update for update in stated if isinstance(update, dict)] if is_allowed and isinstance(stated, list) else []

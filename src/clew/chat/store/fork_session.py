@@ -34,8 +34,8 @@ def fork(file: SessionFile, session_id: str, tree: Tree, at: str = "", folder: P
 
 
 def _up_to(session: Session, end: Entry) -> Iterator[Entry]:
-    """The entries on the path to `end`. An entry whose parent is left out becomes a child of the nearest remaining
-    ancestor.
+    """Yield the entries on the path to `end`. An entry whose parent is left out becomes a child of the nearest
+    remaining ancestor.
     """
     # Lines without uuid (titles, snapshots) are copied up to the end; a last-prompt line is not, because it would
     # pin the copy to a line that it lacks.

@@ -82,7 +82,7 @@ class Journal:
         self._progress = 0
 
     def child(self, path: Path, agent_id: str) -> Journal:
-        """The journal of a subagent of this conversation, with the same clock, ids and durability."""
+        """Return the journal of a subagent of this conversation, with the same clock, ids and durability."""
         return Journal(
             path,
             replace(self.envelope, agent_id=agent_id),
@@ -101,7 +101,7 @@ class Journal:
         return self._write is not discard_lines
 
     def time(self) -> str:
-        """A new timestamp, later than that of any line so far."""
+        """Return a new timestamp, later than that of any line so far."""
         # Timestamps have milliseconds. If the clock stands at or before the last line (10:00:00.005), the next line
         # gets 10:00:00.006.
         moment = self._clock()

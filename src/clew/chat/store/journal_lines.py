@@ -43,7 +43,7 @@ class Envelope(Struct, frozen=True):
     agent_id: str = ""  # in the file of a subagent, whose lines are all sidechain
 
     def chained(self, body: Mapping[str, Any], uuid: str, parent: str | None, time: str) -> Json:
-        """A line of the chain: the shared fields and `body`."""
+        """Return a line of the chain: the shared fields and `body`."""
         logical = {"logicalParentUuid": body["logicalParentUuid"]} if "logicalParentUuid" in body else {}
         head: Json = {
             "parentUuid": parent,
@@ -77,18 +77,18 @@ def prompt(content: Content, mode: str, todos: Sequence[Json] = ()) -> Json:
 
 
 def plain(content: Content) -> Json:
-    """A user line without mode and todos, as in the file of a subagent."""
+    """Return a user line without mode and todos, as in the file of a subagent."""
     return {"type": "user", "message": {"role": "user", "content": content}}
 
 
 def note(content: Content, call_id: str = "") -> Json:
-    """A text for the model that the user did not write; `call_id` is set if a tool added it."""
+    """Return a text for the model that the user did not write; `call_id` is set if a tool added it."""
     body: Json = {"type": "user", "message": {"role": "user", "content": content}, "isMeta": True}
     return body | ({"sourceToolUseID": call_id} if call_id else {})
 
 
 def result(call_id: str, outcome: CallResult, source: str, is_agent: bool = False) -> Json:
-    """The result of a call; `source` is the uuid of the call's line. Subagent files omit `toolUseResult`."""
+    """Return the result of a call; `source` is the uuid of the call's line. Subagent files omit `toolUseResult`."""
     content = outcome.content if isinstance(outcome.content, str) else list(outcome.content)
     if outcome.is_error:
         block: Json = {"type": "tool_result", "content": content, "is_error": True, "tool_use_id": call_id}
@@ -131,7 +131,7 @@ def reply_block(message: Mapping[str, Any], block: Json, request_id: str, stop: 
 
 
 def synthetic(text: str, ident: str) -> Json:
-    """An assistant line that the program wrote in place of the model."""
+    """Return an assistant line that the program wrote in place of the model."""
     reply = {
         "id": ident,
         "type": "message",
@@ -146,7 +146,7 @@ def synthetic(text: str, ident: str) -> Json:
 
 
 def api_error(text: str, ident: str, kind: str, status: int | None) -> Json:
-    """The API failure that ended a turn."""
+    """Return the API failure that ended a turn."""
     body = synthetic(text, ident) | {"error": kind, "isApiErrorMessage": True}
     return body | ({"apiErrorStatus": status} if status is not None else {})
 
@@ -159,7 +159,7 @@ def system(subtype: str, level: str = "info", **fields: Any) -> Json:
 
 
 def retry(message: str, status: int | None, delay: float, number: int, of: int, usage: Json) -> Json:
-    """A failed attempt; `usage` is what it was charged, which no other line states."""
+    """Return a failed attempt; `usage` is what it was charged, which no other line states."""
     error = {"message": message, **({"status": status} if status is not None else {})}
     wait = round(delay * 1000)
     return system(
@@ -176,7 +176,7 @@ def turn_duration(milliseconds: int, messages: int) -> Json:
 
 
 def boundary(leaf: str | None, trigger: str, tokens: int, usage: Json) -> Json:
-    """The boundary of a compaction: lines before it are no longer sent. `usage` is that of the summary."""
+    """Return the boundary of a compaction: lines before it are no longer sent. `usage` is that of the summary."""
     metadata = {"trigger": trigger, "preTokens": tokens, **_usage_field(usage)}
     return {"logicalParentUuid": leaf} | system(
         "compact_boundary", content="Conversation compacted", compactMetadata=metadata
@@ -201,7 +201,7 @@ def queued(operation: str, session_id: str, time: str, content: Content | None =
 
 
 def snapshot(message: str, owner: str, backups: Mapping[str, Json], time: str) -> Json:
-    """The saved files at a prompt (`owner`); an update if another line (`message`) added files."""
+    """Return the saved files at a prompt (`owner`); an update if another line (`message`) added files."""
     inner = {"messageId": owner, "trackedFileBackups": dict(backups), "timestamp": time}
     return {
         "type": "file-history-snapshot",
@@ -212,7 +212,7 @@ def snapshot(message: str, owner: str, backups: Mapping[str, Json], time: str) -
 
 
 def last_prompt(text: str, leaf: str, session_id: str) -> Json:
-    """The line that states where to resume and what the last prompt was."""
+    """Return the line that states where to resume and what the last prompt was."""
     short = " ".join(text.split())[:MAX_LAST_PROMPT]
     prompt_field = {"lastPrompt": short} if short else {}
     return {"type": "last-prompt", **prompt_field, "leafUuid": leaf, "sessionId": session_id}
@@ -228,7 +228,7 @@ def title(text: str, session_id: str) -> Json:
 
 
 def headline(text: str, leaf: str) -> Json:
-    """The `summary` line of old readers: the title of the conversation up to a leaf."""
+    """Return the `summary` line of old readers: the title of the conversation up to a leaf."""
     return {"type": "summary", "summary": text, "leafUuid": leaf}
 
 

@@ -288,5 +288,5 @@ def _number(value: Any) -> int:
 
 
 def _title_line(text: str) -> str:
-    """The first 120 characters of a text on one line."""
+    """Return the first 120 characters of a text on one line."""
     return " ".join(text.split())[:120]

@@ -71,7 +71,9 @@ class PromptQueue:
         return prompt
 
     def has_prompts(self) -> bool:
-        """Whether prompts or reports are queued. Reports that the model does not need any more are dropped first."""
+        """Return whether prompts or reports are queued. Reports that the model does not need any more are dropped
+        first.
+        """
         self._remove([report for report in self._prompts if report.task in self._state.reported_tasks], "remove")
         return bool(self._prompts)
 

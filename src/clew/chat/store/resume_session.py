@@ -59,14 +59,14 @@ def find(tree: Tree, reference: str) -> SessionFile:
 
 
 def _title(file: SessionFile) -> str | None:
-    """The title of a session, normalized for comparison; None if the file cannot be read."""
+    """Return the title of a session, normalized for comparison; None if the file cannot be read."""
     with ErrorCollector().catch(file.path):
         return Outline(file).title.strip().casefold()
     return None
 
 
 def latest(tree: Tree, cwd: Path) -> SessionFile:
-    """The readable session of a folder that was written last. Raises NotFound."""
+    """Return the readable session of a folder that was written last. Raises NotFound."""
     files = (f for name in slugs(str(cwd)) for f in Project(tree.root / "projects" / name).sessions())
     for outline in newest_conversations(files):
         if isinstance(outline.file, SessionFile):
@@ -136,7 +136,7 @@ def _text(message: Json) -> str:
 
 
 def _last_model(session: Session, path: Sequence[Entry]) -> str:
-    """The model of the last reply; models of imported conversations do not count."""
+    """Return the model of the last reply; models of imported conversations do not count."""
     lines = (e.line.number for e in session.entries if e.type == ORIGIN_TYPE and e.data.get("foreign"))
     imported = max(lines, default=0)
     return next((m for e in reversed(path) if e.line.number > imported and (m := _reply_model(e))), "")
@@ -153,7 +153,7 @@ def _last_mode(entries: Sequence[Entry]) -> Mode | None:
 
 
 def _known_size(path: Sequence[Entry], messages: Sequence[Json]) -> tuple[int, int]:
-    """The tokens of the last reply's request and reply, and the number of messages they cover."""
+    """Return the tokens of the last reply's request and reply, and the number of messages they cover."""
     entry = next((e for e in reversed(path) if _reply_model(e) and e.message and e.message.usage), None)
     if entry is None or entry.message is None or entry.message.usage is None:
         return estimate_tokens(messages), len(messages)
@@ -165,7 +165,7 @@ def _known_size(path: Sequence[Entry], messages: Sequence[Json]) -> tuple[int, i
 
 
 def _largest(session: Session) -> dict[str, int]:
-    """The largest request including its reply by model: evidence of the size of its context window."""
+    """Return the largest request including its reply by model: evidence of the size of its context window."""
     sizes: dict[str, int] = {}
     for entry in session.entries:
         usage = entry.message.usage if entry.message else None
@@ -189,7 +189,7 @@ def _todos(entries: Sequence[Entry]) -> list[Json]:
 
 
 def _read_files(calls: Sequence[Call]) -> Iterator[tuple[Path, ReadFile]]:
-    """The files that the model has read and that did not change since."""
+    """Yield the files that the model has read and that did not change since."""
     times: dict[str, datetime] = {}
     for call in calls:
         name = call.input.get("file_path") or call.input.get("notebook_path")

@@ -23,7 +23,7 @@ _NOTIFICATION = re.compile(r"\s*<task-notification>")
 
 
 def notification(task: Background, call_id: str) -> str:
-    """The report of an ended task."""
+    """Return the report of an ended task."""
     more = ""
     if task.result:
         more += f"\n<result>{_escape(task.result)}</result>"
@@ -41,7 +41,7 @@ def summary(task: Background) -> str:
 
 
 def lost_notification(task_id: str, call_id: str, path: str, kind: str, title: str) -> str:
-    """The report of a task whose process ended without reporting."""
+    """Return the report of a task whose process ended without reporting."""
     what = f'{_KINDS.get(kind, kind)} "{title}" was stopped when the session ended'
     return _format(task_id, call_id, path, "killed", what, "")
 
@@ -58,12 +58,12 @@ def _escape(text: str) -> str:
 
 
 def reported_task(text: str) -> str:
-    """The id of the task that a notification reports; "" if the text is not a notification."""
+    """Return the id of the task that a notification reports; "" if the text is not a notification."""
     return tag_text(text, "task-id") if _NOTIFICATION.match(text) else ""
 
 
 def unreported_tasks(path: Iterable[Entry], queued: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The tasks that clew started on this path and whose end was never reported to the model, with their
+    """Yield the tasks that clew started on this path and whose end was never reported to the model, with their
     notifications.
 
     `queued` are notifications that were still in the queue, by task.
@@ -89,7 +89,7 @@ def _record(entry: Entry) -> Mapping[str, Any]:
 
 
 def _started_task(record: Mapping[str, Any], call_id: str) -> tuple[str, str] | None:
-    """The task that a result started, and the report to use if its own is lost."""
+    """Return the task that a result started, and the report to use if its own is lost."""
     if record.get("status") == "async_launched":
         task, title = str(record.get("agentId")), str(record.get("description"))
         return task, lost_notification(task, call_id, str(record.get("outputFile") or ""), "local_agent", title)
@@ -98,7 +98,7 @@ def _started_task(record: Mapping[str, Any], call_id: str) -> tuple[str, str] | 
 
 
 def _ended_task(record: Mapping[str, Any]) -> str:
-    """The task whose end a result states, because the model queried or stopped it."""
+    """Return the task whose end a result states, because the model queried or stopped it."""
     task = record.get("task")
     if isinstance(task, dict):
         return str(task.get("task_id")) if task.get("status") != "running" else ""

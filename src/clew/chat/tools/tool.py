@@ -18,7 +18,7 @@ Content = str | Sequence[Json]
 
 
 def text_of(content: Content) -> str:
-    """The text blocks of a content, joined by line breaks."""
+    """Return the text blocks of a content, joined by line breaks."""
     if isinstance(content, str):
         return content
     return "\n".join(str(b["text"]) for b in content if b.get("type") == "text" and "text" in b)

@@ -52,7 +52,7 @@ class Compactor(Struct):
     left_out: frozenset[str] = frozenset()  # calls whose results are no longer sent
 
     def shown(self, messages: Sequence[Json]) -> list[Json]:
-        """What is sent of the messages."""
+        """Return what is sent of the messages."""
         return without_results(messages, self.left_out) if self.left_out else list(messages)
 
     async def make_room(self, added_tokens: int = 0) -> None:
@@ -129,7 +129,7 @@ class Compactor(Struct):
         return True
 
     def _unanswered(self) -> str:
-        """The user's last message if it has no reply yet: the summary does not contain it."""
+        """Return the user's last message if it has no reply yet: the summary does not contain it."""
         last = self.conversation.messages[-1] if self.conversation.messages else {}
         if last.get("role") != "user":
             return ""
@@ -145,7 +145,7 @@ class Compactor(Struct):
 
 
 def threshold(window: int) -> int:
-    """The size in tokens from which a conversation is compacted: leaves room for a reply and estimation errors.
+    """Return the size in tokens from which a conversation is compacted: leaves room for a reply and estimation errors.
 
     Measured on Claude Code: 167,000 of 200,000.
     """
@@ -153,7 +153,7 @@ def threshold(window: int) -> int:
 
 
 def old_results(messages: Sequence[Json], left_out: frozenset[str]) -> tuple[frozenset[str], int]:
-    """The calls whose results are older than the newest `KEPT_RESULTS` tokens of results, and the tokens that
+    """Return the calls whose results are older than the newest `KEPT_RESULTS` tokens of results, and the tokens that
     leaving them out frees.
     """
     # Walk from the newest result to the oldest. With results of 30,000, 8,000, 5,000 and 20 tokens (newest first),
@@ -172,7 +172,7 @@ def old_results(messages: Sequence[Json], left_out: frozenset[str]) -> tuple[fro
 
 
 def without_results(messages: Sequence[Json], calls: frozenset[str]) -> list[Json]:
-    """The messages with a note in place of the results of these calls."""
+    """Return the messages with a note in place of the results of these calls."""
     return [{**m, "content": [_stub(b) if _is_result_of(b, calls) else b for b in m["content"]]} for m in messages]
 
 

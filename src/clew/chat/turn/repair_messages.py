@@ -108,7 +108,7 @@ def _pair_and_alternate(messages: Sequence[Json]) -> list[Json]:
 
 
 def _is_new(call: str, used: set[str]) -> bool:
-    """Whether the id was not used before; marks it as used."""
+    """Return whether the id was not used before; marks it as used."""
     is_new = call not in used
     used.add(call)
     return is_new
@@ -130,7 +130,7 @@ def _merge_roles(messages: Iterable[Json]) -> list[Json]:
 
 
 def _last_turn(messages: Sequence[Json]) -> int | None:
-    """The index of the last message that is not a system message."""
+    """Return the index of the last message that is not a system message."""
     return next((i for i in range(len(messages) - 1, -1, -1) if messages[i]["role"] != "system"), None)
 
 

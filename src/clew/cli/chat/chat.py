@@ -84,7 +84,7 @@ def model(command: ArgumentParser) -> None:
 
 
 def rights(command: ArgumentParser) -> None:
-    """What it may do, and with what."""
+    """Add the options that limit what the chat may do and which tools it has."""
     group = command.add_argument_group("rights")
     group.add_argument(
         "--permission-mode", metavar="MODE", default="", help="default, acceptEdits, plan, dontAsk or bypassPermissions"
@@ -146,7 +146,7 @@ def _rewind_files(options: Namespace) -> int:
 
 
 def _console(options: Namespace) -> int:
-    """The console; where nothing can be drawn, in lines."""
+    """Return the console; where nothing can be drawn, in lines."""
     from dataclasses import replace
     from importlib.util import find_spec
 
@@ -240,7 +240,9 @@ def _print_event(event: Event, quiet: bool) -> None:
 
 
 def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
-    """The session that the options describe, in `cwd` or the current directory. Raises ApiError if there is no key."""
+    """Return the session that the options describe, in `cwd` or the current directory. Raises ApiError if there is no
+    key.
+    """
     from clew.api.endpoint import endpoint
     from clew.chat.config.permission_mode import parse_mode
     from clew.chat.config.settings import FILE_SCOPES
@@ -310,7 +312,7 @@ def _split_rules(arguments: list[str]) -> tuple[str, ...]:
 
 
 def _read_prompt(prompt: str) -> str:
-    """The prompt, followed by the text that is piped in."""
+    """Return the prompt, followed by the text that is piped in."""
     piped = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read()
     return "\n\n".join(part for part in (prompt, piped.strip("\n")) if part)
 

@@ -65,7 +65,7 @@ def run(options: Namespace) -> int:
 
 
 def _start(source: Session, at: int | None, prompt: str) -> tuple[int, Content]:
-    """How many turns are kept, and what is said then."""
+    """Return how many turns are kept, and what is said then."""
     count = len(source.turns)
     if at is None:
         at = count if prompt else count - 1
@@ -122,7 +122,7 @@ def _folder(source: Session, is_copied: bool) -> Path:
 
 
 def _copy_up_to(source: Session, at: int, folder: Path) -> Path | None:
-    """A copy of the session up to a turn; None for a new session."""
+    """Return a copy of the session up to a turn; None for a new session."""
     from clew.edit.plan import plan
 
     if not at:
@@ -132,7 +132,7 @@ def _copy_up_to(source: Session, at: int, folder: Path) -> Path | None:
 
 
 def _spec(options: Namespace, folder: Path) -> SessionSpec:
-    """What was asked for here, and for the rest what a chat does by itself."""
+    """Return what was asked for here, and for the rest what a chat does by itself."""
     usual = ArgumentParser()
     chat.add_arguments(usual)
     asked = Namespace(**{**vars(usual.parse_args([])), **vars(options), "at": ""})

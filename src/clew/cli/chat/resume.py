@@ -100,7 +100,9 @@ def run(options: Namespace, execute: Execute | None = None) -> int:
 
 
 def find_candidates(options: Namespace, text: str) -> tuple[list[SessionFile], bool]:
-    """The session with this id, else those that answer best, and whether it is clear that the first one is meant."""
+    """Return the session with this id, else those that answer best, and whether it is clear that the first one is
+    meant.
+    """
     tree_of_files = open_tree(options)
     if _may_be_id(text):
         try:
@@ -114,7 +116,7 @@ def find_candidates(options: Namespace, text: str) -> tuple[list[SessionFile], b
 
 
 def _may_be_id(text: str) -> bool:
-    """Whether a text may be an id. Short words such as "add" are search words, unless they contain a digit."""
+    """Return whether a text may be an id. Short words such as "add" are search words, unless they contain a digit."""
     if text.endswith(".jsonl"):
         return True
     is_hexadecimal = bool(text) and not set(text.lower()) - set("0123456789abcdef-")
@@ -147,7 +149,7 @@ def _search(options: Namespace, place: Tree, query: str) -> tuple[list[SessionFi
 
 
 def _gone_matches(index: Index, query: str, without: str | None, options: Namespace) -> list[SearchResult]:
-    """The sessions without a transcript that match the words."""
+    """Return the sessions without a transcript that match the words."""
     from clew.index.gone_sessions import add_gone
     from clew.index.query_syntax import parse_query
     from clew.index.results import SearchResults

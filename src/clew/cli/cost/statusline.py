@@ -79,7 +79,7 @@ def _printable(text: str) -> str:
 
 
 def session_fields(status: dict[str, Any], claude_dir: str | None) -> dict[str, str]:
-    """The fields that Claude Code reports: model, cost, context window, branch and limits."""
+    """Return the fields that Claude Code reports: model, cost, context window, branch and limits."""
     from clew.report.rate_limits import describe_window, limits_in, save_limits
     from clew.system.environment import claude_home
 
@@ -143,7 +143,9 @@ def _number_field(status: dict[str, Any], *keys: str) -> float | None:
 
 
 def tree_fields(claude_dir: str | None, refresh: bool) -> dict[str, str]:
-    """The cost of today and of the current block of five hours, from the stored summary, and sessions that expire."""
+    """Return the cost of today and of the current block of five hours, from the stored summary, and sessions that
+    expire.
+    """
     from clew.report.five_hour_blocks import LENGTH
     from clew.report.usage_summary import cache_folder, load_recent
     from clew.system.environment import cache_home, claude_home
@@ -163,7 +165,7 @@ def tree_fields(claude_dir: str | None, refresh: bool) -> dict[str, str]:
 
 
 def _expiring(root: str, now: float, refresh: bool) -> str:
-    """What Claude Code deletes soon and is not archived; looked up once an hour, otherwise as it was then."""
+    """Return what Claude Code deletes soon and is not archived; looked up once an hour, otherwise as it was then."""
     from clew.report.rate_limits import limits_file
 
     path = limits_file(root).replace("limits-", "expiring-")

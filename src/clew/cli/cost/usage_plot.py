@@ -23,7 +23,7 @@ ENDINGS = (".svg", ".html", ".png")
 
 
 def draw(plan: UsageOptions, collected: CollectedBuckets, table: UsageTable, prices: Prices) -> int:
-    """The cost by what was asked, stacked by model, and the activity by weekday and hour."""
+    """Return the cost by what was asked, stacked by model, and the activity by weekday and hour."""
     if not table.rows:
         print_message("No usage here to draw.")
         return 1
@@ -58,7 +58,7 @@ def _pixels(picture: str) -> bytes:
 
 
 def write(plan: UsageOptions, title: str, pictures: Sequence[str]) -> int:
-    """A new file; an SVG or PNG holds the first picture, a page all of them."""
+    """Return a new file; an SVG or PNG holds the first picture, a page all of them."""
     path = Path(plan.plot or "")
     if path.suffix not in ENDINGS:
         raise ValueError(f"{path} has no ending that tells what to draw: name a file that ends in .svg, .html or .png")

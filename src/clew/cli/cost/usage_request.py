@@ -55,7 +55,7 @@ def collect_usage(plan: UsageOptions, root: str, per_reply: bool) -> CollectedBu
 
 
 def _archived(root: str) -> list[ArchivedTranscript]:
-    """The transcripts that are only in the archive."""
+    """Return the transcripts that are only in the archive."""
     from clew.system.environment import data_home
 
     if not os.path.exists(os.path.join(data_home(), "archive", "archive.db")):
@@ -92,7 +92,7 @@ def print_csv(values: Iterable[dict[str, Any]]) -> None:
 
 
 def terminal_width() -> int:
-    """The columns of the terminal; 0 if stdout is not a terminal."""
+    """Return the columns of the terminal; 0 if stdout is not a terminal."""
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0
     except (OSError, ValueError):

@@ -131,7 +131,7 @@ def _lost_thinking(session: Session) -> list[str]:
 
 
 def _inaccurate(replies: list[str], turns: list[int]) -> str:
-    """The warning about replies whose tokens still count thinking that was removed."""
+    """Return the warning about replies whose tokens still count thinking that was removed."""
     count = plural(len(replies), "reply counts", "replies count")
     names = ", ".join(one_line(id, 40) for id in replies[:_NAMED]) + (", …" if len(replies) > _NAMED else "")
     where = f", in {noun(len(turns), 'turn')} {', '.join(map(str, turns[:_NAMED]))}" if turns else ""

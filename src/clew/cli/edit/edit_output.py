@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(command: ArgumentParser) -> None:
-    """The options of a command that makes a new session of one."""
+    """Add the options of a command that writes a new session."""
     command.add_argument("--dry-run", action="store_true", help="say what would be done and write nothing")
     command.add_argument(
         "--diff", action="store_true", help="show the entries that would go, come and change, and write nothing"
@@ -44,7 +44,8 @@ def finish(options: Namespace, plan: Plan, details: Mapping[str, Any] | None = N
 
 
 def _target_folder(options: Namespace, plan: Plan) -> Path | None:
-    """The folder for the new session of a file that lies elsewhere: its project in the folder of Claude Code in force.
+    """Return the folder for the new session of a file that lies elsewhere: its project in the folder of Claude Code in
+    force.
 
     None stands for the project of the original.
     """
@@ -64,7 +65,7 @@ def _target_folder(options: Namespace, plan: Plan) -> Path | None:
 
 
 def finish_with_sizes(options: Namespace, plan: Plan, details: Mapping[str, Any] | None = None) -> int:
-    """As `finish`, with the size of each part of the context before and after."""
+    """Do the same as `finish`, and print the size of each part of the context before and after."""
     from clew.cli.edit import size_table
 
     report = plan.report()
@@ -126,7 +127,7 @@ def _print(plan: Plan, written: Written | None, violations: tuple[str, ...]) -> 
 
 
 def resume_line(plan: Plan, written: Written) -> str:
-    """How to go on with the new session, as a line for a shell."""
+    """Return the shell command that resumes the new session."""
     cwd = plan.cwd or plan.source.cwd
     return shell_quoting.resume_command(written.id, cwd or "")
 

@@ -75,7 +75,7 @@ def _move(options: Namespace, plan: MovePlan, settings: Settings | None) -> str 
 
 
 def _old_path(options: Namespace) -> str:
-    """The folder before the move. It may not exist any more; a name without a separator is that of a project."""
+    """Return the folder before the move. It may not exist any more; a name without a separator is that of a project."""
     name: str = options.old
     if is_windows_path(name) or os.sep in name or name.startswith("~") or os.path.isdir(name):
         return _path(name)
@@ -98,7 +98,7 @@ Settings = tuple["Path", dict[str, tuple[str, ...]]]
 
 
 def _settings(root: Path, paths: PathMapping) -> Settings | None:
-    """The settings of the moved projects, and the file they are in."""
+    """Return the settings of the moved projects and the file that contains them."""
     from clew.edit.project_settings import project_settings, settings_file
 
     file = settings_file(root)

@@ -31,7 +31,7 @@ def run(options: Namespace) -> int:
 
 
 def print_title_change(options: Namespace, id: str, named: TitleLine, field: str) -> int:
-    """Say what line was added, and what stood there before."""
+    """Report the line that was added and the former title."""
     value, former = named.line[field], named.former.get(field, "")
     if options.json:
         value_json = {"kind": "name", "session": id, "line": named.line["type"], "value": value, "former": former}

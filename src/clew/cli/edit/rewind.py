@@ -116,7 +116,7 @@ def _plan(options: Namespace, source: Session) -> RewindPlan:
 
 @contextmanager
 def _lock_session(source: Session) -> Iterator[None]:
-    """Hold the session, so that no chat changes it meanwhile. Raises Busy."""
+    """Lock the session, so that no chat changes it meanwhile. Raises Busy."""
     from clew.chat.store.session_lock import lock_session
 
     with ExitStack() as stack:
@@ -132,7 +132,7 @@ def _lock_session(source: Session) -> Iterator[None]:
 
 
 def _conversation(options: Namespace, source: Session) -> Edit | None:
-    """The copy of a session that ends before a prompt; None if nothing would be left of it."""
+    """Return the copy of a session that ends before a prompt; None if nothing would be left of it."""
     from clew.chat.rewind.rewind_plan import find_point
     from clew.edit.plan import plan
 
@@ -184,7 +184,7 @@ def _files(options: Namespace, source: Session, plan: RewindPlan, edit: Edit | N
         )
     if not options.dry_run and is_unanswered:
         raise Refused(
-            [f"{_count_changes(plan)}, and nobody can be asked"],
+            [f"{_count_changes(plan)}, and no user can be asked"],
             hint="Nothing was changed. Agree to all of this with --yes",
         )
     if done is not None and not options.json:
@@ -224,7 +224,7 @@ def _print(options: Namespace, plan: RewindPlan) -> None:
 
 
 def _report(plan: RewindPlan) -> Iterator[str]:
-    """What is not restored, one line for each reason, and what cannot be known."""
+    """Yield what is not restored, one line for each reason, and what cannot be known."""
     reasons: dict[str, list[str]] = {}
     for name, why in plan.lost:
         reasons.setdefault(why, []).append(name)
@@ -237,12 +237,12 @@ def _report(plan: RewindPlan) -> Iterator[str]:
 
 
 def _escape_name(text: str) -> str:
-    """A name or a command without characters that could drive a terminal or break a line; these are shown escaped."""
+    """Return a name or a command without characters that could drive a terminal or break a line; these are shown escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _mask_text(text: str) -> str:
-    """A text out of a file or a session: without control codes, which could hide a secret, and without secrets."""
+    """Return a text of a file or a session without control codes, which could hide a secret, and without secrets."""
     from clew.facts.secrets.mask_secrets import mask
 
     return mask(clean(text))[0]
@@ -258,7 +258,7 @@ def _print_done(options: Namespace, done: Rewound) -> None:
 
 
 def _undo(options: Namespace) -> str:
-    """The command that undoes this rewind, ready to be pasted into a shell."""
+    """Return the command that undoes this rewind, ready to be pasted into a shell."""
     where = ["--claude-dir", str(options.claude_dir)] if options.claude_dir else []
     return shell_quoting.session_command("rewind", options.id, "--undo", *where, full_id=True)
 

@@ -69,7 +69,7 @@ def run(options: Namespace) -> int:
 
 
 def parse_trim(options: Namespace) -> Trim:
-    """The options as one value."""
+    """Return the options as one value."""
     from clew.edit.trim_presets import DEFAULT, PRESETS, Trim
     from clew.edit.trim_tools import Tools
 

@@ -18,7 +18,7 @@ from clew.wire.layout import Tree, claude_dir
 
 
 def gone_by_id(options: Namespace, asked: str) -> TranscriptGone | None:
-    """The error for the id of a session that only the index, the prompt history or the archive knows.
+    """Return the error for the id of a session that only the index, the prompt history or the archive knows.
 
     None if none of them knows it. Raises `Ambiguous` if several ids begin so.
     """
@@ -41,7 +41,7 @@ def gone_by_id(options: Namespace, asked: str) -> TranscriptGone | None:
 
 
 def gone_by_words(query: str, results: Sequence[SearchResult]) -> TranscriptGone:
-    """The error for a search that matches only sessions whose transcript is gone."""
+    """Return the error for a search that matches only sessions whose transcript is gone."""
     if len(results) == 1:
         return _error(results[0].session, results[0].gone, results[0].title)
     sentence = f"{quote_input(query)} matches {plural(len(results), 'session')} whose transcripts are gone."

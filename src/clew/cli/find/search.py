@@ -180,7 +180,7 @@ def _report_unknown(query: Query) -> None:
 
 
 def _filters(options: Namespace) -> str:
-    """The options that filter, in the query language."""
+    """Return the options that filter, in the query language."""
     values = {
         "project": options.project,
         "since": options.since.isoformat() if options.since else None,

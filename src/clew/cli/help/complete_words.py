@@ -118,7 +118,7 @@ def _project_paths(options: Namespace) -> list[str]:
 
 
 def _sessions(options: Namespace, start: str) -> list[Candidate]:
-    """The newest sessions whose ids begin so, with their titles; short ids as `clew ls` prints them."""
+    """Return the newest sessions whose ids begin so, with their titles; short ids as `clew ls` prints them."""
     found: dict[str, str] = {}
     fence = ErrorCollector()
     try:

@@ -47,7 +47,7 @@ def carry_out(options: Namespace, plan: InstallPlan) -> int:
 
 
 def _plan(options: Namespace) -> InstallPlan:
-    """The plan of the hook or of the timer. A hook that an earlier version wrote is rewritten with either."""
+    """Return the plan of the hook or of the timer. A hook that an earlier version wrote is rewritten with either."""
     from clew.collect.install_plan import InstallPlan, plan_hook, plan_renewal, plan_timer
 
     remove = options.action == "uninstall"
@@ -61,7 +61,7 @@ def _plan(options: Namespace) -> InstallPlan:
 
 
 def _passed(options: Namespace) -> list[str]:
-    """The options that the collector is to run with, as they were given here."""
+    """Return the options that the collector is to run with, as they were given here."""
     arguments: list[str] = []
     for name, value in (("--archive", options.archive), ("--claude-dir", options.claude_dir)):
         if value:

@@ -52,7 +52,7 @@ def status(options: Namespace) -> int:
 
 
 def _installed(options: Namespace) -> list[Installed]:
-    """The hooks and the timer that run the collector."""
+    """Return the hooks and the timer that run the collector."""
     from clew.collect.install_check import find_hooks, read_timer
     from clew.collect.install_plan import timer_file
     from clew.wire.layout import claude_dir

@@ -71,7 +71,7 @@ def run(options: Namespace) -> int:
 
 
 def _missing_sessions(archive: Archive, options: Namespace) -> list[ArchivedFile]:
-    """The archived sessions of the folder whose transcripts are missing, of one project or of all."""
+    """Return the archived sessions of the folder whose transcripts are missing, of one project or of all."""
     root = os.path.realpath(claude_home(options.claude_dir))
     base = Path(options.to).expanduser() if options.to else Path(root)
     names = _project_names(options.project) if options.project else ()
@@ -94,7 +94,7 @@ def _project_names(project: str) -> tuple[str, ...]:
 
 
 def _find_session(archive: Archive, options: Namespace) -> ArchivedFile:
-    """The session; one that was only reconstructed cannot be brought back."""
+    """Return the session; one that was only reconstructed cannot be brought back."""
     from clew.collect.archive.archive_view import open_deleted_tree
 
     try:

@@ -123,7 +123,7 @@ def _write(result: QueryResult, form: str, options: Namespace) -> int:
 
 @contextmanager
 def _new_file(path: str) -> Iterator[int]:
-    """A file for its owner alone, that is gone again if nothing came to be in it."""
+    """Yield a file for its owner alone, that is gone again if nothing came to be in it."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     is_whole = False
     try:

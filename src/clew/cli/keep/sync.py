@@ -58,7 +58,7 @@ def _inventory(tree: Tree) -> int:
 
 
 def _other_tree(name: str, tree: Tree) -> Tree:
-    """The other folder: a Claude folder, a folder with `.claude` in it, or an empty one to fill."""
+    """Return the other folder: a Claude folder, a folder with `.claude` in it, or an empty one to fill."""
     path = Path(name).expanduser().absolute()
     inner = path / ".claude"
     if not (path / "projects").is_dir() and (inner / "projects").is_dir():

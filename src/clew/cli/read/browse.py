@@ -58,5 +58,5 @@ def browse(claude_dir: str | None = None, query: str = "") -> int:
 
 
 def _program_words(name: str, default: str) -> tuple[str, ...]:
-    """The program that an environment variable names, split into words."""
+    """Return the program that an environment variable names, split into words."""
     return tuple(shlex.split(program(name, default)))

@@ -96,7 +96,9 @@ def run(options: Namespace) -> int:
 
 
 def _selected_session(options: Namespace) -> Session | None:
-    """The session with the given id; without an id the newest that the other options select. None if there is none."""
+    """Return the session with the given id; without an id the newest that the other options select. None if there is
+    none.
+    """
     if options.id or not (options.project or options.since or options.until):
         return open_session(options, options.id, archived=True)
     file = next(session_files(options), None)
@@ -153,7 +155,7 @@ def _report_lines(report: Health) -> Iterator[Line]:
 
 
 def verdict(report: Health) -> str:
-    """The verdict as the remainder of a sentence about the session."""
+    """Return the verdict as the remainder of a sentence about the session."""
     if report.verdict == SOUND and not report.is_conversation:
         return "is sound: it has no messages, so there is nothing to resume."
     if report.verdict == BROKEN:
@@ -168,7 +170,7 @@ def verdict(report: Health) -> str:
 
 
 def _next_step(report: Health) -> str:
-    """The command that restores lost prompts (except torn lines) or replaces blank texts, as a sentence."""
+    """Return the command that restores lost prompts (except torn lines) or replaces blank texts, as a sentence."""
     torn = {damage.line for damage in report.damage if damage.prompt and not damage.agent}
     if {*report.prompts.lost} - torn:
         return f"Restore them with: {shell_quoting.session_command('repair', report.id)}"
@@ -180,7 +182,7 @@ def _next_step(report: Health) -> str:
 
 
 def _describe_complete(report: Health) -> str:
-    """What a resume restores completely."""
+    """Return what a resume restores completely."""
     if not report.resumes:
         return "a complete transcript of a sub-agent"
     due = report.resumes[-1].due
@@ -328,7 +330,7 @@ _TOTAL = {SOUND: "sound", DAMAGED: "damaged but resumable", LOSES: "losing promp
 
 
 def _check_file(file: SessionFile, versions: Sequence[str]) -> tuple[str, Mapping[str, Any], str]:
-    """The verdict on a file, its report as JSON, and the reason. A file that cannot be read is broken."""
+    """Return the verdict on a file, its report as JSON, and the reason. A file that cannot be read is broken."""
     session = Session(file.path, file=file)
     try:
         report = health(session, versions)

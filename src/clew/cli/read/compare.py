@@ -123,7 +123,7 @@ def _diff(difference: FileDifference, comparison: Comparison) -> list[str]:
 
 
 def comparison_json(comparison: Comparison, reveal: bool) -> Iterator[dict[str, Any]]:
-    """The comparison as JSON lines."""
+    """Yield the comparison as JSON lines."""
     from clew.facts.secrets.mask_secrets import mask
 
     def masked(text: str) -> str:

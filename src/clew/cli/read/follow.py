@@ -132,7 +132,7 @@ class Stream:
         self._signs: dict[str, datetime] = {}
 
     def rows(self, item: Item) -> Iterator[Row]:
-        """What a new line has to say."""
+        """Yield what a new line has to say."""
         if isinstance(item, Damaged):
             yield ErrorRow(f"line {item.line.number} is damaged ({item.kind})", self.depth)
         for entry in entries([item]):
@@ -183,11 +183,11 @@ class Stream:
         return CallRow(text, scene.depth, call.entry.time, tool=call.name, id=call.id, failed=failed, seconds=seconds)
 
     def short(self, text: str, width: int) -> str:
-        """A text cut to a line. Secrets are masked before: half of one looks like none."""
+        """Return a text cut to a line. Secrets are masked before: half of one looks like none."""
         return one_line(text if self.reveals else mask(text)[0], width)
 
     def _sign(self, entry: Entry, scene: ViewScope) -> Iterator[Row]:
-        """A running call says now and then what it is at; what agents say stands in their own files."""
+        """Yield a running call says now and then what it is at; what agents say stands in their own files."""
         number = entry.parent_tool_use or ""
         sign = ProgressDetail.of(entry)
         if number not in self.waiting or sign.type in ("hook_progress", "agent_progress"):
@@ -305,7 +305,7 @@ class FollowedSession:
         return bool(fresh)
 
     def _format_item(self, stream: Stream, item: Item) -> Iterator[Row]:
-        """The rows of a line; when another agent speaks than before, its name first."""
+        """Yield the rows of a line; when another agent speaks than before, its name first."""
         if stream.agent and not stream.name:
             self._introduce(stream, item)
         rows = list(stream.rows(item))
@@ -316,7 +316,7 @@ class FollowedSession:
         yield from rows
 
     def _introduce(self, stream: Stream, item: Item | None = None) -> None:
-        """What an agent is called and whose it is: its meta file knows, the call that began it, or its first words."""
+        """Set the name and depth of an agent from its meta file, the call that started it, or its prompt."""
         if stream.agent is None:
             return
         meta = stream.agent.meta() or AgentMeta()

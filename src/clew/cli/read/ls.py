@@ -77,7 +77,7 @@ def run(options: Namespace) -> int:
 
 
 def _masked(row: JsonView) -> JsonView:
-    """A row without its secrets: a title is often typed or pasted text."""
+    """Return a row without its secrets: a title is often typed or pasted text."""
     masked, _ = mask_data(dict(row))
     title, secrets = mask(clean(masked.get("title") or ""))
     return {**masked, "title": title} if secrets else masked
@@ -106,7 +106,9 @@ def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
 
 
 def _gone(options: Namespace, fence: ErrorCollector, attic: DeletedTree | None) -> Iterator[JsonView]:
-    """The sessions that Claude Code's index, the history of prompts or the archive know, and that have no transcript."""
+    """Yield the sessions that Claude Code's index, the history of prompts or the archive know, and that have no
+    transcript.
+    """
     is_here = _here(options)
     listed = attic.archived | attic.reconstructed if attic and not options.gone else frozenset()
     archive = ArchivedSessions(options.claude_dir)
@@ -136,7 +138,7 @@ def _gone(options: Namespace, fence: ErrorCollector, attic: DeletedTree | None) 
 
 
 def _rounds(outline: Outline) -> JsonView:
-    """How many rounds a session has, by their kinds and by the kinds of their inputs."""
+    """Return how many rounds a session has, by their kinds and by the kinds of their inputs."""
     from clew.conversation.session import Session
 
     rounds = Session(outline.file.path, file=outline.file).rounds
@@ -244,7 +246,7 @@ def _agent(agent: AgentFile, linked: dict[Path, dict[str, Agent]], fence: ErrorC
 
 
 def _linked_agent(file: AgentFile, linked: dict[Path, dict[str, Agent]], fence: ErrorCollector) -> Agent | None:
-    """The agent with the call that started it, which names its type. Versions before 2.1.80 write no meta file."""
+    """Return the agent with the call that started it, which names its type. Versions before 2.1.80 write no meta file."""
     from clew.conversation.session import Session
 
     path = file.project_folder / f"{file.session_id}.jsonl"
@@ -282,7 +284,7 @@ def _prompts(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
 
 
 def _here(options: Namespace) -> Callable[[str], bool]:
-    """Whether a path is the project asked for. The history outlives sessions: then a part of the path will do."""
+    """Return whether a path is the project asked for. The history outlives sessions: then a part of the path will do."""
     if not options.project:
         return lambda path: True
     try:
@@ -294,7 +296,9 @@ def _here(options: Namespace) -> Callable[[str], bool]:
 
 
 def _within(row: JsonView, options: Namespace, started: datetime | None = None) -> bool:
-    """Whether a row is of the time asked for, by its last time and where it `started`; one without a time is of none."""
+    """Return whether a row is of the time asked for, by its last time and where it `started`; one without a time is of
+    none.
+    """
     when = row["when"]
     if when is None:
         return not options.since and not options.until
@@ -303,7 +307,7 @@ def _within(row: JsonView, options: Namespace, started: datetime | None = None) 
 
 
 def _titled(row: JsonView) -> str:
-    """The title, with the tag and where the session is kept before it."""
+    """Return the title, with the tag and where the session is kept before it."""
     kept, tag = row.get("kept"), row.get("tag")
     return (f"({kept}) " if kept else "") + (f"#{tag} " if tag else "") + (row["title"] or "(no prompt)")
 

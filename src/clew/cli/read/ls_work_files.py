@@ -17,7 +17,7 @@ from clew.wire.work_files import PlanFile, TodoList, plan_files, plan_owners, to
 
 
 def list_todos(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
-    """The todo lists and tasks that hold something, newest first."""
+    """Yield the todo lists and tasks that hold something, newest first."""
     chosen = {file.id for file in _sessions(options)} if options.project else None
     lists = sorted(todo_lists(open_tree(options)), key=lambda made: -made.modified.timestamp())
     rows = (todo_json(made) for made in lists if chosen is None or made.session_id in chosen)
@@ -25,7 +25,7 @@ def list_todos(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
 
 
 def list_plans(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
-    """The plans, newest first, each with the session that made it if a transcript names it."""
+    """Yield the plans, newest first, each with the session that made it if a transcript names it."""
     plans = plan_files(open_tree(options))
     owners = plan_owners(plans, _sessions(options)) if plans else {}
     rows = (plan_json(plan, _owner(plan, owners)) for plan in plans if _owner(plan, owners) or not options.project)

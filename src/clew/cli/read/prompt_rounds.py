@@ -27,7 +27,7 @@ class PromptRounds:
         self._openings: dict[str, list[_Opening]] = {}
 
     def fields(self, prompt: HistoryPrompt) -> dict[str, Any]:
-        """The fields `round` and `input`; null if the transcript is gone or does not hold the prompt."""
+        """Return the fields `round` and `input`; null if the transcript is gone or does not hold the prompt."""
         seconds = prompt.time.timestamp() if prompt.time else None
         near = sorted(self._of(prompt.session_id or ""), key=lambda each: _distance(each.seconds, seconds))
         text = _plain(prompt.text)

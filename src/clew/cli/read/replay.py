@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import time
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.cli.options import add_common_options, parse_count, parse_number
-from clew.cli.output import clean_name, is_terminal, print_json, print_message
+from clew.cli.output import clean_name, is_terminal, print_json, print_message, write_new_file
 from clew.cli.select_session import open_session
 from clew.cli.turn_range import add_turn_options, select_turns, selects_part
 from clew.system.plural import plural
@@ -141,7 +140,7 @@ def _record(session: Session, options: Namespace) -> int:
         from clew.view.playback.player_page import player_page
 
         parts = (part.encode("utf-8", "replace") for part in player_page(head, frames))
-    _write(path, parts)
+    write_new_file(path, parts)
     if options.json:
         print_json([{"kind": "recorded", "session": session.id, "path": str(path.resolve())}])
     else:
@@ -162,18 +161,6 @@ def _script(session: Session, tally: MaskCount | None) -> Iterator[bytes]:
         script_value, secrets = mask_data(script_value)
         tally.secrets += secrets
     yield encode(script_value) + b"\n"
-
-
-def _write(path: Path, parts: Iterable[bytes]) -> None:
-    """A new file, which only its owner reads. One that could not be written to its end is taken away again."""
-    is_done = False
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        try:
-            file.writelines(parts)
-            is_done = True
-        finally:
-            if not is_done:
-                path.unlink(missing_ok=True)
 
 
 # -- the player

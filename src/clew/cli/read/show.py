@@ -138,7 +138,7 @@ def _rows(session: Session, options: Namespace) -> Iterator[Row]:
 
 
 def _header(session: Session) -> Iterator[Row]:
-    """The header as known from the two ends of the file, so that it is shown immediately."""
+    """Yield the header as known from the two ends of the file, so that it is shown immediately."""
     file = session.file
     if file is None:
         return
@@ -158,14 +158,14 @@ def _header(session: Session) -> Iterator[Row]:
 
 
 def _resumable(session: Session) -> str:
-    """The id to resume: for the file of a sub-agent that of its session."""
+    """Return the id to resume: for the file of a sub-agent that of its session."""
     if session.path is None or not session.path.name.startswith("agent-"):
         return session.id
     return next((entry.session_id for entry in session.entries if entry.session_id), session.id)
 
 
 def _print_notices(session: Session, shown: int | None, reveal: bool) -> None:
-    """What the reader should know and did not see."""
+    """Print what was left out and what a reader should know about it."""
     if not session.turns:
         print_message("This session has no prompts.")
     others = [b for b in session.branches if (b.number != shown if shown else not b.is_active)]

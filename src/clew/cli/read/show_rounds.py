@@ -39,7 +39,7 @@ def round_arguments(command: ArgumentParser) -> None:
 
 
 def gap(text: str) -> timedelta:
-    """A length of time: `5m`, `90s`, `1h`; a bare number is in minutes."""
+    """Return a length of time: `5m`, `90s`, `1h`; a bare number is in minutes."""
     match = _GAP.fullmatch(text.strip())
     if match is None:
         raise ArgumentTypeError(f"{text!r} is not a length of time: write 5m, 90s or 1h")
@@ -50,7 +50,7 @@ def gap(text: str) -> timedelta:
 
 
 def chosen_rounds(session: Session, options: Namespace) -> list[Round]:
-    """The rounds that were asked for: all of the file, or those of some turns or of a branch."""
+    """Return the rounds that were asked for: all of the file, or those of some turns or of a branch."""
     rounds = session.rounds if options.gap is None else rounds_of(session, options.gap)
     if not selects_part(options):
         return list(rounds)

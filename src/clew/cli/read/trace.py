@@ -103,7 +103,7 @@ def _groups(rows: Iterable[TreeRow]) -> list[Group]:
 
 
 def _only_active(groups: Sequence[Group]) -> list[Group]:
-    """The active branch on a lane of its own; its turns say how many others leave them."""
+    """Return the active branch on a lane of its own; its turns say how many others leave them."""
     kept = [list(group) for group in groups if group[0].is_active or not group[0].rails]
     for rows in kept:
         if forks := rows[0].facts.get("forks"):
@@ -114,7 +114,7 @@ def _only_active(groups: Sequence[Group]) -> list[Group]:
 
 
 def _few(group: Group) -> Group:
-    """The same with no more than a few problems, and a count of the others."""
+    """Return the same with no more than a few problems, and a count of the others."""
     problems = [row for row in group if row.kind == "problem"]
     if len(problems) <= FEW + 1:
         return group
@@ -159,7 +159,7 @@ def _gap(run: Sequence[Group]) -> TreeRow:
 
 
 def entry_rows(session: Session, full: bool = False) -> Iterator[TreeRow]:
-    """The graph as the file has it: runs of entries with one child each, and where they fork.
+    """Yield the graph as the file has it: runs of entries with one child each, and where they fork.
 
     Results, progress and attachments that lead nowhere are what parallel calls leave: they are counted, but are not forks.
     """
@@ -275,7 +275,7 @@ def _picture(rows: Sequence[TreeRow], width: int) -> Iterator[Line]:
 
 
 def _rail(row: TreeRow) -> str:
-    """The lanes left of a row, its mark on its own lane, and the twig that it hangs on."""
+    """Return the lanes left of a row, its mark on its own lane, and the twig that it hangs on."""
     lanes = row.rails[-LANES:]
     drawn = ["│ " if goes_on else "  " for goes_on in lanes[:-1]]
     if row.begins and drawn:
@@ -289,7 +289,7 @@ def _rail(row: TreeRow) -> str:
 
 
 def _fit(text: str, after: str, room: int, is_padded: bool) -> str:
-    """A text and a suffix that is never cut, in at most `room` cells."""
+    """Return a text and a suffix that is never cut, in at most `room` cells."""
     from rich.cells import cell_len, set_cell_size
 
     suffix = f"  {after}" if after else ""
@@ -332,7 +332,7 @@ def _said(row: TreeRow) -> str:
 
 
 def _told(row: TreeRow) -> Iterator[str]:
-    """A run of entries: their names, their lines, what they hang below, and what they are."""
+    """Yield a run of entries: their names, their lines, what they hang below, and what they are."""
     facts = row.facts
     is_one = facts["entries"] == 1
     yield facts["first"][:8] if is_one else f"{facts['first'][:8]} … {facts['last'][:8]}"
@@ -346,7 +346,7 @@ def _told(row: TreeRow) -> Iterator[str]:
 
 
 def _after(row: TreeRow, branches: int) -> str:
-    """What a turn is besides its prompt: where it went back to, and which branch ends with it."""
+    """Return what a turn is besides its prompt: where it went back to, and which branch ends with it."""
     if row.kind != "turn":
         return ""
     back, images = row.facts["rewound_to"], row.facts["images"]

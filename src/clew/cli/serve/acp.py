@@ -51,7 +51,7 @@ def run(options: Namespace) -> int:
 
 
 def _all(options: Namespace) -> Namespace:
-    """The options of a chat: those that were given, and what goes for the others, which the editor decides."""
+    """Return the options of a chat: those that were given, and what goes for the others, which the editor decides."""
     parser = ArgumentParser()
     chat.add_arguments(parser)
     return Namespace(**{**vars(parser.parse_args([])), **vars(options)})

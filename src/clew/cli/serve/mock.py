@@ -140,7 +140,7 @@ def _ask(script: MockScript, options: Namespace) -> int:
 
 
 def _tools(script: MockScript) -> set[str]:
-    """The names of all tools that a script calls; a prompt is asked as if they were on offer."""
+    """Return the names of all tools that a script calls; a prompt is asked as if they were on offer."""
     from clew.api.mock.scripts import ScriptStep
 
     steps = [step for rule in script.rules for step in rule.steps] + list(script.otherwise)

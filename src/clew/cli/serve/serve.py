@@ -40,7 +40,7 @@ def run(options: Namespace) -> int:
             print_message("Open this address, which works once. Ctrl-C ends the server.")
 
     def again(address: str) -> None:
-        """An address that takes the place of a used one is data where no remarks are wanted."""
+        """Print the address that replaces a used one: a message, or data with --quiet."""
         if not options.quiet:
             print_message(f"Opened. For another browser: {address}")
         elif options.json:

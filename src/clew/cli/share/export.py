@@ -9,7 +9,7 @@ from errno import EEXIST
 from pathlib import Path
 
 from clew.cli.options import add_common_options
-from clew.cli.output import clean_name, print_data, print_json, print_message
+from clew.cli.output import clean_name, print_data, print_json, print_message, write_new_file
 from clew.cli.select_session import error_fence, open_session, read_outlines
 from clew.cli.share import export_to
 from clew.cli.turn_range import add_turn_options, select_turns, selects_part
@@ -115,13 +115,13 @@ def _one(options: Namespace, tally: MaskCount) -> int:
     path = Path(options.output)
     if path.is_dir():
         path /= file_name(head, SUFFIXES[options.format])
-    _write(path, data)
+    write_new_file(path, data)
     _tell(options, "exported", path, session.id)
     return 0
 
 
 def _many(options: Namespace, tally: MaskCount) -> int:
-    """A folder with a file for each session, and an index."""
+    """Return a folder with a file for each session, and an index."""
     folder, suffix = Path(options.output), SUFFIXES[options.format]
     index = folder / f"index{suffix}" if options.format in ("html", "markdown") else None
     if index and index.exists():
@@ -135,7 +135,7 @@ def _many(options: Namespace, tally: MaskCount) -> int:
             name = file_name(head, suffix)
             data = _parts(session, head, options, tally, lambda r: words.index_rows(r, len(exported)))
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _write(folder / name, data)
+            write_new_file(folder / name, data)
         except NotFound as missing:  # of turns or branches; other sessions may have them
             if not options.quiet:
                 print_message(f"{session.id[:8]} is left out. {missing}")
@@ -151,7 +151,7 @@ def _many(options: Namespace, tally: MaskCount) -> int:
     if index:
         title = masked_line(f"Sessions of {options.project}" if options.project else "Sessions", None)
         text = index_page(title, exported, words) if options.format == "html" else index_markdown(title, exported)
-        _write(index, (part.encode("utf-8", "replace") for part in text))
+        write_new_file(index, (part.encode("utf-8", "replace") for part in text))
         _tell(options, "index", index)
     return 1 if fence.problems else 0
 
@@ -164,7 +164,7 @@ def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[Session]:
 
 
 def _about(session: Session, options: Namespace, tally: MaskCount) -> About:
-    """What stands above a page; in the other forms it only names the file, which counts for nothing."""
+    """Return what stands above a page; in the other forms it only names the file, which counts for nothing."""
     if options.reveal:
         return describe_session(session, None)
     return describe_session(session, tally if options.format in ("html", "markdown") else MaskCount())
@@ -173,7 +173,7 @@ def _about(session: Session, options: Namespace, tally: MaskCount) -> About:
 def _parts(
     session: Session, head: About, options: Namespace, tally: MaskCount, pass_rows: PassRows = iter
 ) -> Iterable[bytes]:
-    """The session in the chosen format, in parts as they are made."""
+    """Return the session in the chosen format, in parts as they are made."""
     return export_parts(
         session,
         options.format,
@@ -184,19 +184,6 @@ def _parts(
         front_matter=options.front_matter,
         pass_rows=pass_rows,
     )
-
-
-def _write(path: Path, data: Iterable[bytes]) -> None:
-    """A new file, which only its owner reads. One that could not be written to its end is taken away again."""
-    is_done = False
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        try:
-            file.writelines(data)
-            file.flush()
-            is_done = True
-        finally:
-            if not is_done:
-                path.unlink(missing_ok=True)
 
 
 def _tell(options: Namespace, kind: str, path: Path, session: str | None = None) -> None:

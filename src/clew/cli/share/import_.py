@@ -103,7 +103,7 @@ def run(options: Namespace) -> int:
 
 
 def _claude_file(options: Namespace) -> Path | None:
-    """The file that was named, if it is a transcript of Claude Code itself and of no other known program."""
+    """Return the file that was named, if it is a transcript of Claude Code itself and of no other known program."""
     from clew.foreign.formats import detect
     from clew.wire.session_parts import is_transcript
 
@@ -118,7 +118,7 @@ def _claude_file(options: Namespace) -> Path | None:
 
 
 def _conversations(options: Namespace, fence: ErrorCollector) -> Iterator[Conversation]:
-    """What was asked for, newest first for each program; each conversation once, and none that holds nothing."""
+    """Yield what was asked for, newest first for each program; each conversation once, and none that holds nothing."""
     from clew.foreign.formats import find_in_path, find_in_usual_folders
 
     source: str | None = options.source
@@ -235,7 +235,7 @@ def _done(
 
 
 def _cwd(options: Namespace, talk: Conversation) -> str:
-    """The folder of the project: as asked, as the conversation says, else where we are."""
+    """Return the folder of the project: as asked, as the conversation says, else where we are."""
     if options.to is not None:
         return resolve_folder(options, options.to)
     if talk.cwd and os.path.isdir(talk.cwd):

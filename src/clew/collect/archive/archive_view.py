@@ -44,7 +44,7 @@ def _current_manifest(root: str, folder: Path) -> dict[str, Any]:
 
 
 def _is_current(manifest: dict[str, Any], root: str, folder: Path, location: str) -> bool:
-    """Whether nothing was collected, deleted or restored since the manifest was written."""
+    """Return whether nothing was collected, deleted or restored since the manifest was written."""
     try:
         written = (folder / MANIFEST).stat().st_mtime_ns
         names = [name for name in (location, f"{location}-wal") if os.path.exists(name)]
