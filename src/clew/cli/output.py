@@ -19,7 +19,6 @@ from clew.view.sanitize import clean, format_age, format_size, one_line
 from clew.wire.json_codec import encode
 
 __all__ = [
-    "write_new_file",
     "clean",
     "clean_name",
     "format_age",
@@ -30,6 +29,7 @@ __all__ = [
     "print_data",
     "print_json",
     "print_message",
+    "write_new_file",
 ]
 
 
