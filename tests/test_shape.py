@@ -153,9 +153,8 @@ def test_only_wire_write_opens_files_for_writing_below_the_claude_folder() -> No
     """Whoever else opens a file for writing is listed here, with what it may write."""
     allowed = {
         "wire/session_writer.py": "session files and side files",
-        "cli/share/export.py": "a new file that the user names",
+        "cli/output.py": "a new file that the user names",
         "cli/keep/sql.py": "a new file that the user names",
-        "cli/read/replay.py": "a new file that the user names",
         "cli/serve/mock.py": "a ledger, in a file that the user names",
         "cli/run_command.py": "the null device, when the reader of stdout has gone",
         "index/index_schema.py": "the index, in the cache folder",
