@@ -33,6 +33,23 @@ def test_a_result_says_where_when_what_and_how_to_go_on(clew: Run, demo: DemoSum
     assert resume.startswith(f"    cd /home/ada/work/bakery-orders && claude -r {ROUNDING}-")
 
 
+def test_copies_of_a_conversation_are_one_result_that_names_them(clew: Run, demo: DemoSummary, claude: Path) -> None:
+    """Forks keep the uuids of the entries, and what clew makes of a session gets new ones."""
+    source = next(claude.rglob(f"{ROUNDING}-*.jsonl"))
+    fork = source.with_name(f"{'f' * 8}{source.name[8:]}")
+    fork.write_bytes(source.read_bytes())
+    made = [json.loads(clew(*words, ROUNDING, "--json")[1])["id"] for words in (("clone",), ("trim",))]
+    rows = [json.loads(line) for line in clew("search", "till", "invoice", "--json")[1].splitlines()]
+    [found] = [row for row in rows if row["copies"]]
+    assert {found["session"], *found["copies"]} == {source.stem, fork.stem, *made}
+    assert not {row["session"] for row in rows if row is not found} & {source.stem, fork.stem, *made}
+    assert f"+3 copies: {found['copies'][0][:8]} " in clew("search", "till", "invoice")[1]
+    grown = talk(seed=5, cwd="/home/ada").user("the till").pause(hours=1).reply("the till is shut").write(claude)
+    other = talk(seed=6, cwd="/home/ada").user("the till").pause(hours=2).reply("the till is wide open").write(claude)
+    rows = [json.loads(line) for line in clew("search", "till", "open", "OR", "shut", "--json")[1].splitlines()]
+    assert {grown.stem, other.stem} <= {row["session"] for row in rows}
+
+
 def test_json_has_the_same_and_where_each_passage_stands(clew: Run, demo: DemoSummary) -> None:
     code, out, _ = clew("search", "rounding", "--json")
     (first, *_) = map(json.loads, out.splitlines())

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from clew.cli.share import export_to
 from clew.conversation.load import request, sessions
 from clew.conversation.resume_request import CONTINUE_PROMPT, NO_RESPONSE
 from clew.conversation.session import Session
@@ -158,6 +159,11 @@ def test_codex_gets_its_own_names_for_the_tools_that_it_has(tmp_path: Path) -> N
     assert json.loads(call["payload"]["arguments"]) == {"command": "ls", "description": "Run ls", "timeout_ms": 5}
     assert call["clew"]["name"] == "Bash"
     assert [line["ordinal"] for line in lines] == list(range(len(lines)))
+
+
+def test_every_target_can_be_named_and_imported() -> None:
+    assert tuple(TARGETS) == export_to.NAMES
+    assert TARGETS.keys() <= FORMATS.keys()
 
 
 def test_a_file_without_a_conversation_is_refused() -> None:

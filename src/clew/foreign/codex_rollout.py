@@ -55,16 +55,14 @@ def build(talk: Outgoing) -> Iterator[Json]:
 def _records(message: OutgoingMessage) -> Iterator[tuple[str, datetime, Json, Json | None]]:
     """Yield the items of a message; each text is followed by the event from which Codex shows it."""
     is_reply = message.role == "assistant"
-    role = "assistant" if is_reply else "user"  # Codex does not send messages of the system
-    marks: Json = {"model": message.model} if is_reply and message.model else {}
-    marks |= {"note": True} if message.role == "system" else {}
+    marks: Json = {"model": message.model} if message.model else {}
     said: list[Json] = []
     for block in (*message.blocks, None):
         is_said = block is not None and block["type"] in ("text", "image")
         if is_said and block is not None:
             said.append(_content(block, "output_text" if is_reply else "input_text"))
         if said and (not is_said or is_reply):
-            yield "response_item", message.time, {"type": "message", "role": role, "content": said}, marks
+            yield "response_item", message.time, {"type": "message", "role": message.role, "content": said}, marks
             text = "".join(get_text(part, "text") for part in said)
             event = "agent_message" if is_reply else "user_message"
             yield "event_msg", message.time, {"type": event, "message": text}, None

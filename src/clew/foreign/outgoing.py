@@ -76,9 +76,12 @@ def prepare(session: Session, *, reveal: bool = False) -> Outgoing:
         blocks = tuple(converter.convert(message["content"]))
         said = [spoken[key] for block in blocks if (key := _key(block)) in spoken]
         clock = max([clock, *(time for time, _ in said if time)])
-        if blocks:
+        role = "assistant" if message["role"] == "assistant" else "user"  # few programs send messages of the system
+        if blocks and outgoing and outgoing[-1].role == role:
+            outgoing[-1] = outgoing[-1]._replace(blocks=outgoing[-1].blocks + blocks)
+        elif blocks:
             model = next((model for _, model in said if model), "")
-            outgoing.append(OutgoingMessage(message["role"], blocks, clock, model))
+            outgoing.append(OutgoingMessage(role, blocks, clock, model))
     counts = converter.counts
     sent_uuids = {entry.uuid for entry in sent.path}
     counts["earlier turn"] = sum(turn.prompt.uuid not in sent_uuids for turn in session.turns)
@@ -152,7 +155,8 @@ class _Converter:
                 yield block
             else:
                 self.counts["document" if kind == "document" else "other block"] += 1
-                yield {"type": "text", "text": f"[{kind or 'block'}]"}
+                name = get_text(block, "tool_name", "title", "name")
+                yield self._mask({"type": "text", "text": f"[{kind or 'block'}{name and f': {name}'}]"})
 
     def _mask(self, block: Json) -> Json:
         block = sanitize(block)

@@ -59,7 +59,7 @@ class ItemReader:
                 self.scribe.model = get_text(mark, "model") or self.scribe.model
                 self.scribe.say(item_text(item), time)
             case "message", _:
-                self.scribe.prompt(_message_content(item), time, is_note=mark.get("note") is True)
+                self.scribe.prompt(_message_content(item), time)
             case "function_call", _:
                 self.scribe.model = get_text(mark, "model") or self.scribe.model
                 call_input = get_object(mark, "input") if "input" in mark else parse_arguments(item.get("arguments"))

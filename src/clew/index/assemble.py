@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from clew.index.fts_match import FileMatches
     from clew.index.query_syntax import Query
 
+    _PieceKey = tuple[Any, ...]  # begins with the number of the field
+
 MAX_PASSAGES = 3
 FOLD_DEPTH = 64  # best matches of a session that are compared with other sessions; all of them if these are repetitions
 SPARE_SESSIONS = 5  # candidates beyond the limit, because some consist of repetitions only
@@ -29,13 +31,19 @@ _FACT_COLUMNS = (
     "session, agent, path, folder, cwd, branches, models, started, ended, messages,"
     " tag, shown, custom, made, last, summary, first, command"
 )
+_BEGINNINGS = (
+    "SELECT id, started, first FROM file WHERE first<>'' AND started<ended AND id IN (SELECT value FROM json_each(?))"
+)
 _LISTED = "f.agent='' AND f.messages>0 AND f.session<>?"
 
 
 class SessionMatches:
     """The matches in one session; `grade` is the tightest reading of the query that it matches, `query` the best one."""
 
-    __slots__ = ("agents", "ended", "grade", "matches", "messages", "missing", "query", "score", "session")
+    __slots__ = (
+        *("agents", "copies", "copy_of", "ended", "grade", "matches", "messages", "missing", "query", "score"),
+        "session",
+    )
 
     def __init__(self, session: str) -> None:
         self.session = session
@@ -47,6 +55,8 @@ class SessionMatches:
         self.grade = "exact"
         self.query: Query | None = None
         self.missing: list[str] = []  # words that its best passage lacks
+        self.copies: list[str] = []  # sessions whose matches are all shown by this one
+        self.copy_of: SessionMatches | None = None  # a session that shows some of its matches
 
     @property
     def count(self) -> int:
@@ -125,26 +135,28 @@ def fold_repeats(
     now: float,
     page_size: int | None = None,
 ) -> list[SessionMatches]:
-    """Drop matches that a better session shows already, since resumed and forked files repeat their entries.
+    """Drop matches that a better session shows already, since resumed, forked and cloned files repeat their entries.
+    A session without further matches is listed as a copy of that one.
 
     The order within a page does not depend on how many pages there are: dropping lowers scores, so each page is sorted
     by itself.
     """
     page_size = page_size or limit
-    shown_nodes: set[tuple[int, int, int]] = set()
+    shown: dict[_PieceKey, SessionMatches] = {}
     pages: list[SessionMatches] = []
     remaining: list[SessionMatches] = []
     step = page_size + SPARE_SESSIONS
     for start in range(0, len(ranked), step):
         batch = ranked[start : start + step]
-        nodes = _load_nodes(shards, batch, FOLD_DEPTH)
+        keys = _load_keys(shards, batch, FOLD_DEPTH)
         for candidate in batch:
-            if not _drop_repeats(candidate, nodes, shown_nodes, FOLD_DEPTH):
-                more = _load_nodes(shards, [candidate], None)
-                _drop_repeats(candidate, more, shown_nodes, None)
+            if not _drop_repeats(candidate, keys, shown, FOLD_DEPTH):
+                _drop_repeats(candidate, _load_keys(shards, [candidate], None), shown, None)
             if any(match.hits for match in candidate.matches):
                 candidate.matches = [match for match in candidate.matches if match.hits]
                 remaining.append(candidate)
+            elif candidate.copy_of is not None:
+                candidate.copy_of.copies.append(candidate.session)
         if len(remaining) >= page_size:
             pages += rank_sessions(remaining, now)
             remaining = []
@@ -153,48 +165,65 @@ def fold_repeats(
     return [*pages, *rank_sessions(remaining, now)][:limit]
 
 
-def _load_nodes(
+def _load_keys(
     shards: Sequence[apsw.Connection], candidates: Sequence[SessionMatches], top: int | None
-) -> list[dict[int, Any]]:
-    """Return for each shard {piece id: (node, part, field)} of the best matches of some sessions."""
-    ids: list[list[int]] = [[] for _ in shards]
+) -> list[dict[int, list[_PieceKey]]]:
+    """Return for each shard the keys of the best matches of some sessions, by piece id.
+
+    Two pieces repeat each other if they share a key: they are the same part of an entry with the same uuid, or, since
+    clones have new uuids, of entries of the same time in files with the same beginning.
+    """
+    files: list[dict[int, Any]] = []
+    ids: list[dict[int, int]] = [{} for _ in shards]
     for candidate in candidates:
         for match in candidate.matches:
             match.hits.sort(reverse=True)
-            ids[match.shard] += [number for _, number in match.hits[:top]]
-    statement = "SELECT id, node, part, field FROM piece WHERE id IN (SELECT value FROM json_each(?))"
-    return [
-        {row[0]: row[1:] for row in shard.execute(statement, (json_list(shard_ids),))}
-        for shard, shard_ids in zip(shards, ids, strict=True)
-    ]
+            ids[match.shard] |= dict.fromkeys((number for _, number in match.hits[:top]), match.file)
+    for shard, numbers in zip(shards, ids, strict=True):
+        rows = shard.execute(_BEGINNINGS, (json_list(list(set(numbers.values()))),))
+        files.append({file: (started, first) for file, started, first in rows})
+    statement = "SELECT id, node, part, field, time FROM piece WHERE id IN (SELECT value FROM json_each(?))"
+    keys: list[dict[int, list[_PieceKey]]] = []
+    for shard, numbers, beginnings in zip(shards, ids, files, strict=True):
+        found: dict[int, list[_PieceKey]] = {}
+        for number, node, part, field, time in shard.execute(statement, (json_list(list(numbers)),)):
+            beginning = beginnings.get(numbers[number])
+            found[number] = [(field, part, node)] if node else []
+            found[number] += [(field, part, time, *beginning)] if beginning else []
+        keys.append(found)
+    return keys
 
 
 def _drop_repeats(
-    candidate: SessionMatches, nodes: list[dict[int, Any]], shown_nodes: set[tuple[int, int, int]], top: int | None
+    candidate: SessionMatches,
+    keys: list[dict[int, list[_PieceKey]]],
+    shown: dict[_PieceKey, SessionMatches],
+    top: int | None,
 ) -> bool:
-    """Remove matches whose nodes were shown before. Return False if the top matches do not suffice to decide."""
-    new_nodes: list[tuple[int, int, int]] = []
+    """Remove matches that were shown before. Return False if the top matches do not suffice to decide."""
+    new_keys: list[_PieceKey] = []
+    is_new = False
     remaining: list[tuple[list[tuple[float, int]], int]] = []
     for match in candidate.matches:
-        shard_nodes = nodes[match.shard]
         hits = []
         repeated = 0
         for hit in match.hits[:top]:
-            node = shard_nodes.get(hit[1])
-            if node is None:  # deleted in the meantime
+            hit_keys = keys[match.shard].get(hit[1])  # None if it was deleted in the meantime
+            known = next((key for key in hit_keys or () if key in shown), None)
+            if known is None:
                 hits.append(hit)
-            elif node[0] == 0 or node not in shown_nodes:
-                hits.append(hit)
-                new_nodes.append(node)
+                is_new |= hit_keys is not None
+                new_keys += hit_keys or ()
             else:
-                repeated += node[2] < len(SPOKEN_FIELDS)
+                repeated += known[0] < len(SPOKEN_FIELDS)
+                candidate.copy_of = candidate.copy_of or shown[known]
         remaining.append((hits if top is None else hits + match.hits[top:], repeated))
-    if not new_nodes and any(hits for hits, _ in remaining):
+    if not is_new and any(hits for hits, _ in remaining):
         return False
     for match, (hits, repeated) in zip(candidate.matches, remaining, strict=True):
         match.hits, match.best = hits, hits[0][0] if hits else 0.0
         match.spoken_hits -= repeated
-    shown_nodes.update(new_nodes)
+    shown.update(dict.fromkeys(new_keys, candidate))
     return True
 
 
@@ -214,7 +243,7 @@ def describe_sessions(
         result = find_session(shards, candidate.session) or SearchResult(candidate.session)
         result.score, result.matches, result.agents = candidate.score, candidate.count, candidate.agents
         result.in_agents_only = len(candidate.agents) == len(candidate.matches)
-        result.grade, result.missing = candidate.grade, candidate.missing
+        result.grade, result.missing, result.copies = candidate.grade, candidate.missing, candidate.copies
         result.best = best[candidate.session][0][0]
         for score, number, match in best[candidate.session]:
             passage = passages.get((match.shard, number))

@@ -6,6 +6,8 @@ from clew.index.snippet import Passage
 from clew.system import shell_quoting
 from clew.system.plural import plural
 
+_MAX_COPIES = 3  # named in the text of a result
+
 
 class Refreshed:
     """The result of a refresh: files read, passages added, and whether the index is complete now.
@@ -46,11 +48,24 @@ class SearchResult:
     `gone` is the source of a session whose transcript is gone: index, history, archive or reconstructed; `gone_since` is
     when the transcript was first missing, if known, and `prompts` what the index or history has of its prompts.
     `grade` is how closely it matches (see graded_search); `missing` are the words that its best passage lacks.
+    `copies` are sessions that match in the same messages only: forks and clones.
     `similarity` is that of its nearest passage, from 0 to 1, if it was found by a semantic search.
     """
 
     __slots__ = (
-        *("agents", "best", "branch", "cwd", "ended", "folder", "gone", "gone_since", "grade", "in_agents_only"),
+        *(
+            "agents",
+            "best",
+            "branch",
+            "copies",
+            "cwd",
+            "ended",
+            "folder",
+            "gone",
+            "gone_since",
+            "grade",
+            "in_agents_only",
+        ),
         *(
             "matches",
             "messages",
@@ -80,6 +95,7 @@ class SearchResult:
         self.in_agents_only = False
         self.grade = "exact"
         self.missing: list[str] = []
+        self.copies: list[str] = []
         self.titles: list[tuple[str, str]] = []
         self.agents: set[str] = set()
         self.passages: list[Passage] = []
@@ -91,10 +107,12 @@ class SearchResult:
 
     @property
     def looseness(self) -> str:
-        """How the session matches if not exactly, in a few words; "" for exact matches."""
-        if self.missing:
-            return f"without: {', '.join(self.missing)}"
-        return LOOSENESS.get(self.grade, "")
+        """How the session matches if not exactly, and its copies, in a few words; "" for the only exact match."""
+        words = f"without: {', '.join(self.missing)}" if self.missing else LOOSENESS.get(self.grade, "")
+        if not self.copies:
+            return words
+        ids = " ".join(id[:8] for id in self.copies[:_MAX_COPIES]) + (" …" if len(self.copies) > _MAX_COPIES else "")
+        return f"{words and f'{words} · '}+{plural(len(self.copies), 'copy', 'copies')}: {ids}"
 
     def __repr__(self) -> str:
         return f"Result({self.session!r}, {self.title!r}, {plural(self.matches, 'match')})"
