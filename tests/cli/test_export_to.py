@@ -59,7 +59,7 @@ def test_of_several_sessions_one_that_cannot_be_exported_is_reported(clew: Run, 
     assert len(list(homes.rglob("*.jsonl"))) == 1
 
 
-@pytest.mark.parametrize("more", ["--format json", "--turns 1", "--thinking"])
-def test_formats_and_parts_are_refused(clew: Run, demo: DemoSummary, more: str, homes: Path) -> None:
-    code, _, err = clew("export", "a922", "--to", "codex", *more.split())
-    assert code == 2 and "what a resume would send" in err and not homes.exists()
+def test_formats_and_parts_are_refused(clew: Run, demo: DemoSummary, homes: Path) -> None:
+    for more in ("--format json", "--turns 1", "--thinking"):
+        code, _, err = clew("export", "a922", "--to", "codex", *more.split())
+        assert code == 2 and "what a resume would send" in err and not homes.exists()

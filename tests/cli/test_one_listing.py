@@ -196,7 +196,7 @@ def test_every_list_means_the_same_by_a_range_of_time(clew: Run, claude: Path, d
     used = [time for s in library.sessions(claude=claude) for time in (s.started, s.ended) if time]
     times = sorted({time.replace(microsecond=0) for time in used})
     present, spanned = {s.id for s in library.sessions(claude=claude)}, 0  # ls and search also have gone ones
-    for since, until in [*zip(times, times[3:], strict=False), (None, times[5]), (times[-5], None)]:
+    for since, until in [*zip(times[::3], times[3::3], strict=False), (None, times[5]), (times[-5], None)]:
         given = {"since": since, "until": until}
         words = [word for name, time in given.items() if time for word in (f"--{name}", time.isoformat())]
         query = [f"{name}:{time.isoformat()}" for name, time in given.items() if time]
@@ -205,4 +205,4 @@ def test_every_list_means_the_same_by_a_range_of_time(clew: Run, claude: Path, d
         assert set(found) == set(ids)
         assert present & set(ids) == {s.id for s in library.sessions(claude=claude, since=since, until=until)}
         spanned += path.stem in ids
-    assert spanned > 2
+    assert spanned > 1
