@@ -171,7 +171,7 @@ def test_a_long_turn_in_pages_loses_nothing(tree: Tree) -> None:
 
 def test_every_answer_is_bounded(tree: Tree) -> None:
     for seed in range(40):
-        talk(seed=seed).user("roses " + "very long words " * 4000).reply("roses " * 9000).write(tree.root)
+        talk(seed=seed).user(f"roses {seed} " + "very long words " * 4000).reply("roses " * 9000).write(tree.root)
     for name, arguments in (
         ("search_sessions", {"query": "roses", "limit": 50}),
         ("list_sessions", {"limit": 50}),
