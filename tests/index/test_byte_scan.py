@@ -14,7 +14,7 @@ from clew.facts.searchable_text import words
 from clew.index.byte_scan import _required_literal, compile_pattern
 from clew.index.session_index import Index
 from clew.wire.entry import entries, read
-from tests.index.helper import Claude, call, ident, prompt, reply, result, touch
+from tests.index.helper import Claude, call, custom, ident, prompt, reply, result, touch
 
 
 def found(claude: Claude, pattern: str, **more: object) -> list[str]:
@@ -74,6 +74,14 @@ def test_filters_and_passages(claude: Claude) -> None:
         assert [r.session for r in index.grep("oBa", without=ident("b"))] == [ident("a")]
 
 
+def test_titles_are_found(claude: Claude) -> None:
+    claude.write("one", prompt("an apple"), custom("Fix the tideGauge rounding"))
+    with claude.refreshed() as index:
+        (found,) = index.grep("eGauge rou")
+        assert [(passage.field, passage.offset) for passage in found.passages] == [("title", -1)]
+        assert not list(index.grep("eGauge rou", filters="in:prompt")) and list(index.grep("^Fix", regex=True))
+
+
 def test_newest_first_and_not_more_than_asked_for(claude: Claude) -> None:
     for number in range(6):
         touch(claude.write(f"s{number}", prompt("fooBar")), days=number)
@@ -114,7 +122,7 @@ def test_it_agrees_with_a_plain_reading(demo: Index, pattern: str) -> None:
             if wanted.search(output.read_text()):
                 expected[session] = expected.get(session, 0) + 1
                 agents.setdefault(session, set())
-    got = {one.session: one for one in demo.grep(pattern, filters="-in:todo,plan")}
+    got = {one.session: one for one in demo.grep(pattern, filters="-in:todo,plan,title")}
     assert {session: one.matches for session, one in got.items()} == expected
     assert {session: one.agents for session, one in got.items()} == agents
 

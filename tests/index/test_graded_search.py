@@ -139,6 +139,16 @@ def test_accents_and_compatible_forms_are_found(claude: Claude, query: str, text
     assert [one.session for one in found(claude, query)] == [ident("a")]
 
 
+@pytest.mark.parametrize("query", ["rounding,cent", "rounding||cent", "rounding&&cent", "cent/rounding"])
+def test_a_sequence_that_occurs_nowhere_is_searched_as_single_words(claude: Claude, query: str) -> None:
+    claude.write("one", prompt("the rounding of a cent"))
+    with claude.refreshed() as index:
+        found = index.search(query, now=NOW)
+        assert [result.session for result in found] == [ident("one")]
+        assert set(found.instead.split()) == {"rounding", "cent"}
+        assert not index.search(f'"{query}"', now=NOW)
+
+
 def test_a_wrong_letter_is_corrected_although_most_words_are_there(claude: Claude) -> None:
     claude.write("a", prompt("the valve of the boiler leaks"))
     claude.write("b", prompt("valve and boiler"))

@@ -185,6 +185,9 @@ def test_operators_and_brackets(text: str, match: str) -> None:
         ("a AND", "AND needs a word on both sides"),
         ("AND a", "AND needs a word on both sides"),
         ("a NOT", "NOT needs a word after it"),
+        ("a OR project:b", "OR joins words, or values of one filter"),
+        ("is:error OR is:agent", "OR joins words, or values of one filter"),
+        ("tool:,", "tool: needs a value"),
         (" OR ".join(f"({' '.join(f'w{n}{m}' for m in range(9))})" for n in range(3)), "too many combinations"),
     ],
 )
@@ -200,6 +203,26 @@ def test_any_mixture_is_parsed_or_refused(parts: list[str]) -> None:
     for typing in (False, True):
         with contextlib.suppress(BadQuery):
             parse_query(" ".join(parts), typing=typing)
+
+
+@pytest.mark.parametrize(
+    ("text", "filters"),
+    [
+        ("x NOT project:a", {"-project": ["a"]}),
+        ("x -(project:a)", {"-project": ["a"]}),
+        ("x NOT -project:a", {"project": ["a"]}),
+        ("project:a AND x", {"project": ["a"]}),
+        ("x AND tool:Bash", {"tool": ["Bash"]}),
+        ("project:a OR project:b x", {"project": ["a", "b"]}),
+        ("(project:a OR project:b) x", {"project": ["a", "b"]}),
+        ("tool:Bash,Edit", {"tool": ["Bash", "Edit"]}),
+        ('project:"a,b"', {"project": ["a,b"]}),
+        ("IN:PROMPT x", {"in": ["prompt"]}),
+        ("in:(prompt|reply) x", {"in": ["prompt", "reply"]}),
+    ],
+)
+def test_operators_between_filters_and_lists_of_values(text: str, filters: dict[str, list[str]]) -> None:
+    assert parse_query(text).filters == filters
 
 
 def test_filters_in_any_case_and_names_that_are_not_filters() -> None:

@@ -168,7 +168,7 @@ def set_filter(query: str, name: str, value: str) -> str:
     others = re.sub(_FILTER.format(name), "", query).strip()
     if not value:
         return others
-    quoted = f'"{value}"' if re.search(r"\s", value) else value
+    quoted = f'"{value}"' if re.search(r"[\s,]", value) else value
     return f"{others} {name}:{quoted} ".lstrip()
 
 

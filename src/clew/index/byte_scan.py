@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from clew.conversation.session_listing import Outline
@@ -134,12 +135,13 @@ def grep(
         session = file.session or allowed.get(file.path, "") or file.agent
         if (file.path in allowed or not query.filters) and session != without:
             groups.setdefault(session, []).append((file, session))
+    titles = _list_titles(index) if "title" in query.fields and _is_in_round((0, 0, 0), query) else {}
     for session, files in sorted(groups.items(), key=lambda group: -max(file.mtime_ns for file, _ in group[1])):
         if deadline is not None and time.monotonic() > deadline:
             return
         files.sort(key=lambda each: (not each[0].path.endswith(".jsonl"), each[0].agent != "", -each[0].mtime_ns))
         try:
-            result = _scan_session(index, session, [file for file, _ in files], pattern, query)
+            result = _scan_session(index, session, [file for file, _ in files], pattern, query, titles)
         except BadQuery as error:
             raise BadQuery(pattern_text, 0, f"{error.reason} of session {session[:36]!r}", hint=error.hint) from None
         if result is not None:
@@ -154,12 +156,28 @@ def _filtered_files(index: IndexFiles, query: Query) -> dict[str, str]:
     return {path: session for shard in index.shards for path, session in shard.execute(statement, filters.file_values)}
 
 
+def _list_titles(index: IndexFiles) -> dict[str, tuple[str, int | None]]:
+    """Return {path: (titles, time)} of the sessions that have titles."""
+    statement = (
+        "SELECT path, concat_ws(char(10), custom, made, summary), ended FROM file"
+        " WHERE agent='' AND coalesce(custom, made, summary) IS NOT NULL"
+    )
+    return {path: (text, ended) for shard in index.shards for path, text, ended in shard.execute(statement)}
+
+
 def _scan_session(
-    index: IndexFiles, session: str, files: Sequence[TranscriptFile], pattern: ScanPattern, query: Query
+    index: IndexFiles,
+    session: str,
+    files: Sequence[TranscriptFile],
+    pattern: ScanPattern,
+    query: Query,
+    titles: dict[str, tuple[str, int | None]],
 ) -> SearchResult | None:
     result = None
     for file in files:
-        for passage in scan_file(file, pattern, query):
+        title, ended = titles.get(file.path, ("", None))
+        in_title = _match_text(file, Words("title", title), (-1, 0), ended, (pattern, query)) if title else ()
+        for passage in chain(in_title, scan_file(file, pattern, query)):
             if result is None:
                 result = find_session(index.shards, session) or _unindexed_result(session, file)
                 result.agents = set()

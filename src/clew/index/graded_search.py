@@ -31,7 +31,7 @@ from clew.index.assemble import (
 from clew.index.cross_passage import find_scattered
 from clew.index.fts_match import find_matches
 from clew.index.loose_queries import OTHER_FORM, MostWords, with_endings, with_parts
-from clew.index.query_syntax import Query
+from clew.index.query_syntax import Clause, Query, Term
 from clew.index.results import SearchResults
 from clew.index.session_words import is_id, without_session_words
 from clew.index.snippet import find_spans, lower_in_place, smallest_window
@@ -87,6 +87,8 @@ class GradedSearch:
         if not ranked and len(self.query.positive_clauses) == 2:  # one of two words is better than nothing
             self._add_most_words(MostWords(self.shards, self.parts))
             ranked = self._rank()
+        if not ranked and (separate := self._search_separate_words()):
+            return separate
         results = SearchResults()
         results.total = len(ranked)
         results.is_total_exact = self.is_complete and len(ranked) < self._depth
@@ -192,14 +194,25 @@ class GradedSearch:
         from clew.index.spelling import correct_query
 
         corrected = correct_query(self.shards, self.query)
-        if corrected is None:
+        results = self._search_instead(corrected) if corrected else []
+        return None if all(result.grade == "most" for result in results) else results
+
+    def _search_separate_words(self) -> SearchResults | None:
+        """Return the results for the single words of sequences such as `rounding,cent`; None if that does not help."""
+        clauses = []
+        for clause in self.query.clauses:
+            is_single = clause.negated or len(clause.terms) > 1 or clause.terms[0].is_quoted
+            clauses += [clause] if is_single else [Clause([Term(word)]) for word in clause.terms[0].words]
+        if len(clauses) == len(self.query.clauses):
             return None
-        results = GradedSearch(
-            self.shards, corrected, self.limit, self.without, self.now, self.page_size if self.is_counting else None
-        ).run()
-        if all(result.grade == "most" for result in results):
-            return None
-        results.instead = corrected.text
+        text = " ".join(f"{'-' if clause.negated else ''}{clause.terms[0].text}" for clause in clauses)
+        return self._search_instead(Query(text, clauses, self.query.filters)) or None
+
+    def _search_instead(self, query: Query) -> SearchResults:
+        """Return the results for another query, which they name."""
+        page_size = self.page_size if self.is_counting else None
+        results = GradedSearch(self.shards, query, self.limit, self.without, self.now, page_size).run()
+        results.instead = results.instead or query.text
         return results
 
     def _rank(self) -> list[SessionMatches]:

@@ -144,13 +144,13 @@ class IndexWriter:
         row = row or self._insert_file(transcript)
         block: list[tuple[Any, ...]] = []
         self.blocks.append(block)
-        titles_before, offset = row.facts.titles, row.offset
+        title_before, offset = (row.facts.titles, row.facts.root), row.offset
         outputs: LongOutputs | None = None
         is_complete = True
         if transcript.agent and not offset and is_warmup(transcript.path, stat.st_size):
             self.counts.files += 1
             self._save_progress(
-                file, transcript, (row, titles_before), state, 0, block
+                file, transcript, (row, title_before), state, 0, block
             )  # if it grows, it is read from the start
             return
         for piece in scan(file, offset=offset, finished=True, shape=IndexedEntry):
@@ -163,10 +163,10 @@ class IndexWriter:
             self.held += piece.stop - offset
             offset = piece.stop
             if self.held >= BATCH:
-                self._save_progress(file, transcript, (row, titles_before), (state[0], -1, -1, -1), offset, block)
+                self._save_progress(file, transcript, (row, title_before), (state[0], -1, -1, -1), offset, block)
                 self.flush()
                 self._begin_transaction()
-                titles_before, block = row.facts.titles, []
+                title_before, block = (row.facts.titles, row.facts.root), []
                 self.blocks.append(block)
             if self.deadline is not None and time.monotonic() > self.deadline:
                 is_complete = offset >= stat.st_size
@@ -174,7 +174,7 @@ class IndexWriter:
         self.counts.files += is_complete
         self.counts.is_complete = self.counts.is_complete and is_complete
         self._save_progress(
-            file, transcript, (row, titles_before), state if is_complete else (state[0], -1, -1, -1), offset, block
+            file, transcript, (row, title_before), state if is_complete else (state[0], -1, -1, -1), offset, block
         )
 
     def _load_row(self, transcript: TranscriptFile, moved: int | None) -> _FileRow | None:
@@ -308,15 +308,15 @@ class IndexWriter:
         self,
         file: BinaryIO,
         transcript: TranscriptFile,
-        row_and_titles: tuple[_FileRow, str],
+        row_and_title: tuple[_FileRow, tuple[str, int]],
         state: tuple[int, int, int, int],
         offset: int,
         block: list[tuple[Any, ...]],
     ) -> None:
-        """Record how far a file was read, and add a title piece if its titles changed."""
-        row, titles_before = row_and_titles
+        """Record how far a file was read, and add a title piece if its titles or its first entry changed."""
+        row, title_before = row_and_title
         titles = row.facts.titles
-        if not transcript.agent and titles and (titles != titles_before or not row.has_title):
+        if not transcript.agent and titles and ((titles, row.facts.root) != title_before or not row.has_title):
             self.shard.execute("DELETE FROM said WHERE rowid=(SELECT title FROM file WHERE id=?)", (row.id,))
             self.shard.execute("DELETE FROM piece WHERE id=(SELECT title FROM file WHERE id=?)", (row.id,))
             text = prepare_text(titles)

@@ -65,7 +65,7 @@ _OPERATORS = ("OR", "AND", "NOT")
 
 def _closing_brackets(piece: Piece, open_groups: int) -> int:
     """Return how many groups end with a word: those of its last brackets that are not opened inside it."""
-    if piece.quoted or piece.name:
+    if piece.quoted:
         return 0
     trailing = len(piece.value) - len(piece.value.rstrip(")"))
     return max(0, min(trailing, open_groups, piece.value.count(")") - piece.value.count("(")))

@@ -199,28 +199,23 @@ def parse_query(text: str, *, typing: bool = False) -> Query:
     return query
 
 
+_JOINED_BY_AND = ("since", "until", "is")  # filters of which all values must hold
 Alternatives = list[tuple[Term, bool]]  # terms of which one must match, each with whether it is excluded
-# Names that people try as filters but that are not
-_NOT_FILTERS = frozenset(
-    (
-        *("after", "agent", "author", "before", "cwd", "date", "day", "dir", "directory", "folder", "from", "message"),
-        *(
-            "month",
-            "path",
-            "pr",
-            "prompt",
-            "repo",
-            "session",
-            "sort",
-            "text",
-            "title",
-            "to",
-            "type",
-            "user",
-            "year",
-        ),
-    )
-)
+# Names that people try as filters but that are not, and what they mean
+OTHER_NAMES = {
+    **dict.fromkeys(("after", "from", "date", "day", "month", "year"), "since:"),
+    **dict.fromkeys(("before", "to"), "until:"),
+    **dict.fromkeys(("cwd", "dir", "directory", "folder", "repo"), "project:"),
+    **dict.fromkeys(("message", "text"), "in:talk"),
+    **dict.fromkeys(("author", "type"), "role:"),
+    **dict.fromkeys(("pr", "sort"), ""),
+    "path": "file:",
+    "session": "id:",
+    "title": "in:title",
+    "prompt": "in:prompt",
+    "user": "role:user",
+    "agent": "is:agent",
+}
 
 
 class _QueryParser:
@@ -233,6 +228,7 @@ class _QueryParser:
     def __init__(self, text: str, pieces: list[Piece], typing: bool) -> None:
         self.text, self.pieces, self.typing = text, pieces, typing
         self.at = 0
+        self.is_inverted = False  # inside of NOT
         self.filters: dict[str, list[str]] = {}
         self.unknown: list[str] = []
         self.empty_position: int | None = None
@@ -253,7 +249,7 @@ class _QueryParser:
         while self.at < len(self.pieces) and self.pieces[self.at].operator != ")":
             operator = self.pieces[self.at].operator
             if operator in ("OR", "AND"):
-                self._expect_words(bool(together))
+                self._check_sides()
                 self.at += 1
             following = self._factor()
             if operator == "OR" and together and following:
@@ -265,13 +261,21 @@ class _QueryParser:
                 together += following
         return together
 
-    def _expect_words(self, has_left: bool) -> None:
+    def _check_sides(self) -> None:
+        """Raise BadQuery unless AND or OR stands between two things that it can join."""
         piece = self.pieces[self.at]
-        is_last = self.at + 1 == len(self.pieces)
-        following = None if is_last else self.pieces[self.at + 1]
-        has_right = following is not None and not following.name and following.operator in ("", "(", "NOT")
-        if not (has_left and has_right) and not (self.typing and is_last):
+        left = self.pieces[self.at - 1] if self.at else None
+        right = self.pieces[self.at + 1] if self.at + 1 < len(self.pieces) else None
+        if right is None and self.typing:
+            return
+        if left is None or left.operator not in ("", ")") or right is None or right.operator not in ("", "(", "NOT"):
             raise BadQuery(self.text, piece.position, f"{piece.operator} needs a word on both sides")
+        is_same = left.name == right.name and not left.negated and not right.negated and left.name not in _JOINED_BY_AND
+        if piece.operator == "OR" and (left.name or right.name) and not is_same:
+            reason = (
+                "OR joins words, or values of one filter such as project:a OR project:b; search for them separately"
+            )
+            raise BadQuery(self.text, piece.position, reason)
 
     def _factor(self) -> list[Alternatives]:
         """Read one word, phrase, filter or group, which may be excluded."""
@@ -282,9 +286,14 @@ class _QueryParser:
         if piece.operator == "NOT":
             if self.at >= len(self.pieces) and not self.typing:
                 raise BadQuery(self.text, piece.position, "NOT needs a word after it")
-            return self._exclude(self._factor(), piece.position)
+            self.is_inverted = not self.is_inverted
+            inverted = self._exclude(self._factor(), piece.position)
+            self.is_inverted = not self.is_inverted
+            return inverted
         if piece.operator == "(":
+            self.is_inverted ^= piece.negated
             group = self._sequence()
+            self.is_inverted ^= piece.negated
             self.at += 1  # the closing bracket
             if not group and self.empty_position is None:
                 self.empty_position = piece.position
@@ -292,7 +301,7 @@ class _QueryParser:
         is_last = self.at == len(self.pieces)
         if piece.name:
             if piece.value or not (self.typing and is_last):
-                _add_filter(self.filters, self.text, piece.position, piece.name, piece.value, piece.negated)
+                _add_filter(self.filters, self.text, piece, piece.negated != self.is_inverted)
             return []
         return self._term(piece, is_last)
 
@@ -305,7 +314,7 @@ class _QueryParser:
         if len(term.words) > MAX_PHRASE:
             raise BadQuery(self.text, piece.position, f"A phrase has at most {MAX_PHRASE} words; {_SHORTER}")
         name, colon, rest = value.partition(":")
-        if not quoted and colon and rest and name.lower() in _NOT_FILTERS:
+        if not quoted and colon and rest and name.lower() in OTHER_NAMES:
             self.unknown.append(name.lower())
         if not term.words:
             self.empty_position = piece.position if self.empty_position is None else self.empty_position
@@ -326,16 +335,21 @@ def _check_words(text: str, clauses: list[Clause], filters: dict[str, list[str]]
         raise BadQuery(text, empty_position, "The query has no letters or digits; try --substring or --regex")
 
 
-def _add_filter(filters: dict[str, list[str]], text: str, position: int, name: str, value: str, negated: bool) -> None:
-    if not value:
+def _add_filter(filters: dict[str, list[str]], text: str, piece: Piece, negated: bool) -> None:
+    position, name, value = piece.position, piece.name, piece.value
+    if not value.strip(",|()"):
         raise BadQuery(text, position, f"{name}: needs a value, such as {name}:{_EXAMPLES[name]}; or leave it out")
     if value.count("*") > MAX_STARS:
         raise BadQuery(text, position, f"{name}: takes at most {MAX_STARS} stars")
     if name in ("since", "until"):
         _check_time(text, position, name, value, negated)
-    is_list = name in _ALLOWED_VALUES or name == "round"
-    values = value.strip("()").replace("|", ",").split(",") if is_list else [value]
-    for item in values:
+    is_choice = name in _ALLOWED_VALUES or name == "round"
+    values = [value]
+    if is_choice:
+        values = value.lower().strip("()").replace("|", ",").split(",")
+    elif not piece.quoted and name not in ("since", "until"):
+        values = value.split(",")
+    for item in filter(None, values):
         if name == "round" and not is_round_value(item):
             choices = ", ".join((*ROUND_KINDS, *COMPLEXITIES))
             raise BadQuery(text, position, f"round: takes a number, a range such as 3-7, or one of {choices}")

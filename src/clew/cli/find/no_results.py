@@ -16,6 +16,7 @@ from clew.system.plural import noun, plural
 MAX_SUGGESTIONS = 3
 MAX_SHOWN = 60  # characters of a filter
 _OPTIONS = ("project", "since", "until")
+_HEX = frozenset("0123456789abcdef-")
 
 
 def explain_no_results(options: Namespace, page: ResultPage, search: Callable[[Namespace], ResultPage]) -> None:
@@ -123,8 +124,13 @@ def _other_words(options: Namespace, text: str) -> Iterator[tuple[str, Namespace
         yield from _vary_query(options, "without the excluded words", " ".join(kept))
     if '"' in text:
         yield from _vary_query(options, "without the quotation marks", text.replace('"', " "))
+    if any(word in ("or", "not") for word in text.split()):
+        capitals = " ".join(word.upper() if word in ("or", "and", "not") else word for word in text.split())
+        yield from _vary_query(options, "with OR and NOT in capitals", capitals)
+    if len(text) >= 4 and _HEX.issuperset(text.lower()):
+        yield "as the beginning of an id, with id:", _vary(options, query=[f"id:{text}"])
     if not names and not any(piece.operator or piece.negated for piece in pieces):
-        literal = " ".join(piece.value for piece in pieces)
+        literal = " ".join(piece.value for piece in pieces).strip("*")
         if literal:
             yield "with --substring", _vary(options, query=[literal], substring=True, semantic=False)
 

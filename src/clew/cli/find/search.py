@@ -37,7 +37,7 @@ query:
   (a b) OR c               brackets group words; NOT (a OR b) excludes both
   3f2a9c1e                 a session by its id, or the first 8 digits of it
 
-filters (quote spaces: project:"my app"; exclude: -tool:Bash; several: in:prompt,reply):
+filters (quote spaces and commas: project:"my app"; exclude: -tool:Bash; several: in:prompt,reply):
   project:NAME  branch:NAME  model:NAME  id:ID  tool:NAME  file:NAME
   since:WHEN  until:WHEN     times: 7d, 2w, yesterday, "last week", monday, october, 2026-01, 2026-01-31T12:00
   in:FIELD                   title, prompt, reply, input, result, todo, plan, summary; talk (the first three);
@@ -173,10 +173,12 @@ def _search_page(index: Index, options: Namespace, scan_seconds: float | None = 
 def _report_unknown(query: Query) -> None:
     """Name the words that look like filters and are not."""
     from clew.index.query_pieces import FILTER_NAMES
+    from clew.index.query_syntax import OTHER_NAMES
 
     for name in query.unknown:
         known = " ".join(f"{filter_name}:" for filter_name in FILTER_NAMES)
-        print(f"{name}: is not a filter, so it was searched as a word. Filters: {known}", file=sys.stderr)
+        meant = f" Did you mean {OTHER_NAMES[name]}?" if OTHER_NAMES[name] else ""
+        print(f"{name}: is not a filter, so it was searched as a word.{meant} Filters: {known}", file=sys.stderr)
 
 
 def _filters(options: Namespace) -> str:
