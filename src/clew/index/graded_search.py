@@ -194,7 +194,7 @@ class GradedSearch:
         from clew.index.spelling import correct_query
 
         corrected = correct_query(self.shards, self.query)
-        results = self._search_instead(corrected) if corrected else []
+        results = self._search_instead(corrected) if corrected else SearchResults()
         return None if all(result.grade == "most" for result in results) else results
 
     def _search_separate_words(self) -> SearchResults | None:
