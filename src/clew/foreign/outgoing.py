@@ -65,8 +65,6 @@ class Outgoing:
 def prepare(session: Session, *, reveal: bool = False) -> Outgoing:
     """Build the conversation of a session. Raises Refused if Claude Code could not resume it either."""
     sent = request(session)
-    if sent.refusal or not sent.messages:
-        raise Refused([f"{session.id[:8]} has no conversation to export: {sent.refusal or 'it is empty'}"])
     converter = _Converter(reveal)
     messages = _without_closing(sent.messages)
     spoken = _spoken(sent.path)
@@ -82,6 +80,8 @@ def prepare(session: Session, *, reveal: bool = False) -> Outgoing:
         elif blocks:
             model = next((model for _, model in said if model), "")
             outgoing.append(OutgoingMessage(role, blocks, clock, model))
+    if not outgoing:
+        raise Refused([f"{session.id[:8]} has no conversation to export: {sent.refusal or 'it is empty'}"])
     counts = converter.counts
     sent_uuids = {entry.uuid for entry in sent.path}
     counts["earlier turn"] = sum(turn.prompt.uuid not in sent_uuids for turn in session.turns)
@@ -102,7 +102,7 @@ def prepare(session: Session, *, reveal: bool = False) -> Outgoing:
 
 def _without_closing(messages: list[Json]) -> list[Json]:
     """Return the messages without those that Claude Code adds to close an unfinished turn."""
-    *before, last = messages
+    *before, last = messages or [{"role": "", "content": []}]
     if last["role"] != "assistant" or [get_text(block, "text") for block in last["content"]] != [NO_RESPONSE]:
         return messages
     if before and get_text(before[-1]["content"][-1], "text") == CONTINUE_PROMPT:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clew.index.fts_match import FileMatches
     from clew.index.query_syntax import Query
 
-    _PieceKey = tuple[Any, ...]  # begins with the number of the field
+    _PieceKey = tuple[Any, ...]
 
 MAX_PASSAGES = 3
 FOLD_DEPTH = 64  # best matches of a session that are compared with other sessions; all of them if these are repetitions
@@ -143,15 +143,16 @@ def fold_repeats(
     """
     page_size = page_size or limit
     shown: dict[_PieceKey, SessionMatches] = {}
+    beginnings = _shared_beginnings(shards, ranked)
     pages: list[SessionMatches] = []
     remaining: list[SessionMatches] = []
     step = page_size + SPARE_SESSIONS
     for start in range(0, len(ranked), step):
         batch = ranked[start : start + step]
-        keys = _load_keys(shards, batch, FOLD_DEPTH)
+        nodes = _load_nodes(shards, batch, FOLD_DEPTH)
         for candidate in batch:
-            if not _drop_repeats(candidate, keys, shown, FOLD_DEPTH):
-                _drop_repeats(candidate, _load_keys(shards, [candidate], None), shown, None)
+            if not _drop_repeats(candidate, nodes, beginnings, shown, FOLD_DEPTH):
+                _drop_repeats(candidate, _load_nodes(shards, [candidate], None), beginnings, shown, None)
             if any(match.hits for match in candidate.matches):
                 candidate.matches = [match for match in candidate.matches if match.hits]
                 remaining.append(candidate)
@@ -165,65 +166,77 @@ def fold_repeats(
     return [*pages, *rank_sessions(remaining, now)][:limit]
 
 
-def _load_keys(
-    shards: Sequence[apsw.Connection], candidates: Sequence[SessionMatches], top: int | None
-) -> list[dict[int, list[_PieceKey]]]:
-    """Return for each shard the keys of the best matches of some sessions, by piece id.
+def _shared_beginnings(
+    shards: Sequence[apsw.Connection], ranked: Sequence[SessionMatches]
+) -> dict[tuple[int, int], _PieceKey]:
+    """Return the time and text of the first prompt of the files that share it with another: copies of a conversation."""
+    files: dict[_PieceKey, list[tuple[int, int]]] = {}
+    for number, shard in enumerate(shards):
+        ids = [match.file for candidate in ranked for match in candidate.matches if match.shard == number]
+        for file, *beginning in shard.execute(_BEGINNINGS, (json_list(ids),)):
+            files.setdefault(tuple(beginning), []).append((number, file))
+    return {file: beginning for beginning, same in files.items() if len(same) > 1 for file in same}
 
-    Two pieces repeat each other if they share a key: they are the same part of an entry with the same uuid, or, since
-    clones have new uuids, of entries of the same time in files with the same beginning.
-    """
-    files: list[dict[int, Any]] = []
-    ids: list[dict[int, int]] = [{} for _ in shards]
+
+def _load_nodes(
+    shards: Sequence[apsw.Connection], candidates: Sequence[SessionMatches], top: int | None
+) -> list[dict[int, Any]]:
+    """Return for each shard {piece id: (node, part, field, time)} of the best matches of some sessions."""
+    ids: list[list[int]] = [[] for _ in shards]
     for candidate in candidates:
         for match in candidate.matches:
             match.hits.sort(reverse=True)
-            ids[match.shard] |= dict.fromkeys((number for _, number in match.hits[:top]), match.file)
-    for shard, numbers in zip(shards, ids, strict=True):
-        rows = shard.execute(_BEGINNINGS, (json_list(list(set(numbers.values()))),))
-        files.append({file: (started, first) for file, started, first in rows})
+            ids[match.shard] += [number for _, number in match.hits[:top]]
     statement = "SELECT id, node, part, field, time FROM piece WHERE id IN (SELECT value FROM json_each(?))"
-    keys: list[dict[int, list[_PieceKey]]] = []
-    for shard, numbers, beginnings in zip(shards, ids, files, strict=True):
-        found: dict[int, list[_PieceKey]] = {}
-        for number, node, part, field, time in shard.execute(statement, (json_list(list(numbers)),)):
-            beginning = beginnings.get(numbers[number])
-            found[number] = [(field, part, node)] if node else []
-            found[number] += [(field, part, time, *beginning)] if beginning else []
-        keys.append(found)
-    return keys
+    return [
+        {row[0]: row[1:] for row in shard.execute(statement, (json_list(shard_ids),))}
+        for shard, shard_ids in zip(shards, ids, strict=True)
+    ]
 
 
 def _drop_repeats(
     candidate: SessionMatches,
-    keys: list[dict[int, list[_PieceKey]]],
+    nodes: list[dict[int, Any]],
+    beginnings: dict[tuple[int, int], _PieceKey],
     shown: dict[_PieceKey, SessionMatches],
     top: int | None,
 ) -> bool:
-    """Remove matches that were shown before. Return False if the top matches do not suffice to decide."""
+    """Remove matches that were shown before. Return False if the top matches do not suffice to decide.
+
+    Two matches are the same if their entries have the same uuid (their `node`), or, since clones have new uuids, the same
+    time in files with the same beginning.
+    """
     new_keys: list[_PieceKey] = []
     is_new = False
     remaining: list[tuple[list[tuple[float, int]], int]] = []
     for match in candidate.matches:
+        shard_nodes, beginning = nodes[match.shard], beginnings.get((match.shard, match.file))
         hits = []
         repeated = 0
         for hit in match.hits[:top]:
-            hit_keys = keys[match.shard].get(hit[1])  # None if it was deleted in the meantime
-            known = next((key for key in hit_keys or () if key in shown), None)
-            if known is None:
+            node = shard_nodes.get(hit[1])
+            if node is None:  # deleted in the meantime
                 hits.append(hit)
-                is_new |= hit_keys is not None
-                new_keys += hit_keys or ()
-            else:
-                repeated += known[0] < len(SPOKEN_FIELDS)
-                candidate.copy_of = candidate.copy_of or shown[known]
+                continue
+            in_copy = (beginning, *node[1:]) if beginning else node
+            owner = (shown.get(node) if node[0] else None) or (shown.get(in_copy) if beginning else None)
+            if owner is not None:
+                repeated += node[2] < len(SPOKEN_FIELDS)
+                candidate.copy_of = candidate.copy_of or owner
+                continue
+            hits.append(hit)
+            is_new = True
+            new_keys.append(node)
+            if beginning:
+                new_keys.append(in_copy)
         remaining.append((hits if top is None else hits + match.hits[top:], repeated))
     if not is_new and any(hits for hits, _ in remaining):
         return False
     for match, (hits, repeated) in zip(candidate.matches, remaining, strict=True):
         match.hits, match.best = hits, hits[0][0] if hits else 0.0
         match.spoken_hits -= repeated
-    shown.update(dict.fromkeys(new_keys, candidate))
+    for key in new_keys:
+        shown[key] = candidate
     return True
 
 
