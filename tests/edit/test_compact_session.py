@@ -125,7 +125,7 @@ def test_an_earlier_summary_is_part_of_what_is_summed_up() -> None:
         return ["All of it."]
 
     made = plan(session(told)).compact(recorded, keep_last=1)
-    assert [each.text for each in asked[0].said] == ["The first half.", "answer 3"]
+    assert [each.text for each in asked[0].turn_texts] == ["The first half.", "answer 3"]
     assert sent(made) == [summed("turn 3", "All of it."), "u: ask 4", "a: answer 4"]
 
 

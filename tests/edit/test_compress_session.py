@@ -270,7 +270,7 @@ def test_compressing_again_changes_nothing_unless_more_is_asked_for() -> None:
     recorder = Recorder()
     more = once.compress(recorder, bands="1:verbatim,1:short,rest:brief")
     assert [piece.name for piece in recorder.pieces] == ["turn 1", "turn 2"]
-    assert all("Calls left out" not in piece.said[0].text for piece in recorder.pieces)
+    assert all("Calls left out" not in piece.turn_texts[0].text for piece in recorder.pieces)
     assert [entry.data[MARK] for entry in texts(more.session)] == ["brief", "brief", "short"]
     assert all(entry.text.count("[Calls left out: Bash, Read]") == 1 for entry in texts(more.session))
     assert len([entry for entry in more.session.entries if entry.is_boundary]) == 1

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from clew.console.controller import Controller
     from clew.console.menu import Menu, MenuAnswer
     from clew.console.render import RowRenderer
-    from clew.console.screen import Screen
 
 LoadOptions = Callable[[], "SessionSpec"]
 _SETTINGS = (".claude", ".mcp.json")  # a folder without these has no settings
@@ -97,8 +96,8 @@ def trust_menu(cwd: Path) -> Menu | None:
     return Menu("Do you trust this folder?", options, is_sudden=True, details=details, at=1)
 
 
-def print_resume_hint(controller: Controller | None, session_id: str) -> None:
-    if controller is not None and session_id:
+def print_resume_hint(session_id: str) -> None:
+    if session_id:
         print(f"\nResume with: {shell_quoting.clew_command('chat', '--resume', session_id)}")
 
 
@@ -109,13 +108,57 @@ class _ScreenConsole:
     """Connects keys and drawing with the controller, which is loaded while the user may already type."""
 
     def __init__(self, started: ConsoleOptions) -> None:
+        from clew.console.input_history import ProjectHistory
+        from clew.console.key_bindings import Actions
+        from clew.console.prompt_editor import PromptEditor
+        from clew.console.screen import Screen
+
         self.started = started
         self.controller: Controller | None = None
-        self.early_lines: list[UserInput] = []
-        self.screen: Screen
+        self.early_lines = [UserInput(started.first)] if started.first else []
         self._files: list[str] | None = None
         self._listing = False
         self._recall_task: asyncio.Task[None] | None = None
+        history = ProjectHistory(started.claude / "history.jsonl", str(started.cwd))
+        line = PromptEditor(started.cwd, history, self.commands, self.files, Pastes())
+        actions = Actions(
+            submit=self.submit,
+            interrupt=self.interrupt,
+            cycle=lambda: self.controller.cycle_mode() if self.controller else None,
+            aside=lambda: self.controller.put_aside() if self.controller else None,
+            rewind=lambda: self.controller.begin_rewind() if self.controller else None,
+            verbose=self.verbose,
+            recall=self.recall,
+            leave=lambda: self.screen.leave(),
+        )
+        self.screen = Screen(
+            actions,
+            line,
+            live_lines=self.live_lines,
+            status=self.status,
+            queued=self.queued_lines,
+            colour=started.colour,
+            term=terminal_kind(),
+        )
+
+    async def run_controller(self, trusts: Awaitable[MenuAnswer | None] | None) -> None:
+        """Load the session and run it."""
+        await self.screen.is_drawn.wait()  # loading anything earlier would delay the prompt
+        self.controller = controller = await open_controller(self.started, self.screen, trusts)
+        for typed in self.early_lines:
+            controller.handle_input(typed)
+        self.early_lines.clear()
+        await controller.run()
+
+    async def finish(self, working: asyncio.Task[None]) -> None:
+        """Interrupt what still runs, wait for it, and print how the session can be resumed."""
+        if not working.done():
+            self.interrupt()
+            working.cancel()
+        with suppress(asyncio.CancelledError):
+            await working
+        if self.controller is not None:
+            print_resume_hint(self.controller.last)
 
     def handle_input(self, typed: UserInput) -> None:
         if self.controller is None:
@@ -191,67 +234,18 @@ class _ScreenConsole:
 
 
 async def _run_screen(options: ConsoleOptions) -> int:
-    from clew.console.input_history import ProjectHistory
-    from clew.console.key_bindings import Actions
-    from clew.console.prompt_editor import PromptEditor
-    from clew.console.screen import Screen
-
     console = _ScreenConsole(options)
-    pastes = Pastes()
-    history = ProjectHistory(options.claude / "history.jsonl", str(options.cwd))
-    line = PromptEditor(options.cwd, history, console.commands, console.files, pastes)
-    actions = Actions(
-        submit=console.submit,
-        interrupt=console.interrupt,
-        cycle=lambda: console.controller.cycle_mode() if console.controller else None,
-        aside=lambda: console.controller.put_aside() if console.controller else None,
-        rewind=lambda: console.controller.begin_rewind() if console.controller else None,
-        verbose=console.verbose,
-        recall=console.recall,
-        leave=lambda: console.screen.leave(),
-    )
-    screen = console.screen = Screen(
-        actions,
-        line,
-        live_lines=console.live_lines,
-        status=console.status,
-        queued=console.queued_lines,
-        colour=options.colour,
-        term=terminal_kind(),
-    )
-    if options.first:
-        console.early_lines.append(UserInput(options.first))
+    screen = console.screen
     _print_header(options)
     menu = trust_menu(options.cwd)
     trusts = screen.wait_for_answer(screen.open(menu)) if menu else None  # open before anything is drawn
-    working = asyncio.create_task(_run_controller(console, screen, trusts))
+    working = asyncio.create_task(console.run_controller(trusts))
     working.add_done_callback(lambda _: screen.leave())
     if sys.platform != "win32":
         for number in (signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, screen.leave)
     await screen.app.run_async()
-    return await _finish(console, working)
-
-
-async def _run_controller(console: _ScreenConsole, screen: Screen, trusts: Awaitable[MenuAnswer | None] | None) -> str:
-    """Load the session and run it. Return the id of the session that can be resumed."""
-    await screen.is_drawn.wait()  # loading anything earlier would delay the prompt
-    controller = console.controller = await open_controller(console.started, screen, trusts)
-    for typed in console.early_lines:
-        controller.handle_input(typed)
-    console.early_lines.clear()
-    await controller.run()
-    return controller.last
-
-
-async def _finish(console: _ScreenConsole, working: asyncio.Task[str]) -> int:
-    if not working.done():
-        if console.controller is not None:
-            console.controller.interrupt()
-        working.cancel()
-    with suppress(asyncio.CancelledError):
-        await working
-    print_resume_hint(console.controller, console.controller.last if console.controller else "")
+    await console.finish(working)
     return 0
 
 
@@ -275,5 +269,5 @@ async def _run_plain(options: ConsoleOptions) -> int:
     if options.first:
         controller.handle_input(UserInput(options.first))
     await ui.run(controller)
-    print_resume_hint(controller, controller.last)
+    print_resume_hint(controller.last)
     return 0

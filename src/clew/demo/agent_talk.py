@@ -69,14 +69,14 @@ def attach_agent(
     }
     setup = replace(parent.setup, is_agent=True)
     move = Transfer(names, timed.now - child_start, setup, parent.prompt, kind)
-    lines = tuple(_transfer_line(said, move, number) for said in child._said())
+    lines = tuple(_transfer_line(line, move, number) for line in child._lines())
     script = AgentScript(number, lines, _agent_meta(parent.setup, use, kind, run), run)
     nested = tuple(_transfer_agent(agent, move, number) for agent in child.agents)
     took = child.now - child_start
     talk = replace(timed, now=timed.now + took)._wait("note")  # the result comes after the agent's last line
     if not parent.setup.since("2.0.28"):
-        for said in lines:
-            talk = replace(talk, newest=NewestLines(talk.newest, said))
+        for line in lines:
+            talk = replace(talk, newest=NewestLines(talk.newest, line))
         return AgentOutcome(talk, number, took)
     return AgentOutcome(replace(talk, agents=(*parent.agents, script, *nested)), number, took)
 
@@ -209,7 +209,7 @@ def _shift_times(value: Any, by: timedelta) -> Any:
 
 def _defined_ids(child: LineScript) -> Iterator[str]:
     """Yield every id that the lines of a conversation and its agents define."""
-    for line_data in [*child._said(), *(line for agent in child.agents for line in agent.lines)]:
+    for line_data in [*child._lines(), *(line for agent in child.agents for line in agent.lines)]:
         if not isinstance(line_data, dict):
             continue
         message = line_data.get("message")
@@ -262,7 +262,7 @@ def _agent_meta(setup: Setup, use: PendingUse, kind: str, run: str) -> Data:
 
 
 def _first_time(child: LineScript) -> datetime:
-    for line in child._said():
+    for line in child._lines():
         moment = parse_timestamp(line.get("timestamp")) if isinstance(line, dict) else None
         if moment:
             return moment

@@ -99,11 +99,11 @@ class LineScript:
 
     def data(self) -> list[Data]:
         """Return the JSON objects as private copies. Raw bytes are left out."""
-        return [decode(encode(said)) for said in self._said() if isinstance(said, dict)]
+        return [decode(encode(line)) for line in self._lines() if isinstance(line, dict)]
 
     def bytes(self) -> Raw:
         """Return the file."""
-        return b"".join(map(encode_line, self._said()))
+        return b"".join(map(encode_line, self._lines()))
 
     def lines(self) -> list[Raw]:
         """Return the lines of the file, newlines included."""
@@ -128,7 +128,7 @@ class LineScript:
             path = beside.path.replace("{project}", project).replace("{session}", self.session_id)
             yield path, beside.content
 
-    def _said(self) -> list[LineContent]:
+    def _lines(self) -> list[LineContent]:
         return list(self._backwards())[::-1]
 
     def _backwards(self) -> Iterator[LineContent]:
@@ -139,7 +139,7 @@ class LineScript:
 
     def _chain(self) -> list[Data]:
         """Return the objects that have a uuid, in file order."""
-        return [said for said in self._said() if isinstance(said, dict) and "uuid" in said]
+        return [line for line in self._lines() if isinstance(line, dict) and "uuid" in line]
 
     def _path(self) -> list[Data]:
         """Return the entries from the first to the newest one, across compactions."""
@@ -195,8 +195,8 @@ class LineScript:
     def _next_uuid(self) -> str:
         return identifiers.uuid(self.setup.seed, "entry", self.made)
 
-    def _put(self, said: LineContent) -> Self:
-        return replace(self, newest=NewestLines(self.newest, said))
+    def _put(self, line: LineContent) -> Self:
+        return replace(self, newest=NewestLines(self.newest, line))
 
     def _add_tokens(self, value: Any) -> Self:
         """Count the tokens that the model has to read as context."""
@@ -230,13 +230,13 @@ class LineScript:
         raise ValueError("no call is waiting for an answer")
 
     def _old_use(self, ident: str) -> PendingUse:
-        for said in self._backwards():
-            message = said.get("message") if isinstance(said, dict) else None
+        for line in self._backwards():
+            message = line.get("message") if isinstance(line, dict) else None
             content = message.get("content") if isinstance(message, dict) else None
             for block in content if isinstance(content, list) else ():
                 if block.get("type") == "tool_use" and block.get("id") == ident:
                     call = ToolInput(block["name"], block["input"], ident)
-                    return PendingUse(call, ident, str(said.get("uuid")) if isinstance(said, dict) else "")
+                    return PendingUse(call, ident, str(line.get("uuid")) if isinstance(line, dict) else "")
         raise ValueError(f"no call has the id {ident}")
 
 

@@ -238,7 +238,7 @@ class Talk(ProgramNotes):
         number = session_id or identifiers.uuid(self.setup.seed, "fork", self.made)
         setup = replace(self.setup, session_id=number, seed=f"{self.setup.seed}/{number}")
         empty = replace(self, setup=setup, newest=None, agents=())
-        for line in self._said():
+        for line in self._lines():
             empty = empty._put(agent_talk.rename_line(line, {self.session_id: number}))
         return empty
 

@@ -32,14 +32,14 @@ META = ".meta.json"
 class RedactionCounts:
     """How often each kind was found in each location, and what was removed entirely."""
 
-    found: Counter[tuple[str, str]] = field(default_factory=Counter)  # by place and kind
+    by_location: Counter[tuple[str, str]] = field(default_factory=Counter)  # by place and kind
     thinking: int = 0  # removed blocks: their signatures do not allow a change
     unreadable: int = 0  # lines that are not entries
     left_out: tuple[str, ...] = ()  # binary files with a match
 
     def __add__(self, other: RedactionCounts) -> RedactionCounts:
         return RedactionCounts(
-            self.found + other.found,
+            self.by_location + other.by_location,
             self.thinking + other.thinking,
             self.unreadable + other.unreadable,
             (*self.left_out, *other.left_out),
@@ -47,7 +47,7 @@ class RedactionCounts:
 
     @property
     def total(self) -> int:
-        return self.found.total() + self.thinking
+        return self.by_location.total() + self.thinking
 
     @property
     def kinds(self) -> Counter[str]:
@@ -59,7 +59,7 @@ class RedactionCounts:
 
     def _by(self, which: int) -> Counter[str]:
         summed: Counter[str] = Counter()
-        for key, count in self.found.items():
+        for key, count in self.by_location.items():
             summed[key[which]] += count
         return summed
 

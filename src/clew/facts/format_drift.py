@@ -82,11 +82,11 @@ class Drift:
     files: int = 0
     entries: int = 0
     versions: Mapping[str, int] = field(default_factory=dict)
-    found: Mapping[Key, Unknown] = field(default_factory=dict)
+    by_key: Mapping[Key, Unknown] = field(default_factory=dict)
 
     def __add__(self, other: Drift) -> Drift:
-        merged = dict(self.found)
-        for key, unknown in other.found.items():
+        merged = dict(self.by_key)
+        for key, unknown in other.by_key.items():
             merged[key] = merged[key] + unknown if key in merged else unknown
         versions = dict(Counter(self.versions) + Counter(other.versions))
         return Drift(self.files + other.files, self.entries + other.entries, versions, merged)
@@ -94,7 +94,7 @@ class Drift:
     @property
     def unknown(self) -> tuple[Unknown, ...]:
         """Every new name: types of lines first, single fields last, the most frequent first."""
-        return tuple(sorted(self.found.values(), key=lambda u: (_ORDER.index(u.kind), -u.count, u.of, u.name)))
+        return tuple(sorted(self.by_key.values(), key=lambda u: (_ORDER.index(u.kind), -u.count, u.of, u.name)))
 
     @property
     def newer(self) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ class AppState:
     searcher: AsyncSearch
     is_revealed: bool
     renderer: Renderer = field(default_factory=Renderer)
-    made: PageCache = field(default_factory=PageCache)
+    pages: PageCache = field(default_factory=PageCache)
 
     def clean_text(self, text: str, width: int = 0) -> str:
         """Return transcript text on one line, with secrets masked."""

@@ -146,8 +146,8 @@ class _ComparedFile:
         self._positions = _match_lines([self._key(r) for r in self._records], [self._key(line) for line in lines])
         self._ids = ids
         for position, match in enumerate(self._positions):
-            if match is not None and (made := lines[match].get("uuid")):
-                self._ids[made] = str(self._records[position].get("uuid"))
+            if match is not None and (new_uuid := lines[match].get("uuid")):
+                self._ids[new_uuid] = str(self._records[position].get("uuid"))
         if agent in agents:
             self._ids[agents[agent]] = source.agent_id
 

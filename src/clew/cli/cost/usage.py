@@ -59,14 +59,8 @@ def run(options: Namespace) -> int:
     if options.id and options.by not in ("context", "turns", "waste"):
         hint = "Choose with options, such as --session ID or --project NAME."
         raise Refused([f"usage {options.by} does not take {options.id!r}"], hint=hint)
-    plan = UsageOptions()
     by = ALIASES.get(options.by, options.by)
-    plan.view = by if by in VIEWS else ""
-    plan.session = options.id
-    plan.claude_dir, plan.prices, plan.plot = options.claude_dir, options.prices, options.plot
-    names = ("json", "csv", "quiet", "compact", "breakdown", "estimate", "reconcile")
-    plan.flags = {name for name in names if getattr(options, name)}
-    plan.query = UsageQuery(
+    query = UsageQuery(
         by=by if by in BY else "day",
         since=options.since.timestamp() if options.since else None,
         until=options.until.timestamp() if options.until else None,
@@ -80,7 +74,7 @@ def run(options: Namespace) -> int:
         by_model=options.breakdown,
         estimate=options.estimate,
     )
-    return report_usage(plan)
+    return report_usage(UsageOptions(query, by if by in VIEWS else "", options))
 
 
 def _project(options: Namespace) -> str:

@@ -9,6 +9,7 @@ from clew.report.usage_table import UsageQuery
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Iterable
     from typing import Any
 
@@ -18,14 +19,15 @@ if TYPE_CHECKING:
 class UsageOptions:
     """The parsed options: which usage to report, and how."""
 
-    def __init__(self) -> None:
-        self.query = UsageQuery()
-        self.view = ""
-        self.session: str | None = None
-        self.claude_dir: str | None = None
-        self.prices: str | None = None
-        self.plot: str | None = None
-        self.flags: set[str] = set()
+    def __init__(self, query: UsageQuery, view: str, options: Namespace) -> None:
+        self.query = query
+        self.view = view
+        self.session: str | None = options.id
+        self.claude_dir: str | None = options.claude_dir
+        self.prices: str | None = options.prices
+        self.plot: str | None = options.plot
+        names = ("json", "csv", "quiet", "compact", "breakdown", "estimate", "reconcile")
+        self.flags = {name for name in names if getattr(options, name)}
 
     def has(self, flag: str) -> bool:
         return flag in self.flags

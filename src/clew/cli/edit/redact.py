@@ -50,7 +50,7 @@ def _report(tally: RedactionCounts) -> Iterator[str]:
     yield "Hidden: " + ", ".join(f"{kind} {count}" for kind, count in kinds)
     width = max(map(len, tally.places), default=0)
     for location in sorted(tally.places):
-        counts = ", ".join(f"{kind} {count}" for (p, kind), count in sorted(tally.found.items()) if p == location)
+        counts = ", ".join(f"{kind} {count}" for (p, kind), count in sorted(tally.by_location.items()) if p == location)
         yield f"  {location.ljust(width)}  {counts}"
     if tally.thinking:
         yield f"Thinking that was left out, since a signature allows no change: {tally.thinking}"
@@ -62,7 +62,7 @@ def _report(tally: RedactionCounts) -> Iterator[str]:
 
 def _json(tally: RedactionCounts) -> dict[str, Any]:
     return {
-        "hidden": [{"place": p, "what": kind, "count": n} for (p, kind), n in sorted(tally.found.items())],
+        "hidden": [{"place": p, "what": kind, "count": n} for (p, kind), n in sorted(tally.by_location.items())],
         "thinking": tally.thinking,
         "unreadable": tally.unreadable,
         "left_out": list(tally.left_out),

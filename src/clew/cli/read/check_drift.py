@@ -41,7 +41,7 @@ def run(options: Namespace) -> int | None:
             print_message(f"{file.id[:8]} cannot be read: {describe_error(error)}.")
             code = 2
             continue
-        sessions += [file.id[:8]] if drifts.found else []
+        sessions += [file.id[:8]] if drifts.by_key else []
         total += drifts
     if not total.files:
         return code or None

@@ -58,11 +58,11 @@ def run(options: Namespace) -> int:
             return 2
         columns = (*columns[:-1], ("ROUNDS", lambda r: str(r.get("rounds", ""))), columns[-1])
     fence = error_fence(options)
-    found = values(options, fence) if options.reveal else map(_masked, values(options, fence))
+    rows_of_kind = values(options, fence) if options.reveal else map(_masked, values(options, fence))
     if options.json:
-        shown = print_json({k: v for k, v in row.items() if k != "when"} for row in found)
+        shown = print_json({k: v for k, v in row.items() if k != "when"} for row in rows_of_kind)
     else:
-        rows = list(found)
+        rows = list(rows_of_kind)
         shown = len(rows)
         if rows:
             print_table(rows, columns)

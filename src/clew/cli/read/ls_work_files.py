@@ -20,7 +20,7 @@ def list_todos(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
     """Yield the todo lists and tasks that hold something, newest first."""
     chosen = {file.id for file in _sessions(options)} if options.project else None
     lists = sorted(todo_lists(open_tree(options)), key=lambda made: -made.modified.timestamp())
-    rows = (todo_json(made) for made in lists if chosen is None or made.session_id in chosen)
+    rows = (todo_json(todo_list) for todo_list in lists if chosen is None or todo_list.session_id in chosen)
     yield from islice((row for row in rows if _is_within(row, options)), options.limit)
 
 

@@ -89,7 +89,7 @@ def _check_answer(text: str, stop_reason: str | None) -> str | ApiError:
 
 def _question(piece: SummaryTask) -> str:
     task = (_TURNS if piece.with_prompts else _REPLIES).format(limit=piece.limit, keep=_KEEP)
-    record = "\n\n".join(_quote_turn(turn_text) for turn_text in piece.said)
+    record = "\n\n".join(_quote_turn(turn_text) for turn_text in piece.turn_texts)
     return f"<record>\n{record}\n</record>\n\n{task}"
 
 

@@ -36,13 +36,13 @@ class TurnText:
 class SummaryTask:
     """Turns to summarise in about `limit` characters. The prompts are part of it, or only an explanation."""
 
-    said: tuple[TurnText, ...]
+    turn_texts: tuple[TurnText, ...]
     limit: int
     with_prompts: bool = False
 
     @property
     def name(self) -> str:
-        numbers = [turn_text.number for turn_text in self.said if turn_text.number is not None]
+        numbers = [turn_text.number for turn_text in self.turn_texts if turn_text.number is not None]
         if not numbers:
             return "what came first"
         return f"turn {numbers[0]}" if len(numbers) == 1 else f"turns {numbers[0]} to {numbers[-1]}"
@@ -54,7 +54,7 @@ Summarise = Callable[[Sequence[SummaryTask]], Sequence[str | ApiError]]
 def summarise_by_extract(pieces: Sequence[SummaryTask]) -> list[str | ApiError]:
     """Summarise without a model, by sentences of each text."""
     return [
-        _outline(piece) if piece.with_prompts else extract_sentences(piece.said[0].text, piece.limit)
+        _outline(piece) if piece.with_prompts else extract_sentences(piece.turn_texts[0].text, piece.limit)
         for piece in pieces
     ]
 
@@ -83,8 +83,8 @@ def count_names(names: Iterable[str]) -> str:
 
 def _outline(piece: SummaryTask) -> str:
     """Return the prompts, each with an extract of its replies."""
-    share = max(_MIN_SHARE, piece.limit // max(len(piece.said), 1))
-    return "\n".join(_turn_outline(turn_text, share, piece.limit) for turn_text in piece.said)
+    share = max(_MIN_SHARE, piece.limit // max(len(piece.turn_texts), 1))
+    return "\n".join(_turn_outline(turn_text, share, piece.limit) for turn_text in piece.turn_texts)
 
 
 def _turn_outline(turn_text: TurnText, share: int, limit: int) -> str:
