@@ -14,6 +14,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from clew.cli.commands import COMMANDS
@@ -125,6 +126,7 @@ def _cell(text: str) -> str:
 MODULES = "Modules:"
 
 
+@cache
 def packages() -> dict[Path, str]:
     """Every `__init__.py` with its docstring listing the modules of the package, one line for each."""
     return {path: with_modules(path) for path in sorted(SOURCE.rglob("__init__.py")) if path.parent != SOURCE}
