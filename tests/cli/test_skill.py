@@ -87,9 +87,9 @@ def test_the_skill_is_true() -> None:
 def test_the_skill_allows_the_commands_that_it_names_and_that_only_read() -> None:
     _, head, body = skill.SKILL.split("---\n", 2)
     allowed = re.findall(r"Bash\(clew ([\w ]+):\*\)", head)
-    assert allowed == ["search", "show", "ls", "recall list", "recall load"]
+    assert allowed == ["search", "show", "ls", "files", "recall list", "recall load"]
     for named in re.findall(r"(?:^    |`)clew ([^\n`]*)", body, re.MULTILINE):
-        assert named.startswith((*allowed, "recall save")), named
+        assert named.startswith((*allowed, "recall save", "blame")), named
 
 
 def _parsers() -> dict[str, argparse.ArgumentParser]:

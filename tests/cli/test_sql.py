@@ -100,7 +100,14 @@ def test_a_query_from_stdin(clew: Run, kept: None, monkeypatch: pytest.MonkeyPat
 def test_the_views_are_listed(clew: Run, kept: None) -> None:
     code, out, _ = clew("sql", "--views")
     assert code == 0
-    assert [line.split(":")[0] for line in out.splitlines()] == ["turns", "replies", "calls", "sessions", "usage_daily"]
+    assert [line.split(":")[0] for line in out.splitlines()] == [
+        "turns",
+        "replies",
+        "calls",
+        "file_changes",
+        "sessions",
+        "usage_daily",
+    ]
     page = (Path(__file__).parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")
     columns = {name for line in out.splitlines() for name in line.split(": ")[1].split(", ")}
     assert [name for name in sorted(columns) if f"`{name}`" not in page] == []

@@ -316,10 +316,20 @@ def test_no_line_keeps_the_others_from_being_asked(world: World, odd: dict[str, 
     lines = [prompt, {**usual, "parentUuid": "p"} | odd, {**usual, "parentUuid": "p", "uuid": "b"} | odd]
     world.write(session(1), b"".join(json.dumps(line).encode() + b"\n" for line in lines))
     world.poll()
-    for view in ("sessions", "turns", "replies", "calls", "usage_daily"):
+    for view in ("sessions", "turns", "replies", "calls", "file_changes", "usage_daily"):
         ask(world, f"SELECT * FROM {view}")
     [(turns,)] = ask(world, "SELECT count(*) FROM turns")
     assert turns >= 1
+
+
+def test_file_changes_are_those_of_the_library(demo: World) -> None:
+    rows = ask(demo, "SELECT call, session, agent, path, tool, added, removed, prompt FROM file_changes")
+    changes = clew.file_changes(claude=str(demo.root))
+    known = {c.call.id: (c.session, c.agent, c.path, c.tool, c.added, c.removed) for c in changes}
+    assert {call: tuple(row) for call, *row, _ in rows} == known and len(known) > 10
+    prompts = {c.call.id: c.prompt for c in changes}
+    assert all(row[-1] in ("", prompts[row[0]]) for row in rows if not row[2])  # a branch that was left has no turn
+    assert sum(bool(row[-1]) for row in rows) > 10
 
 
 # -- frames

@@ -74,7 +74,7 @@ def judge(world: World) -> Iterator[QueryEngine]:
 def test_the_page_has_queries_on_every_view() -> None:
     text = " ".join(queries())
     assert len(queries()) >= 15
-    assert all(f" {name} " in text for name in ("sessions", "turns", "replies", "calls", "usage_daily"))
+    assert all(f" {name} " in text for name in ("sessions", "turns", "replies", "calls", "file_changes", "usage_daily"))
 
 
 @pytest.mark.parametrize("name", OTHERS)

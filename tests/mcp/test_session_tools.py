@@ -12,7 +12,7 @@ import pytest
 from clew.cli import main
 from clew.conversation.load import read
 from clew.demo.demo_tree import DemoSummary, write_demo
-from clew.demo.talk import bash, talk, task
+from clew.demo.talk import bash, talk, task, write
 from clew.index.semantic import semantic_search
 from clew.index.surrounding_turns import turns_around
 from clew.mcp.quoted_text import LONGEST, MARK, NOTE, back, page, quote
@@ -395,5 +395,34 @@ def test_pages_and_quotations() -> None:
         "list_rounds",
         "read_turn",
         "context",
+        "file_changes",
+        "blame",
         "usage",
     ]
+
+
+# -- files
+
+
+def test_file_changes_and_blame_name_the_prompt_and_not_the_content(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("total_of_the_order = 1\nby hand\n")
+    made = (
+        talk(cwd=str(tmp_path))
+        .user("Write the total")
+        .reply(call=write(str(path), "total_of_the_order = 1\n"))
+        .result()
+    )
+    made.write(tmp_path / "claude")
+    tree = Tree(tmp_path / "claude")
+    listed = call(tree, "file_changes", {"path": str(path)})
+    assert f"session {made.session_id} turn 1: Write the total" in listed and "+1 −0" in listed
+    assert listed == call(tree, "file_changes", {})
+    placed = call(tree, "blame", {"path": str(path)})
+    assert "1 of 2 lines placed" in placed and "> lines 1: by record" in placed and "> lines 2: unknown" in placed
+    assert "total_of_the_order" not in placed and "lines 2" not in call(tree, "blame", {"path": str(path), "last": 1})
+    (tmp_path / "secret").write_text("nobody may read this")
+    for arguments in ({"path": str(tmp_path / "secret")}, {"path": str(tmp_path / "none")}):
+        for name in ("blame", "file_changes"):
+            with pytest.raises(McpToolError):
+                call(tree, name, arguments)

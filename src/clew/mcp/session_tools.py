@@ -21,6 +21,7 @@ from clew.errors import READ_ERRORS, UNEXPECTED_ERRORS, ClewError, NotFound, Ref
 from clew.index.results import next_command
 from clew.index.surrounding_turns import TurnWindow, turns_around
 from clew.mcp import tool_arguments
+from clew.mcp.file_tools import blame_file, list_file_changes
 from clew.mcp.quoted_text import LONGEST, QuotedPage, back, page, quote, quoted_rows, safe, text
 from clew.mcp.search_tool import list_blocks, search_sessions
 from clew.mcp.usage_tool import count_usage, projects_of
@@ -273,6 +274,16 @@ TOOLS: dict[str, ServedTool] = {
     ),
     "context": ServedTool(
         "Read the turns around a passage that search_sessions returned.", tool_arguments.ContextArguments, read_context
+    ),
+    "file_changes": ServedTool(
+        "List which sessions and prompts changed files, with the lines added and removed, newest first.",
+        tool_arguments.FileChangesArguments,
+        list_file_changes,
+    ),
+    "blame": ServedTool(
+        "Name the session, turn and prompt that wrote the lines of a file, and git's commit.",
+        tool_arguments.BlameArguments,
+        blame_file,
     ),
     "usage": ServedTool("Count the tokens of sessions by model.", tool_arguments.UsageArguments, count_usage),
 }

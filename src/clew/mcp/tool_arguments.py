@@ -108,6 +108,20 @@ class UsageArguments(Struct, frozen=True, forbid_unknown_fields=True):
     since: Since = ""
 
 
+class FileChangesArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(max_length=4096, description="Only this file: its absolute path. Empty for all.")] = ""
+    project: Project = ""
+    since: Since = ""
+    cursor: Cursor = 0
+
+
+class BlameArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(min_length=1, max_length=4096, description="A file: its absolute path.")]
+    first: Annotated[int, Meta(ge=1, le=MAX_NUMBER, description="The first line, counted from 1.")] = 1
+    last: Annotated[int, Meta(ge=0, le=MAX_NUMBER, description="The last line; 0 for the end of the file.")] = 0
+    cursor: Cursor = 0
+
+
 def schema(question: type[Struct]) -> dict[str, Any]:
     """Return the JSON Schema of the arguments."""
     _, parts = msgspec.json.schema_components([question])

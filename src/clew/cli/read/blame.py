@@ -76,7 +76,7 @@ def _format(lines: Sequence[BlamedLine], reveal: bool) -> Iterator[str]:
     digits = len(str(lines[-1].number)) if lines else 0
     for line, row in zip(lines, rows, strict=True):
         text = (line.text if reveal else mask(clean(line.text))[0]).expandtabs(4)
-        start = f"{line.number:>{digits}} {join_cells([row[i] for i in shown], widths)} │ "
+        start = f"{line.number:>{digits}} {join_cells([row[i] for i in shown], widths, measure=columns)} │ "
         room = width - columns(start) if width else 0
         text = clean_name(text)
         yield (start + (text[: max(10, room - 1)] + "…" if width and columns(text) > max(11, room) else text)).rstrip()

@@ -23,7 +23,8 @@ name: clew
 description: Search and read earlier Claude Code sessions with the clew command. Use it when the user refers to earlier \
 work ("as we did last week", "that fix", "why did we decide"), when an error looks like one that was solved before, or \
 when the user wants to find or resume a session.
-allowed-tools: Bash(clew search:*), Bash(clew show:*), Bash(clew ls:*), Bash(clew recall list:*), Bash(clew recall load:*)
+allowed-tools: Bash(clew search:*), Bash(clew show:*), Bash(clew ls:*), Bash(clew files:*), \
+Bash(clew recall list:*), Bash(clew recall load:*)
 ---
 
 # Earlier sessions
@@ -80,6 +81,8 @@ results: the answer names what would match; else take words away, or use another
     clew show ID --turns 3-5           some turns, with the calls
     clew show ID --turns 4 --full      one complete turn
     clew ls --project . --since 7d     the sessions of this project
+    clew files --project . --since 7d  the files that sessions changed, with the prompts that led to it
+    clew blame FILE:12-20              the session, turn and prompt that wrote these lines
 
 An ID may be the first letters of one. `--json` prints JSON lines to count or filter. Read only the turns that you need: \
 sessions are long.

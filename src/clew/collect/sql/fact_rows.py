@@ -18,6 +18,7 @@ from clew.collect.sql.fact_tables import CALL, FILE, REPLY, TURN, FileFacts, Val
 from clew.conversation.replies import Call, Reply
 from clew.conversation.reply_ids import reply_key
 from clew.conversation.session import Session
+from clew.facts.file_changes import changed_path, count_lines
 from clew.facts.prices import Prices, priced
 from clew.facts.token_usage import SYNTHETIC, Count, Spend, usage
 from clew.facts.tool_catalog import subject
@@ -230,6 +231,7 @@ class _FactBuilder:
                 len(call.output),
                 sql_name(call.agent_id),
                 int(bool(spend and spend.is_copy) or call.entry.offset < self._copied_before),
+                *_file_change(call),
             )
 
 
@@ -237,6 +239,15 @@ def _split_tool_name(called: str) -> tuple[str, str]:
     """Return the name of a tool, and of its MCP server."""
     server, mark, tool = called.removeprefix("mcp__").partition("__") if called.startswith("mcp__") else ("", "", "")
     return (sql_text(tool), sql_text(server)) if mark else (sql_text(called), "")
+
+
+def _file_change(call: Call) -> tuple[str, int, int, int]:
+    """Return the file that a call changed, the lines that it added and removed, and whether the user modified it."""
+    path = "" if call.failed or call.is_open else changed_path(call)
+    if not path:
+        return "", 0, 0, 0
+    is_modified = isinstance(call.detail, dict) and bool(call.detail.get("userModified"))
+    return sql_text(path), *count_lines(call), int(is_modified)
 
 
 def _error_text(call: Call) -> str:

@@ -121,6 +121,10 @@ CALL = FactTable(
         "output_chars": "number",
         "began_agent": "text",
         "is_copy": "number",
+        "changed_file": "text",
+        "lines_added": "number",
+        "lines_removed": "number",
+        "user_modified": "number",
     },
     ("host", "file", "call"),
 )

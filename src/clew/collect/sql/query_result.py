@@ -71,5 +71,6 @@ def timeout_error(timeout: float) -> StoreError:
 
 def query_error(query: str, at: int, reason: str) -> BadQuery:
     """Return the error for SQL that an engine rejects, with a hint that lists the views."""
-    hint = "The views are sessions, turns, replies, calls and usage_daily; clew sql --views lists their columns."
+    names = "sessions, turns, replies, calls, file_changes and usage_daily"
+    hint = f"The views are {names}; clew sql --views lists their columns."
     return BadQuery(query, max(at, 0), reason.strip().rstrip("."), hint=hint)

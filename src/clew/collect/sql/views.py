@@ -41,6 +41,18 @@ FROM (
 WHERE place = 1
 """
 
+_FILE_CHANGES = f"""
+SELECT c.host, c.session, c.agent, c.project, c.call, c.turn, c.time, c.time_ms, c.day, c.tool, c.changed_file AS path,
+  c.lines_added AS added, c.lines_removed AS removed, c.user_modified, coalesce(t.prompt, '') AS prompt
+FROM (
+  SELECT host, session, agent, project, call, turn, time, time_ms, day, tool, changed_file, lines_added, lines_removed,
+    user_modified, row_number() OVER (PARTITION BY call {_FIRST}) AS place
+  FROM fact_call WHERE changed_file <> ''
+) AS c
+LEFT JOIN turns AS t ON t.host = c.host AND t.session = c.session AND t.agent = c.agent AND t.turn = c.turn
+WHERE c.place = 1
+"""
+
 _TURNS = """
 SELECT host, session, agent, project, turn, time, time_ms, day, kind, state, took_ms, replies, calls, failed, prompt,
   round, round_kind, input, complexity
@@ -93,6 +105,7 @@ VIEWS = {
     "turns": _TURNS.strip(),
     "replies": _REPLIES.strip(),
     "calls": _CALLS.strip(),
+    "file_changes": _FILE_CHANGES.strip(),
     "sessions": _SESSIONS.strip(),
     "usage_daily": _USAGE.strip(),
 }
