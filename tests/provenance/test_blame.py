@@ -160,9 +160,9 @@ def test_a_line_of_a_person_is_never_a_sessions(place: Place) -> None:
 def test_a_copy_counts_once_and_for_the_original(place: Place) -> None:
     made = place.write(place.talk(1).user("go"), f"{LONG}\n")
     made.write(place.claude)
-    made.fork().write(place.claude)
-    found = place.blame()
-    assert len(found.changes) == 1
+    made.fork().pause(hours=1).user("Go on").reply("Yes.").write(place.claude)
+    [change] = place.blame().changes
+    assert change.session == made.session_id
 
 
 def test_a_copy_that_clew_made_is_not_the_author(place: Place) -> None:

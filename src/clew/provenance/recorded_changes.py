@@ -56,7 +56,9 @@ class RecordedChange:
     cwd: str
     kept: str  # "" on the disk, "archived" or "reconstructed"
     call: Call = field(repr=False, compare=False)
-    is_copy: bool = field(default=False, repr=False)
+    rank: tuple[bool, datetime] = field(
+        default=(False, EARLIEST), repr=False
+    )  # whether it is a copy; the session's end
 
 
 def file_changes(
@@ -101,7 +103,7 @@ def sort_changes(changes: Iterable[RecordedChange]) -> list[RecordedChange]:
     calls: dict[str, RecordedChange] = {}
     for number, change in enumerate(changes):
         key = change.call.id or f"#{number}"
-        if key not in calls or (calls[key].is_copy and not change.is_copy):
+        if key not in calls or change.rank < calls[key].rank:
             calls[key] = change
     return sorted(calls.values(), key=lambda change: change.time or EARLIEST)
 
@@ -147,10 +149,10 @@ def collect_changes(
             for file in files:
                 own = agents.pop(file.id.lower(), [])
                 if _is_relevant([file, *own], needles, since):
-                    yield from _read_changes(Session(file.path, file=file), kept.get(file.id, ""), tools)
+                    yield from _read_changes(Session(file.path, file=file), kept.get(file.id, ""), tools, names)
             for agent in [a for group in agents.values() for a in group]:  # their sessions are gone
                 if _is_relevant([agent], needles, since):
-                    yield from _read_changes(Session(agent.path, file=agent), "", tools)
+                    yield from _read_changes(Session(agent.path, file=agent), "", tools, names)
 
 
 def _projects(claude: Root, project: str | None) -> Iterator[tuple[dict[str, str], list[Project]]]:
@@ -212,21 +214,34 @@ def _has_line(buffer: bytes, needle: bytes) -> bool:
 # -- reading one session
 
 
-def _read_changes(session: Session, kept: str, tools: Sequence[str]) -> list[RecordedChange]:
+def _read_changes(session: Session, kept: str, tools: Sequence[str], names: Sequence[str]) -> list[RecordedChange]:
     try:
-        return changes_of(session, kept, tools)
+        return changes_of(session, kept, tools, names)
     except READ_ERRORS:
         return []
 
 
-def changes_of(session: Session, kept: str = "", tools: Sequence[str] = WRITING_TOOLS) -> list[RecordedChange]:
-    """Return the changes of a session and its agents, also those that failed, in no order."""
+def changes_of(
+    session: Session, kept: str = "", tools: Sequence[str] = WRITING_TOOLS, names: Sequence[str] = ()
+) -> list[RecordedChange]:
+    """Return the changes of a session and its agents, also those that failed, in no order; with `names` only of files
+    with such a name.
+    """
     reader = _SessionReader(session, kept)
     calls: list[tuple[Call, Agent | None]] = [(call, agent) for agent in session.agents for call in agent.session.calls]
     by_agents = {call.id for call, _ in calls}  # agents can be inside the file of their session
     calls += [(call, None) for call in session.calls if call.id not in by_agents]
-    changes = [reader.read(call, agent) for call, agent in calls if call.name in tools and not call.is_open]
-    return [change for change in changes if change.path]
+    chosen = [(call, agent) for call, agent in calls if call.name in tools and not call.is_open]
+    paths = ((_named_path(call), call, agent) for call, agent in chosen)
+    return [
+        reader.read(path, call, agent)
+        for path, call, agent in paths
+        if path and (not names or PureWindowsPath(path).name in names or os.path.basename(path) in names)
+    ]
+
+
+def _named_path(call: Call) -> str:
+    return changed_path(call) or as_text(call.input.get("file_path") or "")
 
 
 @dataclass(frozen=True)
@@ -234,15 +249,14 @@ class _SessionReader:
     session: Session
     kept: str
 
-    def read(self, call: Call, agent: Agent | None) -> RecordedChange:
+    def read(self, path: str, call: Call, agent: Agent | None) -> RecordedChange:
         caller = call.entry if agent is None else self._session_call(agent)
         turn = self._turn_of(caller) if caller else None
-        path = changed_path(call) or as_text(call.input.get("file_path") or "")
         cwd = call.entry.cwd or self.session.cwd or ""
         added, removed = count_lines(call)
         file = self.session.file
         return RecordedChange(
-            path=path if not path or _is_absolute(path) else os.path.join(cwd, path),
+            path=path if _is_absolute(path) else os.path.join(cwd, path),
             session=(file.session_id or "") if isinstance(file, AgentFile) else self.session.id,
             agent=agent.id if agent else file.id if isinstance(file, AgentFile) else "",
             turn=turn.number if turn and not isinstance(file, AgentFile) else 0,
@@ -256,7 +270,7 @@ class _SessionReader:
             cwd=self.session.cwd or "",
             kept=self.kept,
             call=call,
-            is_copy=self._is_copy(call.entry, agent),
+            rank=(self._is_copy(call.entry, agent), self._ended),
         )
 
     def _session_call(self, agent: Agent) -> Entry | None:
@@ -282,6 +296,10 @@ class _SessionReader:
     def _first_prompt(self, agent: Agent | None) -> str:
         entries = agent.session.entries if agent else self.session.entries
         return next((prompt_text(entry) for entry in entries if entry.type == "user"), "")
+
+    @cached_property
+    def _ended(self) -> datetime:
+        return self.session.ended or EARLIEST
 
     @cached_property
     def _copied_before(self) -> int:
