@@ -226,6 +226,13 @@ def test_changes_are_selected_by_session_time_and_outcome(place: Place) -> None:
     assert clew.file_changes(path=place.folder / "b.py") == []
 
 
+def test_changes_of_another_system_are_found_by_their_path(place: Place) -> None:
+    name = r"C:\Users\ada\shop\a.py"
+    talk(cwd=r"C:\Users\ada\shop").user("go").reply(call=write(name, "a\n")).result().write(place.claude)
+    [change] = clew.file_changes(path=name)
+    assert change.path == name
+
+
 # -- git
 
 

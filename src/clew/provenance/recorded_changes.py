@@ -77,7 +77,7 @@ def file_changes(
     one file. Calls that failed are left out unless `failed` is true.
     """
     after, before = (parse_user_time(time) if time else None for time in (since, until))
-    names = [Path(path).absolute().name] if path is not None else []
+    names = [PureWindowsPath(path).name] if path is not None else []
     changes: Iterable[RecordedChange] = (
         collect_changes(names, project=project, since=after, claude=claude) if session is None else changes_of(session)
     )
@@ -120,6 +120,8 @@ def _is_absolute(path: str) -> bool:
 
 def same_paths(path: str | os.PathLike[str]) -> set[str]:
     """Return the names under which a file can have been recorded."""
+    if PureWindowsPath(path).is_absolute() and os.name != "nt":  # a file of another system
+        return {normalize_path(os.fspath(path))}
     return {normalize_path(str(Path(path).absolute())), normalize_path(os.path.realpath(path))}
 
 
