@@ -255,7 +255,9 @@ def _scan_long_outputs(
 ) -> Iterator[Passage]:
     """Yield the matches in long outputs, which are stored next to the transcript."""
     calls = SessionFacts(file.session)
-    outputs: LongOutputs | None = None
+    outputs = LongOutputs(file.path, file.session) if file.session else None
+    if outputs and pattern.needles and not outputs.contain(pattern.needles, pattern.is_folded):
+        return
     for piece in scan(file.path, finished=True, shape=IndexedEntry, holding=b'"tool_use'):
         for entry, at in zip(piece.spoken, piece.offsets, strict=True):
             session = file.session or entry.session_id or ""

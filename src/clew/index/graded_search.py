@@ -136,14 +136,13 @@ class GradedSearch:
                 self.best[session] = candidate
 
     def _weigh_distances(self) -> None:
-        """Lower the score of looser matches in tool texts whose words are far apart: a long output has many words."""
-        candidates = [one for one in self.best.values() if one.grade in ("endings", "parts") and not has_spoken(one)]
+        """Lower the score of looser matches whose words are far apart: a long text has many words."""
+        candidates = [one for one in self.best.values() if one.grade in ("endings", "parts")]
         for number, candidate in enumerate(rank_sessions(candidates, self.now)):
             nearness = MIN_NEARNESS
             if number < READ_AGAIN:
                 query = candidate.query or self.query
-                window = smallest_window(best_text(self.shards, candidate, query), query)
-                nearness = max(MIN_NEARNESS, (NEAR / window) ** 0.5) if window > NEAR else 1.0
+                nearness = weigh_distance(best_text(self.shards, candidate, query), query)
             for match in candidate.matches:
                 match.scale(nearness)
 
@@ -177,7 +176,8 @@ class GradedSearch:
                 break
         for candidate in candidates:
             candidate = self.best[candidate.session]  # a looser reading may have found a better passage
-            shares = clause_shares(best_text(self.shards, candidate, most.query), most.query)
+            text = best_text(self.shards, candidate, most.query)
+            shares = clause_shares(text, most.query)
             candidate.missing = [
                 clause.terms[0].text
                 for number, clause in enumerate(most.query.positive_clauses)
@@ -186,8 +186,10 @@ class GradedSearch:
             if most.covered(dict.fromkeys(shares, 1.0)) < MIN_COVERED:
                 del self.best[candidate.session]
                 continue
+            clauses = most.query.positive_clauses
+            nearness = weigh_distance(text, Query("", [clauses[number] for number in shares], {}))
             for match in candidate.matches:
-                match.scale(most.score(shares))
+                match.scale(most.score(shares) * nearness)
 
     def _search_corrected(self) -> SearchResults | None:
         """Return the results for the query with corrected spelling; None if no word is mistyped or it does not help."""
@@ -254,6 +256,12 @@ class GradedSearch:
 def has_spoken(candidate: SessionMatches) -> bool:
     """Return whether a session matches in what the user and the model wrote."""
     return any(match.spoken_hits for match in candidate.matches)
+
+
+def weigh_distance(text: str, query: Query) -> float:
+    """Return the factor for the distance of the words of a query in a text."""
+    window = smallest_window(text, query)
+    return max(MIN_NEARNESS, (NEAR / window) ** 0.5) if window > NEAR else 1.0
 
 
 def clause_shares(text: str, query: Query) -> dict[int, float]:

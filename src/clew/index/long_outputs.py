@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from clew.index.index_schema import LONG_OUTPUT
-from clew.wire.overflow_files import Overflow, find_overflow, list_overflows, open_without_links, parse_placeholder
+from clew.wire.overflow_files import (
+    Overflow,
+    find_overflow,
+    list_overflows,
+    open_without_links,
+    overflow_at,
+    parse_placeholder,
+)
 
 if TYPE_CHECKING:
     from clew.wire.entry import BaseEntry
@@ -50,6 +57,20 @@ class LongOutputs:
             return None
         overflow = find_overflow(self.folder, self.names, call_id, text)
         return None if overflow is None or overflow.is_binary else overflow
+
+    def contain(self, needles: tuple[bytes, ...], is_folded: bool) -> bool:
+        """Return whether the bytes of an output, in lower case if `is_folded`, contain one of the needles."""
+        folder, overlap = self.folder, max(map(len, needles))
+        if folder is None:
+            return False
+        for name in self.names:
+            overflow, end = overflow_at(folder, name), b""
+            for _, data in overflow.pieces() if overflow else ():
+                text = end + (data.lower() if is_folded else data)
+                if any(needle in text for needle in needles):
+                    return True
+                end = text[-overlap:]
+        return False
 
     def pieces(self, entry: BaseEntry) -> Iterator[tuple[int, int, str]]:
         """Yield (position among the results with text, part, text) for each piece of an entry's long outputs."""

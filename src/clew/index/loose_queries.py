@@ -60,15 +60,18 @@ def _expand(
     clauses, is_changed = [], False
     for clause, typed in zip(query.clauses, original.clauses, strict=True):
         terms = [] if clause.negated else [t for term in typed.terms if not term.is_quoted for t in alternatives(term)]
-        more = [term for term in terms if _occurs(shards, term)]
+        more = _occurring(shards, terms)
         is_changed |= bool(more)
         clauses.append(Clause([*clause.terms, *more]) if more else clause)
     return Query(query.text, clauses, query.filters) if is_changed else query
 
 
-def _occurs(shards: Sequence[apsw.Connection], term: Term) -> bool:
-    """Return whether a term is in the index. Queries with many terms that are not take long."""
-    return any(count for _, count in match_counts(shards, term.match, 1))
+def _occurring(shards: Sequence[apsw.Connection], terms: list[Term]) -> list[Term]:
+    """Return the terms that are in the index. Most are not, so halves of the list are looked up together."""
+    if not terms or not any(count for _, count in match_counts(shards, " OR ".join(t.match for t in terms), 1)):
+        return []
+    middle = len(terms) // 2
+    return terms if len(terms) == 1 else _occurring(shards, terms[:middle]) + _occurring(shards, terms[middle:])
 
 
 class MostWords:
