@@ -35,6 +35,7 @@ pytestmark = pytest.mark.oracle
 
 SOAKS = os.environ.get("CLEW_SOAK") == "1"
 SHARED = Path(__file__).parents[3] / "shared" / "corpus"
+NOW = datetime.now(UTC)
 SAMPLE = ("6fcd", "ba5f")  # a session from Windows, and one with a long output
 Arrive = Callable[[Path, Box, Path], None]
 
@@ -92,7 +93,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def demo_tree(folder: Path) -> Path:
     """Sessions of all kinds, of three systems and many versions."""
-    return write_demo(folder, datetime.now(UTC)).root
+    return write_demo(folder, NOW).root
 
 
 JUDGED: dict[tuple[str, str], str] = {}  # by version and state: a way that brings the same bytes is judged once
