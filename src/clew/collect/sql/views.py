@@ -41,13 +41,15 @@ FROM (
 WHERE place = 1
 """
 
-_FILE_CHANGES = f"""
+_FILE_CHANGES = """
 SELECT c.host, c.session, c.agent, c.project, c.call, c.turn, c.time, c.time_ms, c.day, c.tool, c.changed_file AS path,
   c.lines_added AS added, c.lines_removed AS removed, c.user_modified, coalesce(t.prompt, '') AS prompt
 FROM (
-  SELECT host, session, agent, project, call, turn, time, time_ms, day, tool, changed_file, lines_added, lines_removed,
-    user_modified, row_number() OVER (PARTITION BY call {_FIRST}) AS place
-  FROM fact_call WHERE changed_file <> ''
+  SELECT k.host, k.session, k.agent, k.project, k.call, k.turn, k.time, k.time_ms, k.day, k.tool, k.changed_file,
+    k.lines_added, k.lines_removed, k.user_modified,
+    row_number() OVER (PARTITION BY k.call ORDER BY k.is_copy, f.ended, k.path, k.host, k.file) AS place
+  FROM fact_call AS k JOIN fact_file AS f ON f.host = k.host AND f.file = k.file
+  WHERE k.changed_file <> ''
 ) AS c
 LEFT JOIN turns AS t ON t.host = c.host AND t.session = c.session AND t.agent = c.agent AND t.turn = c.turn
 WHERE c.place = 1
