@@ -65,7 +65,7 @@ def blame(
     """
     name = os.path.normpath(Path(path).absolute())
     if not os.path.lexists(name):
-        raise NotFound(os.fspath(path), "file")
+        raise NotFound(os.fspath(path), "file", hint="Only the lines of a file on this disk can be described.")
     text = read_text(name)
     if text is None:
         raise ClewError(f"{name} is not a text file that can be read.")

@@ -25,7 +25,7 @@ def run(options: Namespace) -> int:
         print_json(
             [{"kind": "demo", "path": str(root), "sessions": len(summary.sessions), "projects": summary.projects}]
         )
-    else:
+    elif not options.quiet:
         print(
             clean_name(f"{root}: {plural(len(summary.sessions), 'session')} in {plural(summary.projects, 'project')}.")
         )
