@@ -15,13 +15,15 @@ from pathlib import Path
 
 from benchmarks.measure import Line, Note
 from benchmarks.peer import reason
-from benchmarks.recall.programs import PROGRAMS, Place
-from benchmarks.recall.queries import KINDS, Query, make_queries
+from benchmarks.recall.programs import PROGRAMS, Place, ask_clew, ask_clew_by_meaning
+from benchmarks.recall.queries import KINDS, PARAPHRASE, Query, make_queries, paraphrase_queries
 from benchmarks.recall.reader import Library, read_tree
 from benchmarks.recall.score import GROUPS, Answer, judge, mean_rank, print_table
 from benchmarks.recall.tree import write_tree
+from clew.errors import ClewError
 
 LEAST = {"exact": 0.95, "remembered": 0.90}
+LEAST_BY_MEANING = {PARAPHRASE: 0.50, "exact": 0.95}
 PEERS = [name for name in PROGRAMS if name != "clew"]
 
 
@@ -42,8 +44,9 @@ def main() -> int:
         queries = make_queries(library, options.seed, options.kind)
         print(describe(library, queries), flush=True)
         answers = dict(ask(["clew", *peers], place, queries))
+        lines = list(compare_meanings(place, library, queries)) if not options.kind else []
     print_table(answers)
-    lines = list(compare(answers))
+    lines += compare(answers)
     print(*lines, sep="\n")
     if options.misses:
         list_misses(answers["clew"], library)
@@ -80,6 +83,25 @@ def compare(answers: dict[str, list[Answer]]) -> Iterator[Line | Note]:
             yield Line(f"kinds in which {program} is better", len(behind), "", "= 0", not behind)
             if behind:
                 yield Note(f"{program} is better in: {', '.join(behind)}")
+
+
+def compare_meanings(place: Place, library: Library, queries: list[Query]) -> Iterator[Line | Note]:
+    """Ask clew for paraphrases by words and with `--semantic`, and whether that pushes exact matches down."""
+    asked = [*paraphrase_queries(library), *(query for query in queries if query.kind == "exact")]
+    texts = [query.text for query in asked]
+    try:
+        by_meaning = ask_clew_by_meaning(place, texts)
+    except ClewError as error:
+        yield Note(f"clew --semantic: not asked: {error}")
+        return
+    both = {"by words": ask_clew(place, texts)[1], "--semantic": by_meaning}
+    for way, found in both.items():
+        answers = [judge(*pair) for pair in zip(asked, found, strict=True)]
+        for kind, least in LEAST_BY_MEANING.items():
+            value, count = mean_rank(answers, [kind]) or 0.0, sum(query.kind == kind for query in asked)
+            is_held = way == "--semantic"
+            name = f"clew {way}: MRR@20 of {count} queries, {kind}"
+            yield Line(name, value, "", f"≥ {least:.2f}" if is_held else "", value >= least or not is_held)
 
 
 def list_misses(answers: list[Answer], library: Library) -> None:

@@ -58,6 +58,16 @@ def synonyms() -> dict[str, list[str]]:
 
 
 @cache
+def paraphrases() -> dict[str, list[str]]:
+    """Return sentences in other words by the first digits of the session that they mean."""
+    table: dict[str, list[str]] = {}
+    for line in read_lines("paraphrases.txt"):
+        session, sentence = line.split(" | ")
+        table.setdefault(session, []).append(sentence)
+    return table
+
+
+@cache
 def phrases() -> dict[str, list[str]]:
     """Return the sentences with slots, by section."""
     table: dict[str, list[str]] = {}

@@ -64,9 +64,17 @@ def ask_clew(place: Place, queries: list[str]) -> tuple[str, Answers]:
         return "clew", [_search_clew(index, query) for query in queries]
 
 
-def _search_clew(index: Index, query: str) -> list[str]:
+def ask_clew_by_meaning(place: Place, queries: list[str]) -> Answers:
+    """Return the sessions that clew finds for each query with `--semantic`. Raises ClewError if it is not installed."""
+    with Index.open(place.root, place.scratch / "cache" / "clew") as index:
+        index.refresh()
+        index.embed()
+        return [_search_clew(index, query, semantic=True) for query in queries]
+
+
+def _search_clew(index: Index, query: str, *, semantic: bool = False) -> list[str]:
     try:
-        return [result.session for result in index.search(query, LIMIT)]
+        return [result.session for result in index.search(query, LIMIT, semantic=semantic)]
     except ClewError:
         return []
 

