@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from clew.errors import UNEXPECTED_ERRORS
 from clew.provenance.disk_content import read_text
 from clew.provenance.line_blame import replay_changes
 from clew.provenance.recorded_changes import RecordedChange, normalize_path
@@ -60,7 +61,9 @@ def _compare(changes: Sequence[RecordedChange]) -> DiskState:
     if not os.path.lexists(path):
         return "gone"
     text = read_text(path)
-    left = replay_changes(changes[-1:]).text
-    if text is None or (left is None and replay_changes(changes).text != text):
+    try:
+        left = replay_changes(changes[-1:]).text
+        is_unknown = text is None or (left is None and replay_changes(changes).text != text)
+    except UNEXPECTED_ERRORS:  # a record with values that no version writes
         return "unknown"
-    return "as written" if left in (None, text) else "changed since"
+    return "unknown" if is_unknown else "as written" if left in (None, text) else "changed since"
