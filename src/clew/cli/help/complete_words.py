@@ -110,7 +110,7 @@ def _complete_value(action: Action | None, command: str, start: str, claude_dir:
 
 
 def _matching(candidates: Iterable[Candidate], start: str) -> list[Candidate]:
-    return [(word, about) for word, about in candidates if word.startswith(start)]
+    return [(word, about) for word, about in candidates if word.startswith(start) and word.isprintable()]
 
 
 def _project_paths(options: Namespace) -> list[str]:
@@ -122,7 +122,7 @@ def _sessions(options: Namespace, start: str) -> list[Candidate]:
     found: dict[str, str] = {}
     fence = ErrorCollector()
     try:
-        files = (file for file in all_session_files(options) if file.id.startswith(start.lower()))
+        files = (f for f in all_session_files(options) if f.id.startswith(start.lower()) and f.id.isprintable())
         for file in islice(files, MAX_SESSIONS):
             outline = Outline(file)
             with fence.catch(file.path):
