@@ -6,7 +6,7 @@ import os
 import uuid
 from pathlib import Path
 
-from clew.chat.store import journal, journal_lines, prompt_queue
+from clew.chat.store import journal, journal_lines, pending_prompts
 from clew.collect.sinks import state_file
 from clew.conversation import titles
 from clew.edit import verify
@@ -99,7 +99,7 @@ def duration_is_nothing(patch: Patch) -> None:
 
 @violates("R253", "what is taken back leaves no line")
 def removal_is_not_written(patch: Patch) -> None:
-    @patch.wrap(prompt_queue.PromptQueue._write)
+    @patch.wrap(pending_prompts.PromptQueue._write)
     def wrong(original, self, operation, content=None):
         return None if operation == "remove" else original(self, operation, content)
 

@@ -20,7 +20,7 @@ from acp.schema import (
 )
 
 from clew.chat.config.system_prompt import system_reminder
-from clew.chat.store.prompt_queue import UserPrompt
+from clew.chat.store.pending_prompts import UserPrompt
 from clew.errors import Refused
 from clew.wire.json_codec import Json
 

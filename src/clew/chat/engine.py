@@ -16,7 +16,7 @@ from clew.chat.deps import Deps
 from clew.chat.loop import Loop
 from clew.chat.store import journal_lines
 from clew.chat.store.live_conversation import LiveConversation
-from clew.chat.store.prompt_queue import UserPrompt
+from clew.chat.store.pending_prompts import UserPrompt
 from clew.chat.tools.builtin.background import Background
 from clew.chat.turn import background_tasks
 from clew.chat.turn.compaction import Compactor

@@ -26,7 +26,7 @@ from clew.chat.deps import Deps
 from clew.chat.events import Ending
 from clew.chat.store import journal_lines
 from clew.chat.store.live_conversation import LiveConversation, blocks_of
-from clew.chat.store.prompt_queue import UserPrompt
+from clew.chat.store.pending_prompts import UserPrompt
 from clew.chat.tools.tool import RunAgent
 from clew.chat.turn.compaction import Compactor
 from clew.chat.turn.loop_guard import LoopGuard

@@ -18,7 +18,7 @@ from clew.chat.store.file_snapshots import Backups
 from clew.chat.store.journal import Clock, Ids, Journal, discard_lines, new_id, now
 from clew.chat.store.journal_lines import Envelope
 from clew.chat.store.live_conversation import LiveConversation
-from clew.chat.store.prompt_queue import UserPrompt
+from clew.chat.store.pending_prompts import UserPrompt
 from clew.chat.store.result_records import ResultRecords
 from clew.chat.store.session_lock import lock_session
 from clew.chat.store.session_state import SessionState

@@ -32,7 +32,7 @@ from clew.chat.permission.decide import Permissions
 from clew.chat.session_spec import SessionSpec
 from clew.chat.store.journal import Clock, now
 from clew.chat.store.live_conversation import LiveConversation
-from clew.chat.store.prompt_queue import UserPrompt
+from clew.chat.store.pending_prompts import UserPrompt
 from clew.chat.tools.builtin.use_skill import Skills
 from clew.chat.tools.builtin.web_search import Search
 from clew.chat.tools.command_environment import command_environment

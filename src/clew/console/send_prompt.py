@@ -8,7 +8,7 @@ from pathlib import Path
 from clew.chat.session_factory import ChatSession
 from clew.chat.session_spec import SessionSpec
 from clew.chat.store.live_conversation import blocks_of
-from clew.chat.store.prompt_queue import UserPrompt
+from clew.chat.store.pending_prompts import UserPrompt
 from clew.chat.tools.image_files import image_result
 from clew.chat.tools.tool import ToolFailed
 from clew.console.pasted_text import history_record

@@ -21,7 +21,7 @@ from clew.chat.config.system_prompt import system_reminder
 from clew.chat.deps import Deps
 from clew.chat.loop import Loop
 from clew.chat.store.live_conversation import LiveConversation
-from clew.chat.store.prompt_queue import UserPrompt
+from clew.chat.store.pending_prompts import UserPrompt
 from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolFailed
 from clew.chat.turn.background_tasks import watch_task
 from clew.chat.turn.compaction import Compactor

@@ -16,7 +16,7 @@ from clew.chat.input.slash_commands import SkillExpander, command_tags
 from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import Decision
 from clew.chat.store.live_conversation import LiveConversation
-from clew.chat.store.prompt_queue import UserPrompt
+from clew.chat.store.pending_prompts import UserPrompt
 from clew.chat.tools.tool import Tool, ToolContext, ToolFailed, text_of
 from clew.system.environment import user_home
 from clew.wire.json_codec import Json

@@ -34,7 +34,7 @@ from clew.chat.replay.recording import (
 )
 from clew.chat.store import journal_lines
 from clew.chat.store.file_snapshots import Backups
-from clew.chat.store.prompt_queue import UserPrompt
+from clew.chat.store.pending_prompts import UserPrompt
 from clew.chat.tools.tool import CallResult, RunAgent, ToolContext, ToolFailed
 from clew.chat.turn.compaction import Compactor
 from clew.wire.json_codec import Json

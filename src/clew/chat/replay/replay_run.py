@@ -42,7 +42,7 @@ from clew.chat.replay.recording_playback import (
 from clew.chat.store.journal import Journal
 from clew.chat.store.journal_lines import Envelope
 from clew.chat.store.live_conversation import LiveConversation
-from clew.chat.store.prompt_queue import UserPrompt
+from clew.chat.store.pending_prompts import UserPrompt
 from clew.chat.tools.tool import Tool, ToolState
 from clew.wire.json_codec import Json
 

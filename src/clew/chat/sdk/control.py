@@ -24,7 +24,7 @@ from clew.chat.sdk.sdk_frames import MAX_LINE, FrameBuilder, shorten_frame
 from clew.chat.sdk.sdk_init import SdkInit, read_init
 from clew.chat.sdk.sdk_listing import context_usage
 from clew.chat.sdk.sdk_rewind import rewind_files
-from clew.chat.store.prompt_queue import UserPrompt
+from clew.chat.store.pending_prompts import UserPrompt
 from clew.chat.tools.tool import Content
 from clew.chat.turn.until_stopped import until_stopped
 from clew.errors import ClewError

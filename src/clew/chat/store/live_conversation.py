@@ -22,7 +22,7 @@ from clew.chat.config.repository import current_branch
 from clew.chat.store import journal_lines
 from clew.chat.store.file_snapshots import Backups, CallWatch
 from clew.chat.store.journal import Journal
-from clew.chat.store.prompt_queue import PromptQueue, UserPrompt
+from clew.chat.store.pending_prompts import PromptQueue, UserPrompt
 from clew.chat.store.result_records import ResultRecords
 from clew.chat.tools.tool import CallResult, Content, ToolState
 from clew.conversation.api_messages import join_blocks

@@ -8,7 +8,7 @@ from contextlib import suppress
 from clew.chat import events
 from clew.chat.deps import Deps
 from clew.chat.store.live_conversation import LiveConversation
-from clew.chat.store.prompt_queue import UserPrompt
+from clew.chat.store.pending_prompts import UserPrompt
 from clew.chat.store.task_notifications import notification, summary
 from clew.chat.tools.builtin import background
 from clew.chat.tools.builtin.background import Background

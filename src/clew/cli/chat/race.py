@@ -91,7 +91,7 @@ def _models(options: Namespace) -> list[str]:
 
 async def _run(source: Session, at: int, content: Content, model: str, options: Namespace) -> RaceRun:
     from clew.chat.session_factory import open_session
-    from clew.chat.store.prompt_queue import UserPrompt
+    from clew.chat.store.pending_prompts import UserPrompt
 
     folder = _folder(source, options.copy)
     kept = _copy_up_to(source, at, folder)
