@@ -6,7 +6,7 @@ Modules:
     journal             Append lines to a session file while a conversation runs.
     journal_lines       Build the lines that clew writes into session files, as pure functions.
     live_conversation   The state of a running conversation, in memory and in its session file.
-    prompt_queue        Prompts that wait until the model can receive them.
+    pending_prompts     Prompts that wait until the model can receive them.
     result_records      Record what the results of calls say beyond the conversation: pull requests and todo lists.
     resume_session      Read everything that a chat needs to resume a session, whichever program wrote it.
     session_lock        Lock a session file for one writer.
