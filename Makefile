@@ -23,12 +23,7 @@ test-portable: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.hide_posix
 
 check: $(VENV)/dev.stamp
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/mypy
-	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32 src
-	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin src
-	$(BIN)/python -m pytest -q tests/test_shape.py tests/test_docs.py
+	$(BIN)/python -m pytest -q tests/test_static.py tests/test_shape.py tests/test_docs.py
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks
