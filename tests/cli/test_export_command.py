@@ -274,7 +274,7 @@ def test_sessions_without_the_turns_asked_for_are_left_out(clew: Run, claude: Pa
 def test_nothing_to_export(clew: Run, claude: Path, tmp_path: Path) -> None:
     four().write(claude)
     code, out, err = clew("export", "--since", "2100-01-01", "-o", str(tmp_path / "x"))
-    assert (code, out, err) == (1, "", "clew: no session is to be exported.\n")
+    assert (code, out, err) == (1, "", "clew: There is no session to export.\n")
     assert not (tmp_path / "x").exists()
 
 

@@ -80,7 +80,7 @@ def test_it_is_one_chain_with_times_that_grow(name: str, tmp_path: Path) -> None
 def test_the_same_conversation_gets_the_same_names(name: str, tmp_path: Path) -> None:
     found = drafted(name, tmp_path)
     again = draft_import(
-        made(WRITERS[name][1](tmp_path / "log2") if name.startswith("codex") else Path(found.talk.path)),
+        made(WRITERS[name][1](tmp_path / "log2") if name.startswith("codex") else Path(found.conversation.path)),
         Tree(tmp_path),
         "/",
     )
@@ -95,17 +95,17 @@ def test_it_says_where_it_came_from(name: str, tmp_path: Path) -> None:
     found = drafted(name, tmp_path)
     [origin] = [e.data for e in found.session.entries if e.type == "clew-origin"]
     told = origin["foreign"]
-    assert (told["tool"], told["path"], told["id"]) == (WRITERS[name][0], found.talk.path, found.talk.id)
-    assert told["digest"] == found.talk.digest
+    assert (told["tool"], told["path"], told["id"]) == (WRITERS[name][0], found.conversation.path, found.conversation.id)
+    assert told["digest"] == found.conversation.digest
 
 
 @EVERY
 def test_it_is_there_once_it_was_written(name: str, tmp_path: Path) -> None:
     found = drafted(name, tmp_path)
     place = Tree(tmp_path / "claude")
-    assert find_existing(found.talk, place) is None
+    assert find_existing(found.conversation, place) is None
     write_draft(found)
-    known = find_existing(found.talk, place)
+    known = find_existing(found.conversation, place)
     assert known and known.file.path == found.path and not known.is_outdated
     with pytest.raises(FileExistsError):
         write_draft(found)

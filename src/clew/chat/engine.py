@@ -250,7 +250,7 @@ class Engine:
         self._occupy()
         try:
             going = LiveRewind(self.conversation) if conversation and plan.has_conversation else None
-            done = await asyncio.to_thread(carry_out, plan, edits, code=code, talk=going, keep=keep)
+            done = await asyncio.to_thread(carry_out, plan, edits, code=code, conversation=going, keep=keep)
             for change in done.changed:
                 self.conversation.state.seen.pop(change.path, None)
             if going is not None:

@@ -22,30 +22,35 @@ MARK = "clew"
 _BASH_INPUTS = {"command": "command", "description": "description", "timeout": "timeout_ms"}
 
 
-def file_name(talk: Outgoing) -> str:
-    return f"rollout-{talk.start.astimezone():%Y-%m-%dT%H-%M-%S}-{talk.id}.jsonl"
+def file_name(conversation: Outgoing) -> str:
+    return f"rollout-{conversation.start.astimezone():%Y-%m-%dT%H-%M-%S}-{conversation.id}.jsonl"
 
 
-def place(home: str, talk: Outgoing) -> Path:
+def place(home: str, conversation: Outgoing) -> Path:
     """Return where Codex looks for a rollout below its folder of sessions."""
-    return Path(home, f"{talk.start.astimezone():%Y/%m/%d}", file_name(talk))
+    return Path(home, f"{conversation.start.astimezone():%Y/%m/%d}", file_name(conversation))
 
 
-def resume_arguments(talk: Outgoing) -> tuple[str, ...]:
-    return ("codex", "resume", talk.id)
+def resume_arguments(conversation: Outgoing) -> tuple[str, ...]:
+    return ("codex", "resume", conversation.id)
 
 
-def build(talk: Outgoing) -> Iterator[Json]:
+def build(conversation: Outgoing) -> Iterator[Json]:
     """Yield the lines of a rollout."""
-    start = format_timestamp(talk.start)
-    meta: Json = {"id": talk.id, "session_id": talk.id, "timestamp": start, "cwd": talk.cwd or os.sep}
+    start = format_timestamp(conversation.start)
+    meta: Json = {
+        "id": conversation.id,
+        "session_id": conversation.id,
+        "timestamp": start,
+        "cwd": conversation.cwd or os.sep,
+    }
     meta |= {"originator": f"clew/{__version__}", "cli_version": FORMAT_VERSION, "source": "cli", "instructions": None}
-    if talk.branch:
-        meta["git"] = {"branch": talk.branch}
+    if conversation.branch:
+        meta["git"] = {"branch": conversation.branch}
     records: list[tuple[str, datetime, Json, Json | None]] = [
-        ("session_meta", talk.start, meta, {"session": talk.source})
+        ("session_meta", conversation.start, meta, {"session": conversation.source})
     ]
-    for message in talk.messages:
+    for message in conversation.messages:
         records += _records(message)
     for ordinal, (kind, time, payload, mark) in enumerate(records):
         line: Json = {"timestamp": format_timestamp(time), "ordinal": ordinal, "type": kind, "payload": payload}

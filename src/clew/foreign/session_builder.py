@@ -66,7 +66,7 @@ def build_lines(conversation: Conversation, target: ImportTarget) -> list[Json]:
 
 class _Builder:
     def __init__(self, conversation: Conversation, target: ImportTarget) -> None:
-        self.talk = conversation
+        self.conversation = conversation
         self.place = target
         self.chain: list[Json] = []
         self.kept: list[Json] = []
@@ -81,11 +81,16 @@ class _Builder:
 
     def build(self) -> list[Json]:
         first = next(
-            (step for step in self.talk.steps if isinstance(step, ForeignPrompt | ForeignReply | ForeignSummary)), None
+            (
+                step
+                for step in self.conversation.steps
+                if isinstance(step, ForeignPrompt | ForeignReply | ForeignSummary)
+            ),
+            None,
         )
         if isinstance(first, ForeignReply):
             self._user(NO_BEGINNING, first.time, {"isMeta": True})
-        for step in self.talk.steps:
+        for step in self.conversation.steps:
             match step:
                 case ForeignPrompt():
                     self._prompt(step)
@@ -137,7 +142,7 @@ class _Builder:
                 part.get("extra")
             )
         original_input = sanitize(part.input)
-        name, translated_input = translate_call(part.name, original_input, self.talk.cwd)
+        name, translated_input = translate_call(part.name, original_input, self.conversation.cwd)
         id = part.id
         if not _ID.fullmatch(id) or id in self.ids:
             id = "toolu_" + new_uuid(self.place.id, f"call {len(self.chain)}").replace("-", "")[:24]
@@ -203,7 +208,7 @@ class _Builder:
             "sessionId": self.place.id,
             "version": FORMAT_VERSION,
             "writer": f"clew/{__version__}",
-            "gitBranch": self.talk.branch,
+            "gitBranch": self.conversation.branch,
         }
         self.chain.append({**head, **body, "uuid": uuid, "timestamp": format_timestamp(self.clock)})
         self.leaf = uuid
@@ -217,7 +222,7 @@ class _Builder:
         self.kept.append({**line, "original": sanitize(original)})
 
     def _closing_lines(self) -> Iterator[Json]:
-        conversation, id = self.talk, self.place.id
+        conversation, id = self.conversation, self.place.id
         yield {
             "type": ORIGIN_TYPE,
             "sessionId": id,

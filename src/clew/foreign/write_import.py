@@ -27,7 +27,7 @@ CHECKED_VERSIONS = ("2.1.325", "2.1.29")  # the newest and the oldest supported 
 class ImportDraft:
     """A session that is ready to be written, or `violations` that say why it must not be."""
 
-    talk: Conversation
+    conversation: Conversation
     id: str
     cwd: str
     path: Path

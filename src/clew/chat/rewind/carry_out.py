@@ -51,13 +51,13 @@ def carry_out(
     edits: Edits = "refuse",
     *,
     code: bool = True,
-    talk: RewindableConversation | None = None,
+    conversation: RewindableConversation | None = None,
     keep: Sequence[PathChange] = (),
 ) -> Rewound:
     """Do what a plan says: each file in one step, and all current states saved before the first one.
 
     A file that someone else changed makes it refuse everything, or is kept, or is overwritten: as `edits` says. What is in
-    `keep` stays as it is. `talk` goes back in the conversation too. One that was killed is completed by planning and
+    `keep` stays as it is. `conversation` goes back in the conversation too. One that was killed is completed by planning and
     carrying out again. Raises Refused, also if a file changed since the plan, or if the disk is full; then nothing changed.
     """
     if code and plan.refused:
@@ -77,12 +77,12 @@ def carry_out(
         if not read_path_state(change.path, plan.top).is_like(change.before):
             raise Refused([f"{change.name} changed while this was being planned"])
     broken = _interrupted_rewind(plan)
-    if not doing and talk is None and broken is None:
+    if not doing and conversation is None and broken is None:
         return Rewound((), kept, (), "")
-    record = _begin_record(plan, doing, broken, talk)
+    record = _begin_record(plan, doing, broken, conversation)
     failed = _execute(doing, record)
-    if talk is not None:
-        talk.go_back(plan.place.before)
+    if conversation is not None:
+        conversation.go_back(plan.place.before)
     with suppress(OSError):  # without its mark the record counts as interrupted, and can be undone all the same
         finish(record)
     done = tuple(change for change in doing if change.path not in failed)
@@ -165,10 +165,13 @@ def _interrupted_rewind(plan: RewindPlan) -> RewindRecord | None:
 
 
 def _begin_record(
-    plan: RewindPlan, doing: Sequence[PathChange], broken: RewindRecord | None, talk: RewindableConversation | None
+    plan: RewindPlan,
+    doing: Sequence[PathChange],
+    broken: RewindRecord | None,
+    conversation: RewindableConversation | None,
 ) -> RewindRecord:
     """Save the states that are about to change; for paths that a killed rewind changed, the state before that one."""
-    leaf = talk.leaf if talk else None
+    leaf = conversation.leaf if conversation else None
     if broken is not None and broken.has_conversation:
         leaf = broken.leaf
     earlier = {step.path: step for step in broken.steps} if broken else {}
@@ -180,7 +183,7 @@ def _begin_record(
         steps.append(replace(step, before=was.before) if was and is_same else step)
     steps += [step for step in earlier.values() if read_path_state(step.path, plan.top).digest == step.after]
     try:
-        return begin(plan.store, plan.place.uuid, steps, has_conversation=talk is not None, leaf=leaf)
+        return begin(plan.store, plan.place.uuid, steps, has_conversation=conversation is not None, leaf=leaf)
     except OSError as error:
         raise Refused([f"the current files cannot be saved ({error.strerror}), so nothing was changed"]) from None
 

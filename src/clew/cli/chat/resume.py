@@ -136,7 +136,8 @@ def _search(options: Namespace, place: Tree, query: str) -> tuple[list[SessionFi
     if gone:
         raise gone_by_words(query, gone)
     best = [result for result in results if result.grade == results[0].grade]
-    near = [result.session for result in best if result.score >= CLOSE * best[0].score]
+    close = [result for result in best if result.score >= CLOSE * best[0].score]
+    near = [session for result in close for session in (result.session, *result.copies)]
     files = [file for session in near if (file := _existing_file(place, session))]
     if near and not files:
         sentence = f"The transcript of session {near[0][:8]} is gone; only files of its agents are left."

@@ -146,7 +146,7 @@ def _many(options: Namespace, tally: MaskCount) -> int:
         exported.append(Exported(head, name))
         _tell(options, "exported", folder / name, session.id)
     if not exported:
-        print_message("clew: no session is to be exported.")
+        print_message("clew: There is no session to export.")
         return 1
     if index:
         title = masked_line(f"Sessions of {options.project}" if options.project else "Sessions", None)

@@ -26,7 +26,7 @@ EXPORTED, PRESENT = "exported", "present"
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    talk: Outgoing
+    conversation: Outgoing
     path: Path
     state: str
     undo: str | None = None
@@ -43,12 +43,12 @@ def run(options: Namespace, sessions: Iterable[Session], fence: ErrorCollector |
             _report(options, target, _export(options, target, prepare(session, reveal=options.reveal)))
             count += 1
     if not count and not (fence and fence.problems):
-        print_message("clew: no session is to be exported.")
+        print_message("clew: There is no session to export.")
         return 1
     return 0
 
 
-def _export(options: Namespace, target: Target, talk: Outgoing) -> _Result:
+def _export(options: Namespace, target: Target, conversation: Outgoing) -> _Result:
     """Write the file, in a way that can be undone. A file of the same state of the session stays as it is."""
     from clew.edit.undo_journal import UndoJournal
     from clew.system.environment import foreign_homes
@@ -56,47 +56,55 @@ def _export(options: Namespace, target: Target, talk: Outgoing) -> _Result:
 
     if options.output:
         path = Path(options.output).expanduser()
-        path = path / target.file_name(talk) if path.is_dir() else path
+        path = path / target.file_name(conversation) if path.is_dir() else path
     else:
-        path = target.place(foreign_homes()[target.name][0], talk)
+        path = target.place(foreign_homes()[target.name][0], conversation)
         if path.exists():
-            return _Result(talk, path, PRESENT)
+            return _Result(conversation, path, PRESENT)
     journal = UndoJournal()
-    number = journal.begin(f"export to {target.name}", talk.source, talk.id, [path])
+    number = journal.begin(f"export to {target.name}", conversation.source, conversation.id, [path])
     try:
-        create(path, target.build(talk))
+        create(path, target.build(conversation))
     except OSError:
         journal.undone(number)
         raise
     journal.end(number, [path])
-    return _Result(talk, path, EXPORTED, number)
+    return _Result(conversation, path, EXPORTED, number)
 
 
 def _report(options: Namespace, target: Target, result: _Result) -> None:
-    talk = result.talk
-    folder = talk.cwd if os.path.isdir(talk.cwd) else ""
-    command = shell_quoting.command_in_folder(target.resume_arguments(talk), folder)
+    conversation = result.conversation
+    folder = conversation.cwd if os.path.isdir(conversation.cwd) else ""
+    command = shell_quoting.command_in_folder(target.resume_arguments(conversation), folder)
     if options.json:
         row: dict[str, Any] = {
             "kind": "exported",
-            "session": talk.source,
+            "session": conversation.source,
             "to": target.name,
-            "id": talk.id,
+            "id": conversation.id,
             "state": result.state,
         }
-        row |= {"path": str(result.path.resolve()), "messages": len(talk.messages), "masked": talk.masked}
-        row |= {"left_out": [asdict(each) for each in talk.left_out]}
+        row |= {
+            "path": str(result.path.resolve()),
+            "messages": len(conversation.messages),
+            "masked": conversation.masked,
+        }
+        row |= {"left_out": [asdict(each) for each in conversation.left_out]}
         print_json([row | {"command": command, "undo": result.undo}])
         return
     verb = "Exported" if result.state == EXPORTED else "Already exported"
-    print(clean_name(f"{verb} {talk.source[:8]} to {target.label}: {plural(len(talk.messages), 'message')}."))
+    print(
+        clean_name(
+            f"{verb} {conversation.source[:8]} to {target.label}: {plural(len(conversation.messages), 'message')}."
+        )
+    )
     print(clean_name(str(result.path.resolve())))
     print(f"Continue with:  {command}")
     if options.quiet:
         return
-    for each in talk.left_out:
+    for each in conversation.left_out:
         print_message(f"Left out: {plural(each.count, each.kind)} ({each.reason}).")
-    if talk.masked:
-        print_message(f"Secrets were masked in {plural(talk.masked, 'place')}. --reveal leaves them.")
+    if conversation.masked:
+        print_message(f"Secrets were masked in {plural(conversation.masked, 'place')}. --reveal leaves them.")
     if options.output:
         print_message(f"{target.label} finds it only in its own folder; without --output it is written there.")

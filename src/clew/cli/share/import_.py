@@ -55,7 +55,7 @@ def add_arguments(command: ArgumentParser) -> None:
 class ImportOutcome:
     """What became of one conversation."""
 
-    talk: Conversation
+    conversation: Conversation
     state: str
     id: str
     path: Path
@@ -81,15 +81,15 @@ def run(options: Namespace) -> int:
         if len(few) > 1:
             raise Ambiguous(
                 options.source or options.only,
-                [_id(talk)[:8] for talk in few],
+                [_id(conversation)[:8] for conversation in few],
                 kind="conversations",
                 hint="See them with --list, name one with --only ID, or take all of them with --all.",
             )
         conversations = iter(few)
     done: list[ImportOutcome] = []
-    for talk in conversations:
-        with fence.catch(talk.path) if options.all else nullcontext():
-            done.append(_print_outcome(options, _import(options, place, talk)))
+    for conversation in conversations:
+        with fence.catch(conversation.path) if options.all else nullcontext():
+            done.append(_print_outcome(options, _import(options, place, conversation)))
     if not done and not fence.problems:
         raise NotFound(
             options.only or options.source or "the usual places",
@@ -134,73 +134,79 @@ def _conversations(options: Namespace, fence: ErrorCollector) -> Iterator[Conver
     seen: set[str] = set()
     for form, path in files:
         with fence.catch(path):
-            for talk in form.read(path):
-                if talk.is_empty:
-                    _report_problems(options, talk)
-                elif _id(talk) not in seen and _matches(talk, wanted):
-                    seen.add(_id(talk))
-                    yield talk
+            for conversation in form.read(path):
+                if conversation.is_empty:
+                    _report_problems(options, conversation)
+                elif _id(conversation) not in seen and _matches(conversation, wanted):
+                    seen.add(_id(conversation))
+                    yield conversation
 
 
 def _forms(options: Namespace) -> tuple[str, ...]:
     return (options.form,) if options.form else ()
 
 
-def _matches(talk: Conversation, wanted: str) -> bool:
-    return talk.id.startswith(wanted) or _id(talk).startswith(wanted.lower())
+def _matches(conversation: Conversation, wanted: str) -> bool:
+    return conversation.id.startswith(wanted) or _id(conversation).startswith(wanted.lower())
 
 
-def _id(talk: Conversation) -> str:
+def _id(conversation: Conversation) -> str:
     from clew.foreign.session_builder import session_id
 
-    return session_id(talk)
+    return session_id(conversation)
 
 
 def _list(options: Namespace, place: Tree, conversations: Iterable[Conversation], fence: ErrorCollector) -> int:
     from clew.foreign.write_import import find_existing
 
     count = 0
-    for talk in conversations:
-        with fence.catch(talk.path):
+    for conversation in conversations:
+        with fence.catch(conversation.path):
             count += 1
-            _list_one(options, talk, find_existing(talk, place))
+            _list_one(options, conversation, find_existing(conversation, place))
     if not count and not fence.problems and not options.quiet:
         print_message("Nothing was found that could be imported. Name a file or a folder: clew import FILE")
     return 0 if count and not fence.problems else 1
 
 
-def _list_one(options: Namespace, talk: Conversation, known: ExistingImport | None) -> None:
+def _list_one(options: Namespace, conversation: Conversation, known: ExistingImport | None) -> None:
     from clew.facts.secrets.mask_secrets import mask
 
     state = "" if known is None else BEHIND if known.is_outdated else THERE
     if options.json:
-        print_json([_json(talk) | {"kind": "conversation", "id": _id(talk), "state": state or None}])
+        print_json([_json(conversation) | {"kind": "conversation", "id": _id(conversation), "state": state or None}])
         return
-    when = format_age(talk.last_time) if talk.last_time else "?"
+    when = format_age(conversation.last_time) if conversation.last_time else "?"
     marks = {THERE: "  (imported)", BEHIND: "  (imported, has grown since)"}
-    title = one_line(mask(_title(talk))[0], 60)
-    turns = plural(talk.turns, "turn")
-    print(clean_name(f"{_id(talk)[:8]}  {talk.tool:<8}  {when:<12}  {turns:<10}  {title}{marks.get(state, '')}"))
+    title = one_line(mask(_title(conversation))[0], 60)
+    turns = plural(conversation.turns, "turn")
+    print(
+        clean_name(
+            f"{_id(conversation)[:8]}  {conversation.tool:<8}  {when:<12}  {turns:<10}  {title}{marks.get(state, '')}"
+        )
+    )
 
 
-def _title(talk: Conversation) -> str:
+def _title(conversation: Conversation) -> str:
     from clew.foreign.conversation_steps import ForeignPrompt
 
-    first = next((step.content for step in talk.steps if isinstance(step, ForeignPrompt) and not step.is_note), "")
+    first = next(
+        (step.content for step in conversation.steps if isinstance(step, ForeignPrompt) and not step.is_note), ""
+    )
     words = first if isinstance(first, str) else " ".join(as_text(block.get("text", "")) for block in first)
-    return talk.title or words
+    return conversation.title or words
 
 
 # -- what becomes of it
 
 
-def _import(options: Namespace, place: Tree, talk: Conversation) -> ImportOutcome:
+def _import(options: Namespace, place: Tree, conversation: Conversation) -> ImportOutcome:
     from clew.foreign.write_import import draft_import, find_existing
 
-    known = find_existing(talk, place, again=options.again)
+    known = find_existing(conversation, place, again=options.again)
     if known is not None:
-        return ImportOutcome(talk, BEHIND if known.is_outdated else THERE, known.file.id, known.file.path)
-    draft = draft_import(talk, place, _cwd(options, talk), again=options.again)
+        return ImportOutcome(conversation, BEHIND if known.is_outdated else THERE, known.file.id, known.file.path)
+    draft = draft_import(conversation, place, _cwd(options, conversation), again=options.again)
     if draft.violations:
         return _done(draft, REFUSED, violations=draft.violations)
     if options.dry_run:
@@ -214,7 +220,7 @@ def _write(draft: ImportDraft) -> ImportOutcome:
     from clew.foreign.write_import import write_draft
 
     journal = UndoJournal()
-    number = journal.begin(f"import from {draft.talk.tool}", draft.talk.id, draft.id, [draft.path])
+    number = journal.begin(f"import from {draft.conversation.tool}", draft.conversation.id, draft.id, [draft.path])
     try:
         path = write_draft(draft)
     except Refused as refused:
@@ -231,16 +237,18 @@ def _done(
 
     kinds = [entry.type for entry in draft.session.entries]
     kept = kinds.count(FOREIGN_TYPE)
-    return ImportOutcome(draft.talk, state, draft.id, draft.path, draft.cwd, len(kinds) - kept, kept, undo, violations)
+    return ImportOutcome(
+        draft.conversation, state, draft.id, draft.path, draft.cwd, len(kinds) - kept, kept, undo, violations
+    )
 
 
-def _cwd(options: Namespace, talk: Conversation) -> str:
+def _cwd(options: Namespace, conversation: Conversation) -> str:
     """Return the folder of the project: as asked, as the conversation says, else where we are."""
     if options.to is not None:
         return resolve_folder(options, options.to)
-    if talk.cwd and os.path.isdir(talk.cwd):
-        return os.path.realpath(talk.cwd)
-    return talk.cwd or os.getcwd()
+    if conversation.cwd and os.path.isdir(conversation.cwd):
+        return os.path.realpath(conversation.cwd)
+    return conversation.cwd or os.getcwd()
 
 
 # -- what is said of it
@@ -248,14 +256,14 @@ def _cwd(options: Namespace, talk: Conversation) -> str:
 
 def _print_outcome(options: Namespace, done: ImportOutcome) -> ImportOutcome:
     if options.json:
-        print_json([_json(done.talk) | _outcome(done)])
+        print_json([_json(done.conversation) | _outcome(done)])
     else:
         _print(options, done)
     return done
 
 
 def _print(options: Namespace, done: ImportOutcome) -> None:
-    talk, name = done.talk, f"{done.talk.tool} {one_line(done.talk.id, 40)}"
+    conversation, name = done.conversation, f"{done.conversation.tool} {one_line(done.conversation.id, 40)}"
     match done.state:
         case "refused":
             print_message(f"clew: {name} may not be written: {'; '.join(done.violations)}.")
@@ -265,7 +273,7 @@ def _print(options: Namespace, done: ImportOutcome) -> None:
                 print_message("The conversation has changed since. Make another session of it with --again.")
         case _:
             verb = "Imported" if done.state == MADE else "Would import"
-            counts = f"{plural(talk.turns, 'turn')}, {plural(done.entries, 'entry')}"
+            counts = f"{plural(conversation.turns, 'turn')}, {plural(done.entries, 'entry')}"
             print(clean_name(f"{verb} {name}: {counts}, {plural(done.kept, 'more record')} kept beside them."))
             print(done.id)
             print(f"Resume with:  {shell_quoting.resume_command(done.id, done.cwd)}")
@@ -273,32 +281,32 @@ def _print(options: Namespace, done: ImportOutcome) -> None:
         print(f"Undo with:  clew undo {done.undo}", file=sys.stderr)
     if done.cwd and not os.path.isdir(done.cwd) and not options.quiet:
         print_message(f"{done.cwd} is not a folder on this machine. Name another with --to.")
-    _report_problems(options, talk)
+    _report_problems(options, conversation)
 
 
-def _report_problems(options: Namespace, talk: Conversation) -> None:
+def _report_problems(options: Namespace, conversation: Conversation) -> None:
     """Report what could not be read; of a long list only a part."""
-    if options.quiet or not talk.problems:
+    if options.quiet or not conversation.problems:
         return
-    print_message(f"{talk.path}: {plural(len(talk.problems), 'part')} of it could not be read.")
-    for problem in talk.problems[:5]:
+    print_message(f"{conversation.path}: {plural(len(conversation.problems), 'part')} of it could not be read.")
+    for problem in conversation.problems[:5]:
         print_message(f"  {one_line(problem)}")
 
 
-def _json(talk: Conversation) -> dict[str, Any]:
+def _json(conversation: Conversation) -> dict[str, Any]:
     from clew.facts.secrets.mask_secrets import mask
 
     return {
         "kind": "import",
-        "tool": talk.tool,
-        "version": talk.version or None,
-        "source": talk.id,
-        "file": talk.path,
-        "folder": talk.cwd or None,
-        "title": mask(_title(talk))[0],
-        "turns": talk.turns,
-        "time": talk.last_time.isoformat() if talk.last_time else None,
-        "problems": list(talk.problems),
+        "tool": conversation.tool,
+        "version": conversation.version or None,
+        "source": conversation.id,
+        "file": conversation.path,
+        "folder": conversation.cwd or None,
+        "title": mask(_title(conversation))[0],
+        "turns": conversation.turns,
+        "time": conversation.last_time.isoformat() if conversation.last_time else None,
+        "problems": list(conversation.problems),
     }
 
 
