@@ -95,7 +95,11 @@ def test_it_says_where_it_came_from(name: str, tmp_path: Path) -> None:
     found = drafted(name, tmp_path)
     [origin] = [e.data for e in found.session.entries if e.type == "clew-origin"]
     told = origin["foreign"]
-    assert (told["tool"], told["path"], told["id"]) == (WRITERS[name][0], found.conversation.path, found.conversation.id)
+    assert (told["tool"], told["path"], told["id"]) == (
+        WRITERS[name][0],
+        found.conversation.path,
+        found.conversation.id,
+    )
     assert told["digest"] == found.conversation.digest
 
 
