@@ -12,10 +12,10 @@ from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from clew.console.completion import NamedCommand
 from clew.console.key_bindings import Actions
 from clew.console.menu import Menu, MenuAnswer, Option, QuestionLine
 from clew.console.pasted_text import Pastes
+from clew.console.prompt_completion import NamedCommand
 from clew.console.prompt_editor import PromptEditor
 from clew.console.screen import Screen
 from clew.console.ui import UserInput

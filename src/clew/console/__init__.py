@@ -6,7 +6,6 @@ Modules:
     bang_command       Run a `!` command of the user, and record its output for the model as Claude Code does.
     call_result        Show the result of a call in a few rows.
     colours            Styles of the transcript, readable on every background.
-    completion         Complete the text before the cursor: commands after a slash, files after an at sign.
     console_app        Run the console.
     controller         Run sessions one after another for a user.
     describe_call      Describe a call that needs the user's approval: complete, escaped, and independent of what
@@ -22,6 +21,7 @@ Modules:
                        prompt is sent.
     plain_ui           A console without drawing, for screen readers, simple terminals and pipes: every row is
                        written once, as lines of text.
+    prompt_completion  Complete the text before the cursor: commands after a slash, files after an at sign.
     prompt_editor      The input line: text with history, completion and folded pastes.
     question_box       Lay out a question in a box that shows its whole subject, and scrolls if the terminal is too
                        small.

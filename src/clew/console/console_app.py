@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.console.completion import NamedCommand, project_files
 from clew.console.pasted_text import Pastes
+from clew.console.prompt_completion import NamedCommand, project_files
 from clew.console.ui import ConsoleUi, UserInput
 from clew.system import shell_quoting
 from clew.system.environment import terminal_kind, user_home

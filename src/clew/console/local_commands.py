@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from clew.chat.config.model_alias import resolve_alias, resolve_choice
 from clew.chat.session_factory import ChatSession
 from clew.console import info_commands
-from clew.console.completion import NamedCommand
 from clew.console.info_commands import CommandContext, CommandResult, ConsoleCommand, Leave, SessionRequest
 from clew.console.menu import Menu, Option
+from clew.console.prompt_completion import NamedCommand
 from clew.conversation.load import read
 from clew.conversation.session_listing import Outline
 from clew.models import plan_model

@@ -15,8 +15,8 @@ from prompt_toolkit.layout.controls import BufferControl
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.layout.processors import AfterInput, ConditionalProcessor
 
-from clew.console.completion import Completion, NamedCommand, find_completions, is_file_mention
 from clew.console.pasted_text import Pastes, mark_before
+from clew.console.prompt_completion import Completion, NamedCommand, find_completions, is_file_mention
 from clew.console.ui import UserInput
 
 MAX_HEIGHT = 10

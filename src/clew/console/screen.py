@@ -17,9 +17,9 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, Window
 from prompt_toolkit.output import ColorDepth, Output
 
-from clew.console.completion import MAX_VISIBLE
 from clew.console.key_bindings import Actions, create_bindings
 from clew.console.menu import PAUSE, Menu, MenuAnswer
+from clew.console.prompt_completion import MAX_VISIBLE
 from clew.console.prompt_editor import PromptEditor
 from clew.console.question_box import QuestionBox, layout_question
 from clew.console.styles import STYLE, completion_lines, rule_window, search_lines, text_window

@@ -10,8 +10,8 @@ from prompt_toolkit.layout.controls import FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.styles import Style
 
-from clew.console.completion import MAX_VISIBLE, Completion
 from clew.console.menu import Menu
+from clew.console.prompt_completion import MAX_VISIBLE, Completion
 from clew.view.sanitize import clean, columns, one_line
 
 # Text keeps the foreground of the terminal, or sets a background too: no single colour is readable on every background. The

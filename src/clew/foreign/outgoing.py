@@ -31,7 +31,7 @@ _MASKED_FIELDS = ("text", "input", "content")
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class OmittedContent:
     """Something that the other program does not get."""
 
     kind: str
@@ -58,7 +58,7 @@ class Outgoing:
     branch: str
     start: datetime
     messages: tuple[OutgoingMessage, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[OmittedContent, ...]
     masked: int = 0
 
 
@@ -95,7 +95,7 @@ def prepare(session: Session, *, reveal: bool = False) -> Outgoing:
         session.branch_name or "",
         session.started or clock,
         tuple(outgoing),
-        tuple(LeftOut(kind, counts[kind], reason) for kind, reason in _REASONS.items() if counts[kind]),
+        tuple(OmittedContent(kind, counts[kind], reason) for kind, reason in _REASONS.items() if counts[kind]),
         converter.masked,
     )
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clew.index.results import SearchResult
     from clew.index.session_index import Index
 
-    class Archive(Protocol):
+    class ArchiveLookup(Protocol):
         """The archive of one folder of Claude Code; implemented by `clew.collect.archive.archived_sessions`."""
 
         @property
@@ -60,7 +60,7 @@ def add_gone(
     results: SearchResults,
     limit: int,
     *,
-    archive: Archive | None,
+    archive: ArchiveLookup | None,
     without: str | None = None,
     now: float | None = None,
     semantic: bool = False,
@@ -105,7 +105,7 @@ def add_gone_matches(
     limit: int,
     *,
     regex: bool,
-    archive: Archive | None,
+    archive: ArchiveLookup | None,
     without: str | None = None,
 ) -> list[SearchResult]:
     """Add gone sessions that match a substring or a regular expression, newest first. Raises BadQuery."""
@@ -140,7 +140,11 @@ def describe_gone(result: SearchResult) -> str:
 
 
 def _select_new(
-    index: Index, candidates: Iterable[SearchResult], known: set[str], archive: Archive | None, without: str | None
+    index: Index,
+    candidates: Iterable[SearchResult],
+    known: set[str],
+    archive: ArchiveLookup | None,
+    without: str | None,
 ) -> list[SearchResult]:
     """Return the candidates that are not known yet and really gone, each once, with their state in the archive."""
     new: dict[str, SearchResult] = {}
@@ -158,7 +162,7 @@ def _select_new(
 
 
 def _search_archive(
-    query: Query, limit: int, archive: Archive | None, refresh: bool, semantic: bool, now: float
+    query: Query, limit: int, archive: ArchiveLookup | None, refresh: bool, semantic: bool, now: float
 ) -> list[SearchResult]:
     """Return the archived and reconstructed sessions that match."""
     if archive is None or not archive.folder:
@@ -176,7 +180,7 @@ def _search_archive(
         return list(results)
 
 
-def _is_in_archive(session: str, archive: Archive | None) -> bool:
+def _is_in_archive(session: str, archive: ArchiveLookup | None) -> bool:
     """Return whether the archive has a transcript of a session, so that it is listed already."""
     state, since = archive.find(session) if archive is not None else ("", None)
     return state == "reconstructed" or since is not None

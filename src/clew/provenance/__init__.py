@@ -1,7 +1,7 @@
 """Which session, turn and prompt changed a file, and which wrote each of its lines.
 
 Modules:
-    changed_files     Sum up changes by file, and compare what they left with the disk.
+    changes_by_file   Sum up changes by file, and compare what they left with the disk.
     disk_content      Read the present content of files that transcripts name.
     git_commits       Ask git which commit wrote each line of a file.
     line_blame        Name the session, turn and prompt that wrote each line of a file.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
 
-    from clew.index.gone_sessions import Archive
+    from clew.index.gone_sessions import ArchiveLookup
     from clew.index.query_syntax import Query
     from clew.index.session_index import Index
 
@@ -191,7 +191,7 @@ def _filters(options: Namespace) -> str:
     return "".join(f' {name}:"{value}"' for name, value in values.items() if value)
 
 
-def _embed(index: Index, options: Namespace, archive: Archive | None) -> None:
+def _embed(index: Index, options: Namespace, archive: ArchiveLookup | None) -> None:
     """Update the vectors, also those of archived sessions."""
     if options.regex or options.substring:
         raise ClewError("--semantic searches by meaning: leave out --semantic, or leave out --regex and --substring.")

@@ -64,7 +64,7 @@ def find_candidates(words: Sequence[str], claude_dir: str | None = None) -> list
     )
 
 
-class _Place(NamedTuple):
+class _CursorPlace(NamedTuple):
     """Where the last word stands: after an option that takes a value, or after a number of positional arguments."""
 
     option: Action | None
@@ -72,7 +72,7 @@ class _Place(NamedTuple):
     is_after_dashes: bool
 
 
-def _find_place(parser: ArgumentParser, words: Iterable[str]) -> _Place:
+def _find_place(parser: ArgumentParser, words: Iterable[str]) -> _CursorPlace:
     option: Action | None = None
     positionals, is_after_dashes = 0, False
     for word in words:
@@ -87,7 +87,7 @@ def _find_place(parser: ArgumentParser, words: Iterable[str]) -> _Place:
             positionals += 1
         elif word != "=" and option and option.nargs not in ("*", "+"):
             option = None
-    return _Place(option, positionals, is_after_dashes)
+    return _CursorPlace(option, positionals, is_after_dashes)
 
 
 def _complete_value(action: Action | None, command: str, start: str, claude_dir: str | None) -> list[Candidate]:

@@ -18,7 +18,7 @@ from clew.view.sanitize import columns
 from clew.wire.timestamps import format_timestamp
 
 if TYPE_CHECKING:
-    from clew.provenance.changed_files import ChangedFile
+    from clew.provenance.changes_by_file import FileSummary
     from clew.provenance.recorded_changes import RecordedChange
 
 _UNRECORDED = "Changes made by shell commands are not recorded."
@@ -31,7 +31,7 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    files = _changed_files(options)
+    files = _summarize_files(options)
     if options.json:
         print_json(_file_json(file, options.reveal) for file in files)
     else:
@@ -43,8 +43,8 @@ def run(options: Namespace) -> int:
     return 0 if files else 1
 
 
-def _changed_files(options: Namespace) -> list[ChangedFile]:
-    from clew.provenance.changed_files import group_by_file
+def _summarize_files(options: Namespace) -> list[FileSummary]:
+    from clew.provenance.changes_by_file import group_by_file
     from clew.provenance.recorded_changes import changes_of, collect_changes, is_in_range, sort_changes
 
     if options.id is not None:
@@ -56,7 +56,7 @@ def _changed_files(options: Namespace) -> list[ChangedFile]:
     return group_by_file(changes, selected)[: options.limit]
 
 
-def _print_summary(files: Sequence[ChangedFile], options: Namespace) -> None:
+def _print_summary(files: Sequence[FileSummary], options: Namespace) -> None:
     if not files:
         print_message(f"No session changed a file with these options. {_UNRECORDED}")
         return
@@ -65,9 +65,9 @@ def _print_summary(files: Sequence[ChangedFile], options: Namespace) -> None:
     print_message(f"{plural(len(files), 'file')}, {lines}, {plural(len(sessions), 'session')}. {_UNRECORDED}")
 
 
-def _format(files: Sequence[ChangedFile], width: int, reveal: bool) -> Iterator[str]:
+def _format(files: Sequence[FileSummary], width: int, reveal: bool) -> Iterator[str]:
     """Yield the lines of the list: files by project, and below each file the prompts that changed it."""
-    by_project: dict[str, list[ChangedFile]] = {}
+    by_project: dict[str, list[FileSummary]] = {}
     for file in files:
         by_project.setdefault(file.changes[-1].cwd, []).append(file)
     for number, (project, group) in enumerate(by_project.items()):
@@ -121,7 +121,7 @@ def _prompt(change: RecordedChange, reveal: bool) -> str:
     return change.prompt if reveal else mask(clean(change.prompt))[0]
 
 
-def _file_json(file: ChangedFile, reveal: bool) -> dict[str, Any]:
+def _file_json(file: FileSummary, reveal: bool) -> dict[str, Any]:
     prompts = [
         {
             "session": first.session,

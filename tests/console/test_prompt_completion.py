@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.console.completion import MAX_COMPLETIONS, NamedCommand, find_completions, project_files
+from clew.console.prompt_completion import MAX_COMPLETIONS, NamedCommand, find_completions, project_files
 
 COMMANDS = [
     NamedCommand("compact", "replace the conversation by a summary", "[what]"),

@@ -18,7 +18,7 @@ DiskState = Literal["as written", "changed since", "gone", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedFile:
+class FileSummary:
     """A file with its changes in order. `on_disk` compares it with what the last of them must have left."""
 
     path: str
@@ -38,7 +38,7 @@ class ChangedFile:
         return self.changes[-1].time
 
 
-def group_by_file(changes: Iterable[RecordedChange], selected: Iterable[RecordedChange]) -> list[ChangedFile]:
+def group_by_file(changes: Iterable[RecordedChange], selected: Iterable[RecordedChange]) -> list[FileSummary]:
     """Return the files of the selected changes, the one changed last first.
 
     `changes` are all known changes in order, also those that are not selected: they say what the files contain.
@@ -49,7 +49,7 @@ def group_by_file(changes: Iterable[RecordedChange], selected: Iterable[Recorded
     chosen: dict[str, list[RecordedChange]] = {}
     for change in selected:
         chosen.setdefault(normalize_path(change.path), []).append(change)
-    files = [ChangedFile(part[0].path, tuple(part), _compare(groups[key])) for key, part in chosen.items()]
+    files = [FileSummary(part[0].path, tuple(part), _compare(groups[key])) for key, part in chosen.items()]
     return sorted(files, key=lambda file: -file.last.timestamp() if file.last else 0.0)
 
 
