@@ -4,6 +4,8 @@ Modules:
     control_characters    Remove or escape control characters in text for terminals, JSON and XML.
     credential_transport  Decide whether credentials can be sent to an address without others reading them in
                           transit.
+    design_tokens         The colours, sizes and fonts of clew: one set for web pages, exports, charts and
+                          terminals. docs/web.md explains them.
     environment           Read environment variables, and locate the folders they determine.
     extras                Build the command that installs an optional part of clew, for the way in which clew itself
                           was installed.
