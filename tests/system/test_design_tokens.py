@@ -67,10 +67,7 @@ def test_data_colours_differ_with_colour_blindness(kind: str) -> None:
         rgb = linear(colour)
         red, green, blue = (sum(a * b for a, b in zip(row, rgb, strict=True)) for row in BLINDNESS[kind])
         seen.append(lab((red, green, blue)))
-    nearest = min(
-        sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) ** 0.5 for one, other in combinations(seen, 2)
-    )
-    assert nearest > 8
+    assert min(dist(one, other) for one, other in combinations(seen, 2)) > 8
 
 
 def test_heat_becomes_stronger_step_by_step() -> None:
