@@ -92,12 +92,12 @@ def test_a_page_folds_and_is_dark_on_request(tab: Page, tmp_path: Path) -> None:
     tab.get_by_role("button", name="Close all").click()
     assert not tab.get_by_text("spade").is_visible()
     ground = "getComputedStyle(document.body).backgroundColor"
-    assert tab.evaluate(ground) == "rgb(255, 255, 255)"
+    assert tab.evaluate(ground) == "rgb(252, 252, 251)"
     tab.get_by_role("button", name="Light/dark").click()
-    assert tab.evaluate(ground) == "rgb(16, 20, 24)"
+    assert tab.evaluate(ground) == "rgb(22, 23, 26)"
     tab.emulate_media(color_scheme="dark")
     tab.get_by_role("button", name="Light/dark").click()
-    assert tab.evaluate(ground) == "rgb(255, 255, 255)"
+    assert tab.evaluate(ground) == "rgb(252, 252, 251)"
     assert tab.evaluate("window.ran") == []
 
 

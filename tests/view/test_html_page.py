@@ -12,7 +12,7 @@ import pytest
 from clew.conversation.session import Session
 from clew.demo.talk import talk
 from clew.view.header import About, describe_session
-from clew.view.html_page import read_asset, render_page
+from clew.view.html_page import page_style, read_asset, render_page
 from clew.view.mask_rows import MaskCount
 from clew.view.row_html import fragments
 from clew.view.rows import ViewOptions, rows
@@ -55,7 +55,7 @@ def test_no_payload_becomes_markup_above_a_page_or_in_its_head(number: int) -> N
     payload = PAYLOADS[number]
     made = whole(Session(everywhere(payload, number).bytes()))
     tags(body(made), PAGE)
-    head = made.partition("<body>")[0].replace(f"<style>{read_asset('style.css')}</style>", "")
+    head = made.partition("<body>")[0].replace(f"<style>{page_style()}</style>", "")
     assert re.findall(r"<(\w+)", head) == ["html", "head", *["meta"] * 5, "title"]
 
 
@@ -77,8 +77,8 @@ def test_no_payload_becomes_markup_in_an_index(number: int) -> None:
 def test_a_page_allows_its_own_style_and_script_by_their_hashes_and_loads_nothing() -> None:
     made = whole(Session(talk().user("dig").reply("ok").bytes()))
     policy = re.findall(r'Content-Security-Policy" content="([^"]*)"', made)[0]
-    for name, kind in (("style.css", "style-src"), ("page.js", "script-src")):
-        digest = base64.b64encode(hashlib.sha256(read_asset(name).encode()).digest()).decode()
+    for text, kind in ((page_style(), "style-src"), (read_asset("page.js"), "script-src")):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert f"{kind} 'sha256-{digest}'" in policy
     assert policy.startswith("default-src 'none'; img-src data:;") and "unsafe" not in policy
     assert made.index("Content-Security-Policy") < made.index("<style>")

@@ -56,7 +56,7 @@ def test_a_wrong_token_is_refused(stranger: httpx.Client, token: str) -> None:
     assert "set-cookie" not in answer.headers
 
 
-@pytest.mark.parametrize("path", ["/", "/list", "/compare", "/session/x", "/asset/x/web.js", "/nowhere"])
+@pytest.mark.parametrize("path", ["/", "/list", "/compare", "/session/x", "/asset/x/app.js", "/nowhere"])
 @pytest.mark.parametrize("cookie", ["", "clew-{port}=", "clew-{port}=wrong", "clew-{port}=\xff", "other={token}"])
 def test_without_the_cookie_there_is_nothing(served: Served, stranger: httpx.Client, path: str, cookie: str) -> None:
     headers = {b"Cookie": cookie.format(port=served.port, token=served.token).encode("latin-1")} if cookie else {}

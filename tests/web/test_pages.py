@@ -81,7 +81,7 @@ def test_a_switch_searches_by_meaning(demo: DemoSummary, client: httpx.Client) -
 
 def test_filters_are_part_of_the_query(client: httpx.Client) -> None:
     def found(**given: str) -> set[str]:
-        return set(re.findall(r'<li><a href="([^"]+)"', client.get("/list", params=given).text))
+        return set(re.findall(r'<a class="title" href="([^"]+)"', client.get("/list", params=given).text))
 
     everything = found(limit="960")
     assert set() < found(model="opus") < everything
@@ -297,11 +297,11 @@ def test_gone_sessions_are_listed_found_and_marked(stale: Path, tmp_path: Path) 
                 break
             time.sleep(0.05)
         assert "1 session and 2 without transcript, newest first · 1 more in the prompt history" in page
-        assert page.count('<li class="gone">') == 2 and page.count('<a href="/session/') == 1
+        assert page.count('<li class="session gone">') == 2 and page.count('<a class="title" href="/session/') == 1
         assert "<img" not in page and "<script" not in page and "<b>" not in page and KEY not in page
         found = client.get("/list", params={"q": "wombat"}).text
         assert "only in the archive: the transcript is gone since " in found and "clew restore " in found
-        assert '<a href="/session/' not in found and "<mark>wombat</mark>" in found
+        assert 'href="/session/' not in found and "<mark>wombat</mark>" in found
         found = client.get("/list", params={"q": "pangolin"}).text
         assert "only in the prompt history: the transcript is gone; its prompts are all that is left" in found
         assert "okapi" in client.get("/list", params={"q": "okap"}).text

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 
+from clew.system.design_tokens import token_css
 from clew.system.plural import plural
 from clew.version import __version__
 from clew.view.header import About
@@ -25,8 +26,13 @@ _BUTTONS = {"open": "Open all", "close": "Close all", "theme": "Light/dark"}
 
 
 def read_asset(name: str) -> str:
-    """Return the text of a file in `asset/`: `style.css`, `page.js`, `search.js`."""
+    """Return the text of a file in `asset/`: `session.css`, `page.js`, `search.js`."""
     return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+def page_style() -> str:
+    """Return the style sheet of an exported page."""
+    return token_css() + read_asset("session.css")
 
 
 def render_page(about: About, body: Iterable[str], outline: Iterable[tuple[int, str]] = ()) -> Iterator[str]:
@@ -41,7 +47,7 @@ def render_page(about: About, body: Iterable[str], outline: Iterable[tuple[int, 
 
 def page_start(title: str, scripts: Iterable[str]) -> Iterator[str]:
     """Yield the start of a page, up to its body."""
-    style = read_asset("style.css")
+    style = page_style()
     allowed = " ".join(_hash(read_asset(name)) for name in scripts) or "'none'"
     policy = (
         f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {allowed}; "

@@ -10,7 +10,7 @@
 
 The rows may be any part of a session's rows: a page of turns, the rest of a growing turn, one call. Open elements are
 closed at the end. No fragment contains a script, a style or an event handler, so a page may forbid all three inline;
-`asset/style.css` styles the classes, and `clew.view.html_page` wraps fragments in a page.
+`asset/session.css` styles the classes, and `clew.view.html_page` wraps fragments in a page.
 
 Elements: section.turn (id `turn-3`) > header + div.prompt, div.reply, details.call (id `call-toolu_…`) > summary +
 pre, details.agent > summary + its rows, and so on: the class is the kind of the row. Two sessions on one page need

@@ -55,6 +55,8 @@ def make_app(
     home = ListPage(state)
     routes = [
         Route("/", home.full_page),
+        Route("/sessions", home.full_page),
+        Route("/search", home.full_page),
         Route("/list", home.part),
         Route("/compare", ComparePage(state).full_page),
         Route("/asset/{mark}/{name}", file),

@@ -10,13 +10,27 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from clew.system.design_tokens import token_css
 from clew.view.html_page import read_asset
 from clew.view.sanitize import format_age, format_size, format_tokens, one_line
 
 _HERE = Path(__file__).parent
-_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
-
-_ASSETS = ("web.css", "web.js", "list.js", "reader.js")
+_ASSETS = _HERE / "asset"
+_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
+}
+_SECTIONS = (  # icon and name of the section, address, label
+    ("start", "/", "Start"),
+    ("sessions", "/sessions", "Sessions"),
+    ("search", "/search", "Search"),
+    ("files", "/files", "Files"),
+    ("usage", "/usage", "Usage"),
+    ("settings", "/settings", "Settings"),
+)
+_SECTION_OF_KIND = {"list": "sessions", "reader": "sessions"}  # others have the name of their kind
 
 
 class StaticFile(NamedTuple):
@@ -27,19 +41,26 @@ class StaticFile(NamedTuple):
     mark: str
 
 
-def _static_file(text: str, name: str) -> StaticFile:
-    data = text.encode()
+def _static_file(data: bytes, name: str) -> StaticFile:
     return StaticFile(data, _TYPES[Path(name).suffix], hashlib.sha256(data).hexdigest()[:16])
+
+
+def _load_files() -> dict[str, StaticFile]:
+    """Read the static files of the package. `url("{name}")` in a style sheet becomes the address of that file."""
+    data = {path.name: path.read_bytes() for path in sorted(_ASSETS.rglob("*")) if path.suffix in _TYPES}
+    data |= {"tokens.css": token_css().encode(), "session.css": read_asset("session.css").encode()}
+    files = {name: _static_file(content, name) for name, content in data.items() if name != "app.css"}
+    css = data["app.css"].decode()
+    for name in files:
+        css = css.replace(f"{{{name}}}", f"/asset/{files[name].mark}/{name}")
+    return {**files, "app.css": _static_file(css.encode(), "app.css")}
 
 
 class Renderer:
     """Templates and static files, read once."""
 
     def __init__(self) -> None:
-        texts = {name: (_HERE / "asset" / name).read_text(encoding="utf-8") for name in _ASSETS}
-        self.files = {
-            name: _static_file(text, name) for name, text in {**texts, "style.css": read_asset("style.css")}.items()
-        }
+        self.files = _load_files()
         self._templates = Environment(
             loader=FileSystemLoader(_HERE / "template"),
             autoescape=True,
@@ -53,7 +74,7 @@ class Renderer:
             "tokens": format_tokens,
             "size": format_size,
         }
-        self._templates.globals["file"] = self.address
+        self._templates.globals |= {"file": self.address, "sections": _SECTIONS}
 
     def address(self, name: str) -> str:
         return f"/asset/{self.files[name].mark}/{name}"
@@ -63,8 +84,14 @@ class Renderer:
 
     def head(self, request: Request, kind: str, title: str) -> dict[str, Any]:
         """Return the values that every page starts with; its scripts and styles carry the nonce of the request."""
-        scripts = ("web.js", *(name for name in (f"{kind}.js",) if name in self.files))
-        return {"nonce": request.state.nonce, "kind": kind, "title": title, "scripts": scripts}
+        return {
+            "nonce": request.state.nonce,
+            "kind": kind,
+            "title": title,
+            "section": _SECTION_OF_KIND.get(kind, kind),
+            "styles": [name for name in ("tokens.css", "session.css", "app.css", f"{kind}.css") if name in self.files],
+            "scripts": [name for name in ("app.js", f"{kind}.js") if name in self.files],
+        }
 
     def page(self, request: Request, kind: str, title: str, status: int = 200, **values: Any) -> Response:
         """Render a complete page with the template of its kind."""

@@ -130,6 +130,7 @@ def _turn_links(home: str, number: int, choice: ReaderChoice) -> str:
     query, full = escape(choice.query()), escape(replace(choice, depth="full").query())
     return (
         f'<p class="links"><a href="{link}{query}" aria-label="Link to turn {number}">Link</a> '
-        f'<a href="{link}/markdown{query}" data-copy aria-label="Turn {number} as Markdown">Markdown</a> '
+        f'<a href="{link}/markdown{query}" data-copy="The turn was copied." '
+        f'aria-label="Turn {number} as Markdown">Markdown</a> '
         f'<a href="{link}{full}" aria-label="Turn {number} with everything">Everything</a></p>\n'
     )

@@ -14,12 +14,12 @@
     const words = wish();
     try {
       const answer = await fetch("/list?" + words, { signal: asked.signal });
-      if (!answer.ok) { clew.say("The server did not answer. Open the address that clew serve printed."); return; }
+      if (!answer.ok) { clew.toast("The server did not answer. Open the address that clew serve printed."); return; }
       place.innerHTML = await answer.text();
-      history.replaceState(null, "", words ? "/?" + words : "/");
+      history.replaceState(null, "", location.pathname + (words ? "?" + words : ""));
       again();
     } catch (failed) {
-      if (failed.name !== "AbortError") clew.say("The server has ended.");
+      if (failed.name !== "AbortError") clew.toast("The server has ended.");
     }
   };
 
@@ -35,10 +35,11 @@
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     clearTimeout(timer);
-    const first = clew.one(".sessions > li > a", place);
+    const first = clew.one("li.session > a", place);
     if (document.activeElement === form.elements.q && first && wish() === location.search.slice(1)) location.assign(first.href);
     else ask();
   });
   form.querySelector("button").hidden = true;
+  if (location.pathname === "/search") form.elements.q.focus();
   again();
 })();

@@ -46,7 +46,7 @@
         }
       }
     } catch (failed) {
-      clew.say("The page cannot be read.");
+      clew.toast("The page cannot be read.");
     }
     delete link.dataset.asked;
     if (wanted) wanted.scrollIntoView();
@@ -120,11 +120,11 @@
         if (grew) {
           const answer = await fetch(main.dataset.base + "/outline" + main.dataset.query);
           if (answer.ok) clew.one("#outline").innerHTML = await answer.text();
-          clew.say("Turn " + fresh.dataset.turns + " was begun.");
+          clew.toast("Turn " + fresh.dataset.turns + " was begun.");
         }
       } while (isStale);
     } catch (failed) {
-      clew.say("What is new cannot be read.");
+      clew.toast("What is new cannot be read.");
     } finally {
       isBusy = false;
     }
@@ -150,6 +150,11 @@
     location.assign(main.dataset.base + (wish.size ? "?" + wish : ""));
   });
   form.querySelector("button").hidden = true;
+  const chosenCalls = () => (clew.chosen() ? clew.all("details.call", clew.chosen()) : []);
+  clew.key("o", "open or close the calls of the turn", () => { const calls = chosenCalls(); const open = calls.some((each) => !each.open); calls.forEach((each) => { each.open = open; }); });
+  clew.key("c", "copy the turn as Markdown", () => { const link = clew.chosen() ? clew.one("[data-copy]", clew.chosen()) : null; if (link) link.click(); });
+  clew.key("b", "choose a branch", () => { const field = clew.one("#branch"); if (field) field.focus(); });
+  clew.key("u", "back to the list", () => { location.assign("/"); });
   follow();
   watch();
 })();

@@ -1,0 +1,118 @@
+"use strict";
+// What all pages share: theme, keys and their help, copying, messages, and moving through a list of items.
+const clew = (() => {
+  const root = document.documentElement;
+  const one = (selector, from) => (from || document).querySelector(selector);
+  const all = (selector, from) => Array.from((from || document).querySelectorAll(selector));
+  const TOAST_MS = 4000;
+
+  // -- messages: a toast for what was done, a banner for a state that lasts
+
+  const toast = (text, kind = "") => {
+    const item = document.createElement("p");
+    item.className = ("toast " + kind).trim();
+    item.textContent = text;
+    one("#toasts").replaceChildren(item);
+    setTimeout(() => item.remove(), TOAST_MS);
+  };
+  const banner = (text) => {
+    const place = one("#banner");
+    place.textContent = text;
+    place.hidden = !text;
+    root.classList.toggle("is-offline", Boolean(text));
+  };
+
+  // -- theme
+
+  const switchTheme = () => {
+    const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+    root.dataset.theme = (root.dataset.theme || system) === "dark" ? "light" : "dark";
+    localStorage.setItem("clew-theme", root.dataset.theme);
+  };
+
+  // -- copying: the button says that it was done
+
+  const copy = async (text, message, button) => {
+    try {
+      await navigator.clipboard.writeText(text);
+      toast(message, "good");
+      if (button) { button.classList.add("copied"); setTimeout(() => button.classList.remove("copied"), 1500); }
+    } catch (refused) { toast("The browser does not allow this page to copy.", "bad"); }
+  };
+  document.addEventListener("click", async (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const link = event.target.closest("[data-copy]");  // the address of the text to copy
+    if (link) {
+      event.preventDefault();
+      try {
+        const answer = await fetch(link.href);
+        if (!answer.ok) throw new Error(answer.statusText);
+        copy(await answer.text(), link.dataset.copy || "Copied.", link);
+      } catch (failed) { toast("The server did not answer, so nothing was copied.", "bad"); }
+    }
+    const button = event.target.closest("[data-copies]");  // the id of the element with the text to copy
+    if (button) copy(document.getElementById(button.dataset.copies).textContent, button.dataset.copied || "Copied.", button);
+  });
+
+  // -- keys: `clew.key("j", "next session", action)`; the help lists them in the order in which they were added
+
+  const keys = new Map();
+  const key = (name, label, action) => keys.set(name, { label, action });
+  const help = () => {
+    const dialog = one("#help");
+    one("dl", dialog).replaceChildren(...Array.from(keys).flatMap(([name, { label }]) => {
+      const term = document.createElement("dt"), text = document.createElement("dd");
+      term.append(...name.split(" ").map((part) => Object.assign(document.createElement("kbd"), { textContent: part })));
+      text.textContent = label;
+      return [term, text];
+    }));
+    if (!dialog.open) dialog.showModal();
+  };
+  let before = "";  // the key pressed before, for sequences such as `g g`
+  document.addEventListener("keydown", (event) => {
+    const at = event.target;
+    const name = (event.ctrlKey || event.metaKey ? "Ctrl-" : "") + event.key;
+    const isTyping = at.matches("input, select, textarea, [contenteditable]");
+    if (event.key === "Escape" && isTyping) { at.blur(); return; }
+    if (event.altKey || (isTyping && !name.startsWith("Ctrl-")) || one("dialog[open]")) return;
+    const found = keys.get(before + " " + name) || keys.get(name);
+    before = found ? "" : name;
+    if (found) { event.preventDefault(); found.action(event); }
+  });
+
+  // -- choosing an item of the page: sessions of a list, turns of a reader
+
+  let chosen = null;
+  const items = () => all("li.session, #pages .turn[id], .pair");
+  const choose = (item) => {
+    if (!item) return;
+    if (chosen) chosen.classList.remove("chosen");
+    chosen = item;
+    item.classList.add("chosen");
+    const link = one("a", item);
+    if (link) link.focus({ preventScroll: true });
+    item.scrollIntoView({ block: item.matches(".turn, .pair") ? "start" : "nearest" });
+    item.dispatchEvent(new CustomEvent("clew-chosen", { bubbles: true }));
+  };
+  const position = () => {
+    if (chosen && chosen.isConnected) return items().indexOf(chosen);
+    const target = location.hash ? document.getElementById(location.hash.slice(1)) : null;
+    return target ? items().indexOf(target) : -1;
+  };
+  const step = (by) => {
+    const list = items();
+    if (list.length) choose(list[Math.min(list.length - 1, Math.max(0, position() + by))]);
+  };
+
+  key("?", "show these keys", help);
+  key("/", "search", () => { const field = one("input[type=search]"); if (field) { field.focus(); field.select(); } else location.assign("/search"); });
+  key("t", "light or dark", switchTheme);
+  key("j", "next", () => step(1));
+  key("k", "previous", () => step(-1));
+  key("g g", "first", () => choose(items()[0]));
+  key("G", "last", () => choose(items().at(-1)));
+  all("#theme, #keys, [data-copies]").forEach((each) => { each.hidden = false; });
+  one("#theme")?.addEventListener("click", switchTheme);
+  one("#keys")?.addEventListener("click", help);
+  return { one, all, toast, banner, copy, key, keys, choose, step, items, chosen: () => chosen };
+})();
