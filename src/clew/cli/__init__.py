@@ -58,6 +58,10 @@ def _main(arguments: list[str]) -> int:
         from clew.index.parallel_build import build_shard
 
         return build_shard(*arguments[1:])
+    if arguments[:1] == ["--summaries"]:  # a process that `browse/summary_thread.py` started
+        from clew.browse.summary_thread import build_summaries
+
+        return build_summaries(*arguments[1:])
     _import_argparse()
     from clew.cli.run_command import run
 

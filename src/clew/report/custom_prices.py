@@ -12,12 +12,17 @@ if TYPE_CHECKING:
     from clew.facts.prices import Prices
 
 
+def price_file() -> str:
+    """Return the path of the user's price file, whether or not it exists."""
+    return os.path.join(config_home(), "clew", "prices.json")
+
+
 def load_prices(path: str | None = None) -> Prices:
     """Return the price table of the package, overridden by a file: `path`, or prices.json in the settings folder.
 
     Raises ValueError for a file that is not a price table, and OSError for one that cannot be read.
     """
-    name = path or os.path.join(config_home(), "clew", "prices.json")
+    name = path or price_file()
     if path is None and not os.path.exists(name):
         return load()
     import json  # most users have no file of prices

@@ -62,7 +62,7 @@ def _archived(root: str) -> list[ArchivedTranscript]:
 
     if not os.path.exists(os.path.join(data_home(), "archive", "archive.db")):
         return []
-    from clew.cli.cost.usage_archived import archived_transcripts
+    from clew.browse.archived_usage import archived_transcripts
 
     return archived_transcripts(root)
 

@@ -9,13 +9,16 @@ from functools import partial
 from clew.collect.archive.reader import Archive
 from clew.collect.archive.reader import ArchivedFile as Archived
 from clew.report.collect_buckets import ArchivedTranscript
+from clew.system.environment import data_home
 from clew.wire.tree_walk import TranscriptFile
 
 KINDS = ("session", "agent")
 
 
 def archived_transcripts(root: str) -> list[ArchivedTranscript]:
-    """Every generation of a transcript except the one that is still in the tree."""
+    """Return every generation of an archived transcript except the one that is still in the tree."""
+    if not os.path.exists(os.path.join(data_home(), "archive", "archive.db")):
+        return []
     with Archive.open() as archive:
         files = [file for file in _generations(archive, os.path.realpath(root)) if file.size]
     return [ArchivedTranscript(_describe(file), partial(_read, file)) for file in files]
