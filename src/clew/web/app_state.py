@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from threading import Lock
 
+from clew.browse.summary_thread import SummaryThread
 from clew.view.mask_rows import MaskCount
 from clew.view.sanitize import one_line
 from clew.web.async_search import AsyncSearch
@@ -67,6 +68,7 @@ class AppState:
     live: LiveUpdates
     searcher: AsyncSearch
     is_revealed: bool
+    summaries: SummaryThread
     renderer: Renderer = field(default_factory=Renderer)
     pages: PageCache = field(default_factory=PageCache)
 

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from clew.browse.summary_thread import SummaryThread
 from clew.errors import UNEXPECTED_ERRORS, ClewError, NotFound
 from clew.system.file_errors import describe_error
 from clew.web.access_control import AccessControl, EntryToken
@@ -30,12 +31,14 @@ def make_app(
 ) -> AccessControl:
     """Return the application for a Claude folder, wrapped in access control."""
     sessions = SessionCache(claude)
-    state = AppState(sessions, LiveUpdates(sessions, is_ending), AsyncSearch(sessions, claude), is_revealed)
+    summaries = SummaryThread(claude, holds=sessions.holds)
+    state = AppState(sessions, LiveUpdates(sessions, is_ending), AsyncSearch(sessions, claude), is_revealed, summaries)
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
         yield
         state.searcher.close()
+        summaries.stop()
 
     async def file(request: Request) -> Response:
         return state.renderer.file(request.path_params["mark"], request.path_params["name"])
