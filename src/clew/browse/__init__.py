@@ -1,7 +1,11 @@
 """What the terminal browser and the web application share: the search in the background, and sessions in lists.
 
 Modules:
-    search_thread  Search in one thread, by meaning in a second one, and refresh the index in a third, each with its
-                   own connection.
-    session_item   A session as lists show it, from the index or from its file.
+    archived_usage  Transcripts that are only in the archive, deleted or rewritten in the tree, so that usage never
+                    shrinks.
+    search_thread   Search in one thread, by meaning in a second one, and refresh the index in a third, each with
+                    its own connection.
+    session_item    A session as lists show it, from the index or from its file.
+    summary_thread  Keep the summaries of all sessions in memory, and refresh them in a thread; a large refresh runs
+                    in its own process.
 """

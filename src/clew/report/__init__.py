@@ -15,7 +15,10 @@ Modules:
     reconcile         Compare our numbers with those that Claude Code recorded, and explain the differences.
     reply_store       Cache the replies of every transcript, so that only new lines are read.
     session_cost      The cost of a session, a usage or entries in US dollars: `clew.cost`.
+    session_summary   Summarize a session for lists, the start page and charts: what it is about, what it cost, what
+                      it did.
     status_format     The format of the status line: text with fields in braces.
+    summary_store     Cache the summary of every session, so that only changed ones are read again.
     svg               Draw bar charts, area charts and heat maps as SVG, and embed them in an HTML page.
     text_table        Format usage as text tables with totals and notes.
     timezone          Map instants to hours, days, weeks and months of the local time zone or a named one.

@@ -8,8 +8,6 @@ Modules:
     statusline_install   `clew statusline --install` and `--uninstall`: show the change of the settings, ask, and
                          make it.
     usage                `clew usage`: token usage and cost.
-    usage_archived       Transcripts that are only in the archive, deleted or rewritten in the tree, so that usage
-                         never shrinks.
     usage_limits         `clew usage limits`: the limits of the subscription, as the status line saw them last.
     usage_plot           `clew usage --plot`: draw it, in the terminal or into a file.
     usage_request        Options of `clew usage`, and the collecting and printing that its views share.
