@@ -190,6 +190,44 @@ def test_another_branch(clew: Run, claude: Path) -> None:
     assert clew("export", number, "--format", "html", "--branch", "7")[0] == 1
 
 
+def test_a_document_names_the_branches_and_what_they_contain(clew: Run, claude: Path) -> None:
+    assert "branches" not in clew("export", str(four().write(claude / "one")), "--format", "markdown")[1]
+    number = four().rewind(to=2).user("other").reply("b").write(claude).stem
+    text, page = (clew("export", number, "--format", form)[1] for form in ("markdown", "html"))
+    for made in (text, page):
+        assert "This session has 2 branches; this document has branch 2." in made
+        assert f"clew export {number[:8]} --branch all" in made and "in all branches" in made
+    assert (
+        "- Branch 1 (3 turns after turn 1, not included): q2\n- Branch 2 (active, 1 turn after turn 1): other" in text
+    )
+    assert "Branch 1 <span" in page and "(3 turns after turn 1, not included)</span>: q2" in page
+    shown = clew("export", number, "--format", "markdown", "--branch", "1")[1]
+    assert "this document has branch 1." in shown and "4 turns" in shown
+
+
+def test_all_branches_are_exported_together(clew: Run, claude: Path) -> None:
+    number = four().rewind(to=2).user("other").reply("b").write(claude).stem
+    page = clew("export", number, "--format", "html", "--branch", "all")[1]
+    assert prompts(page) == ["q1", "other", "q2", "q3", "q4"] and "this document has all of them." in page
+    assert '<a href="#branch-1">Branch 1</a>' in page and 'id="branch-1"' in page and "not included" not in page
+    assert sorted(re.findall(r'<section class="turn" id="([^"]*)"', page)) == [
+        "b1-turn-2",
+        "b1-turn-3",
+        "b1-turn-4",
+        "turn-1",
+        "turn-2",
+    ]
+    text = clew("export", number, "--format", "markdown", "--branch", "all")[1]
+    assert "## Branch 1 (after turn 1)\n\n## 2 · q2\n" in text
+    _, *turns = values(clew("export", number, "--branch", "all")[1])
+    assert [(turn["prompt"], turn.get("branch")) for turn in turns] == [
+        ("q1", None), ("other", None), ("q2", 1), ("q3", 1), ("q4", 1)
+    ]  # fmt: skip
+    code, _, err = clew("export", number, "--branch", "all", "--last", "1")
+    assert (code, err) == (2, "clew: --branch all has all turns. Leave out --turns and --last, or name one branch.\n")
+    assert clew("export", number, "--branch", "0")[0] == 1
+
+
 def test_how_much_of_each_turn(clew: Run, claude: Path) -> None:
     number = four().write(claude).stem
 

@@ -91,6 +91,18 @@ def test_filters_are_part_of_the_query(client: httpx.Client) -> None:
     assert "project: needs" not in client.get("/list", params={"project": "x y"}).text
 
 
+def test_a_download_has_a_readable_name_and_names_its_branches(demo: DemoSummary, client: httpx.Client) -> None:
+    told = talk(seed="download", cwd="/home/ada/x").user("begin").reply("ok").user("left: \u201cway\u201d").reply("a")
+    path = told.rewind(to=2).user("right way").reply("b").write(demo.root)
+    base = f"/session/{path.stem}/export"
+    for kind in ("html", "md", "json"):
+        name = client.get(f"{base}/{kind}").headers["content-disposition"]
+        assert re.fullmatch(rf'attachment; filename="\d{{4}}-\d\d-\d\d-[a-z-]+-{path.stem[:8]}\.{kind}"', name)
+    assert "this document has branch 2." in client.get(f"{base}/md").text
+    assert "this document has branch 1." in client.get(f"{base}/html?branch=1").text
+    assert "## Branch 1 (after turn 1)" in client.get(f"{base}/md?branches=all").text
+
+
 @pytest.mark.parametrize(
     "path",
     [
@@ -203,10 +215,10 @@ def test_exports_are_what_the_command_writes(
     client: httpx.Client, demo: DemoSummary, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     session = demo.sessions["rounding"]
-    answer = client.get(f"/session/{session}/export/json")
-    assert answer.headers["content-disposition"] == f'attachment; filename="{session}.json"'
-    main(["export", session, "--format", "json", "--quiet", "--claude-dir", str(demo.root)])
-    assert answer.content == capsysbinary.readouterr().out
+    for kind, form in (("json", "json"), ("md", "markdown"), ("html", "html")):
+        answer = client.get(f"/session/{session}/export/{kind}")
+        main(["export", session, "--format", form, "--quiet", "--claude-dir", str(demo.root)])
+        assert answer.content == capsysbinary.readouterr().out
 
 
 def test_a_session_tells_its_turns_and_how_to_go_on(client: httpx.Client, demo: DemoSummary) -> None:

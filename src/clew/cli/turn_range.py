@@ -6,20 +6,32 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 
 from clew.cli.options import parse_count
+from clew.conversation.branches import Branch
 from clew.conversation.session import Session
 from clew.conversation.turn_numbers import TurnRange
 from clew.conversation.turns import Turn
 from clew.errors import NotFound
 from clew.system.plural import plural
 
+ALL_BRANCHES = -1  # the value of `--branch all`
 
-def add_turn_options(command: ArgumentParser) -> None:
-    """Add the options that select turns: `--turns`, `--last` and `--branch`."""
+
+def add_turn_options(command: ArgumentParser, every_branch: bool = False) -> None:
+    """Add the options that select turns: `--turns`, `--last` and `--branch`, with `all` if `every_branch` is true."""
     command.add_argument(
         "--turns", metavar="A-B", type=parse_turns, help="only these turns: 3, 3-7, 3-, or -1 for the last"
     )
     command.add_argument("--last", metavar="N", type=parse_count, help="only the last N turns")
-    command.add_argument("--branch", metavar="N", type=parse_count, help="another branch, by its number in clew trace")
+    command.add_argument(
+        "--branch",
+        metavar="N",
+        type=_parse_branch if every_branch else parse_count,
+        help=f"another branch, by its number in clew trace{', or all' if every_branch else ''}",
+    )
+
+
+def _parse_branch(text: str) -> int:
+    return ALL_BRANCHES if text == "all" else parse_count(text)
 
 
 def parse_turns(text: str) -> TurnRange:
@@ -35,14 +47,20 @@ def selects_part(options: Namespace) -> bool:
     return bool(options.turns) or options.last is not None or options.branch is not None
 
 
+def find_branch(session: Session, options: Namespace) -> Branch | None:
+    """Return the branch that the options select; None for the active one or all. Raises NotFound."""
+    if options.branch in (None, ALL_BRANCHES):
+        return None
+    branch = next((b for b in session.branches if b.number == options.branch), None)
+    if branch is None:
+        raise NotFound(str(options.branch), "branch", [str(b.number) for b in session.branches])
+    return branch
+
+
 def select_turns(session: Session, options: Namespace) -> Sequence[Turn]:
     """Return the turns that the options select. Raises NotFound for a branch or turns that the session does not have."""
-    turns = session.turns
-    if options.branch is not None:
-        branch = next((b for b in session.branches if b.number == options.branch), None)
-        if branch is None:
-            raise NotFound(str(options.branch), "branch", [str(b.number) for b in session.branches])
-        turns = session.turns_of(branch)
+    branch = find_branch(session, options)
+    turns = session.turns_of(branch) if branch else session.turns
     if options.turns:
         numbers = options.turns.resolve(turns[-1].number if turns else 0)
         turns = tuple(turn for turn in turns if turn.number in numbers)

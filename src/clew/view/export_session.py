@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Literal
 
+from clew.conversation.agent_sessions import Agent
+from clew.conversation.branches import Branch
+from clew.conversation.replies import Call
 from clew.conversation.session import Session
 from clew.conversation.turns import Turn
 from clew.version import JSON_SCHEMA
@@ -13,7 +16,7 @@ from clew.view.header import About, describe_session, masked_line
 from clew.view.html_page import render_page
 from clew.view.mask_rows import MaskCount, mask_rows
 from clew.view.row_html import fragments
-from clew.view.row_markdown import markdown_document
+from clew.view.row_markdown import markdown_branch, markdown_document
 from clew.view.row_types import Row
 from clew.view.rows import ViewOptions, preamble_rows, rows
 from clew.view.turn_json import session_document
@@ -67,24 +70,43 @@ def export_parts(
     counter: MaskCount | None,
     *,
     turns: Sequence[Turn] | None = None,
+    branches: Sequence[Branch] = (),
     front_matter: bool = False,
+    agents: Callable[[Call], Sequence[Agent]] | None = None,
     pass_rows: Callable[[Iterable[Row]], Iterable[Row]] = iter,
 ) -> Iterable[bytes]:
-    """Return the parts of a document, as they are made. Without a `counter` nothing is masked; `pass_rows` sees every
-    row.
+    """Return the parts of a document, as they are made. Without a `counter` nothing is masked.
+
+    What other `branches` have of their own follows. `agents` finds the agents of a call if not `session.agents_for`,
+    and `pass_rows` sees every row.
     """
+    others = [(branch.number, own_turns(session, branch)) for branch in branches]
     if format == "jsonl":
         return (item.raw for item in session.items)
     if format == "json":
-        values = session_document(session, counter is not None, turns, counter)
+        values = session_document(session, counter is not None, turns, counter, others)
         return (encode({"clew": JSON_SCHEMA, **value}) + b"\n" for value in values)
+
+    def turn_rows(chosen: Iterable[Turn], start: Iterable[Row] = ()) -> Iterable[Row]:
+        body = chain(start, rows(session, chosen, options, agents))
+        return pass_rows(body if counter is None else mask_rows(body, counter))
+
     chosen = session.turns if turns is None else turns
-    body = chain(preamble_rows(session, options) if turns is None else (), rows(session, chosen, options))
-    shown_rows = pass_rows(body if counter is None else mask_rows(body, counter))
+    first = turn_rows(chosen, preamble_rows(session, options) if turns is None else ())
+    notes = {note.number: note for note in header.branches}
     if format == "markdown":
-        return map(_encode_text, markdown_document(header, shown_rows, front_matter))
-    outline = ((turn.number, masked_line(turn.text, None if counter is None else MaskCount())) for turn in chosen)
-    return map(_encode_text, render_page(header, fragments(shown_rows), outline))
+        text = markdown_document(header, first, front_matter)
+        return map(_encode_text, chain(text, *(markdown_branch(notes[n], turn_rows(own)) for n, own in others)))
+    mask = MaskCount() if counter else None
+    outline = ((turn.number, masked_line(turn.text, mask)) for turn in chosen)
+    more = ((notes[n], fragments(turn_rows(own), f"b{n}-")) for n, own in others)
+    return map(_encode_text, render_page(header, fragments(first), outline, more))
+
+
+def own_turns(session: Session, branch: Branch) -> list[Turn]:
+    """Return the turns of a branch that are not on the active one."""
+    own = {entry.uuid for entry in branch.own}
+    return [turn for turn in session.turns_of(branch) if turn.prompt.uuid in own]
 
 
 def _encode_text(text: str) -> bytes:

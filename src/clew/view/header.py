@@ -5,40 +5,108 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from clew.conversation.branches import Branch
 from clew.conversation.session import Session
+from clew.conversation.speaker import prompt_text
 from clew.facts.token_usage import usage
 from clew.system.plural import plural
 from clew.view.mask_rows import MaskCount
 from clew.view.sanitize import format_tokens, one_line
 
 NO_PROMPT = "(no prompt)"
+_MAX_PROMPT = 200  # characters of the prompt that names a branch
+
+
+@dataclass(frozen=True, slots=True)
+class BranchNote:
+    """A branch of a session: how many turns it shares with the active one, has of its own, and their first prompt.
+
+    The active one shares what the others have in common with it.
+    """
+
+    number: int
+    is_active: bool
+    is_included: bool
+    shared: int
+    turns: int
+    text: str
+
+    @property
+    def origin(self) -> str:
+        return f"after turn {self.shared}" if self.shared else "from the start"
+
+    @property
+    def summary(self) -> str:
+        own = plural(self.turns, "turn")
+        place = f"{'active, ' if self.is_active else ''}{own} {self.origin}"
+        return place if self.is_included else f"{place}, not included"
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The title, the start, and other facts as (name, text) pairs."""
+    """The title, the start, other facts as (name, text) pairs, and the branches if there is more than one."""
 
     id: str
     title: str
     started: datetime | None
     details: tuple[tuple[str, str], ...]
+    branches: tuple[BranchNote, ...] = ()
+
+    @property
+    def branch_sentence(self) -> str:
+        """How many branches there are, and which of them a document contains."""
+        included = [note.number for note in self.branches if note.is_included]
+        shown = "all of them" if len(included) == len(self.branches) else f"branch {included[0]}"
+        return f"This session has {len(self.branches)} branches; this document has {shown}."
+
+    @property
+    def branch_command(self) -> str:
+        """The command that exports the other branches too; "" if the document contains them."""
+        is_whole = all(note.is_included for note in self.branches)
+        return "" if is_whole else f"clew export {self.id[:8]} --branch all"
 
 
-def describe_session(session: Session, tally: MaskCount | None) -> About:
-    """Return the header of a session; `tally` masks and counts secrets, and without one nothing is masked."""
+def describe_branches(session: Session, tally: MaskCount | None, shown: Branch | None, every: bool) -> list[BranchNote]:
+    """Return notes on the branches of a session, [] if it has only one. The active one is shown unless another is."""
+    if len(session.branches) < 2:
+        return []
+    fork = min(branch.shared for branch in session.branches if not branch.is_active)
+    notes = []
+    for branch in session.branches:
+        shared = fork if branch.is_active else branch.shared
+        first = branch.prompts[min(shared, len(branch.prompts) - 1)]
+        is_included = every or (branch.number == shown.number if shown else branch.is_active)
+        turns = len(branch.prompts) - shared
+        text = masked_line(prompt_text(first), tally)[:_MAX_PROMPT]
+        notes.append(BranchNote(branch.number, branch.is_active, is_included, shared, turns, text))
+    return notes
+
+
+def describe_session(
+    session: Session, tally: MaskCount | None, branch: Branch | None = None, *, every_branch: bool = False
+) -> About:
+    """Return the header of a session; `tally` masks and counts secrets, and without one nothing is masked.
+
+    A document shows the active branch, another `branch`, or every branch.
+    """
     spent = usage(session).total
+    everywhere = " in all branches" if len(session.branches) > 1 else ""
     facts = {
         "cwd": session.cwd or "",
         "branch": session.branch_name or "",
         "model": ", ".join(session.models),
-        "turns": plural(len(session.turns), "turn"),
-        "tokens": f"{format_tokens(spent.output)} tokens written" if spent.output else "",
+        "turns": plural(len(session.turns_of(branch) if branch else session.turns), "turn"),
+        "tokens": f"{format_tokens(spent.output)} tokens written{everywhere}" if spent.output else "",
         "version": f"Claude Code {', '.join(session.versions)}" if session.versions else "",
         "slug": session.slug or "",
         "id": session.id,
     }
     masked = {name: masked_line(text, tally) for name, text in facts.items() if text}
-    return About(session.id, masked_line(session.title, tally) or NO_PROMPT, session.started, tuple(masked.items()))
+    title, branches = (
+        masked_line(session.title, tally) or NO_PROMPT,
+        describe_branches(session, tally, branch, every_branch),
+    )
+    return About(session.id, title, session.started, tuple(masked.items()), tuple(branches))
 
 
 def masked_line(text: str, tally: MaskCount | None) -> str:

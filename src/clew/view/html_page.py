@@ -17,7 +17,7 @@ from pathlib import Path
 from clew.system.design_tokens import token_css
 from clew.system.plural import plural
 from clew.version import __version__
-from clew.view.header import About
+from clew.view.header import About, BranchNote
 from clew.view.row_html import time_tag
 from clew.view.sanitize import one_line
 
@@ -35,12 +35,22 @@ def page_style() -> str:
     return token_css() + read_asset("session.css")
 
 
-def render_page(about: About, body: Iterable[str], outline: Iterable[tuple[int, str]] = ()) -> Iterator[str]:
-    """Yield the page of a session in parts; `outline` lists the turns to link to, with their prompts."""
+def render_page(
+    about: About,
+    body: Iterable[str],
+    outline: Iterable[tuple[int, str]] = (),
+    branches: Iterable[tuple[BranchNote, Iterable[str]]] = (),
+) -> Iterator[str]:
+    """Yield the page of a session in parts; `outline` lists the turns to link to, and other `branches` follow."""
     yield from page_start(about.title, ("page.js",))
-    yield heading(about.title, tuple(_BUTTONS), _about_line(about) + _outline_list(list(outline)))
+    below = _about_line(about) + _branch_list(about) + _outline_list(list(outline))
+    yield heading(about.title, tuple(_BUTTONS), below)
     yield "<main>\n"
     yield from body
+    for note, fragments in branches:
+        name = f"branch-{note.number}"
+        yield f'<h2 class="branch" id="{name}"><a href="#{name}">Branch {note.number}</a> {note.origin}</h2>\n'
+        yield from fragments
     yield "</main>\n"
     yield from page_end(("page.js",))
 
@@ -89,6 +99,19 @@ def _about_line(about: About) -> str:
     parts = [escape(one_line(value)) for _, value in about.details]
     when = time_tag(about.started).strip()
     return f'<p class="about">{" · ".join(part for part in (when, *parts) if part)}</p>\n'
+
+
+def _branch_list(about: About) -> str:
+    if not about.branches:
+        return ""
+    items = ""
+    for note in about.branches:
+        name = f"Branch {note.number}"
+        link = f'<a href="#branch-{note.number}">{name}</a>' if note.is_included and not note.is_active else name
+        text = escape(one_line(note.text, 160)) or "(no text)"
+        items += f'<li>{link} <span class="about">({note.summary})</span>: {text}</li>\n'
+    command = f" The others: <code>{escape(about.branch_command)}</code>" if about.branch_command else ""
+    return f'<div class="branches"><p>{about.branch_sentence}{command}</p>\n<ul>\n{items}</ul></div>\n'
 
 
 def _outline_list(turns: Sequence[tuple[int, str]]) -> str:

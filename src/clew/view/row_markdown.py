@@ -1,7 +1,8 @@
 """Convert rows to Markdown for GitHub and Obsidian, in which no text of the transcript becomes HTML.
 
-The model's text is Markdown already and stays so, except for raw HTML, external pictures and unclosed fences. Tool
-outputs are in fences that they cannot close, folded in `<details>`.
+The model's text is Markdown already and stays so, except for raw HTML, external pictures, unclosed fences and the
+level of its headings, which are below those of the turns. Tool outputs are in fences that they cannot close, with the
+language of the file or command, folded in `<details>`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from typing import assert_never
 from clew.system.plural import plural
 from clew.view import row_types
 from clew.view.attachments import MAX_LABEL
-from clew.view.header import About
+from clew.view.fence_language import file_language, input_language, strip_line_numbers, text_language
+from clew.view.header import About, BranchNote
+from clew.view.markdown_headings import lower_headings
 from clew.view.nesting import is_expanded, nest_rows
 from clew.view.row_labels import compaction_label, duration_label, totals_labels
 from clew.view.row_types import Row
@@ -25,6 +28,7 @@ from clew.wire.json_codec import encode
 from clew.wire.timestamps import format_timestamp
 
 HEADING_WIDTH = 72  # columns of the prompt in its heading
+MAX_PICTURE = 2 << 20  # characters of an embedded picture
 _FENCE = re.compile(r"^ {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)$")
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])(?!https?://[^\s<>\"']*>)")
@@ -33,22 +37,41 @@ _TICKS = re.compile(r"`{3,}")
 
 
 def markdown_document(about: About, rows: Iterable[Row], front_matter: bool = False) -> Iterator[str]:
-    """Yield a complete document."""
+    """Yield a complete document, with its pictures embedded."""
     if front_matter:
         yield _front_matter(about)
     when = f"{about.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if about.started else ""
     facts = " · ".join(escape_markdown(text) for text in (when, *(value for _, value in about.details)) if text)
-    yield f"# {escape_markdown(about.title)}\n\n{facts}\n\n"
-    yield from markdown_pieces(rows)
+    yield f"# {escape_markdown(about.title)}\n\n{facts}\n\n{_branch_list(about)}"
+    yield from markdown_pieces(rows, pictures=True)
 
 
-def markdown_pieces(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield Markdown for each row."""
+def markdown_branch(note: BranchNote, rows: Iterable[Row]) -> Iterator[str]:
+    """Yield the turns of another branch, below a heading."""
+    yield f"---\n\n## Branch {note.number} ({note.origin})\n\n"
+    yield from markdown_pieces(rows, pictures=True)
+
+
+def _branch_list(about: About) -> str:
+    if not about.branches:
+        return ""
+    items = "".join(
+        f"- Branch {note.number} ({note.summary}): {escape_markdown(note.text) or '(no text)'}\n"
+        for note in about.branches
+    )
+    command = f" The others: `{about.branch_command}`" if about.branch_command else ""
+    return f"{about.branch_sentence}{command}\n\n{items}\n"
+
+
+def markdown_pieces(rows: Iterable[Row], pictures: bool = False) -> Iterator[str]:
+    """Yield Markdown for each row; `pictures` embeds the pictures instead of naming them."""
     is_list = False
+    call: row_types.CallRow | None = None
     for row, ended, opens in nest_rows(rows):
         closed = "".join("</details>\n\n" for holder in ended if not isinstance(holder, row_types.PromptRow))
+        call = row if isinstance(row, row_types.CallRow) else call if row is not None else None
         is_item = isinstance(row, row_types.TodoRow)
-        text = _render_row(row, opens) if row is not None else ""
+        text = _render_row(row, opens, call, pictures) if row is not None else ""
         yield ("\n" if is_list and not is_item else "") + closed + text
         is_list = is_item
 
@@ -64,17 +87,22 @@ def _front_matter(about: About) -> str:
     return f"---\n{lines}tags: [claude-code]\n---\n\n"
 
 
-def _render_row(row: Row, opens: bool) -> str:
+def _render_row(row: Row, opens: bool, call: row_types.CallRow | None, pictures: bool) -> str:
+    """Return a row as Markdown; `call` is the last call, whose output it may be."""
     match row:
         case row_types.CallRow():
-            label = _call_label(row)
+            label = _call_label(row, opens)
             return _details_start(label, is_open=is_expanded(row)) if opens else f"<p>{label}</p>\n\n"
         case row_types.ResultRow() | row_types.FailureRow():
-            return _render_output(row, row.beyond)
+            is_file = bool(call and call.tool == "Read")
+            text, first = strip_line_numbers(row.text) if is_file else (row.text, 0)
+            start = f"*from line {first}*\n\n" if first > 1 else ""
+            language = file_language(call.text) if call and first else text_language(text)
+            return start + _render_output(row, text, language, row.beyond)
         case row_types.InputRow():
-            return _render_output(row)
+            return _render_output(row, row.text, input_language(call, row.text))
         case row_types.DiffRow():
-            return _render_output(row, language="diff")
+            return _render_output(row, row.text, "diff")
         case row_types.ReplyRow():
             return f"{defuse_markdown(row.text)}\n\n"
         case row_types.PlanRow():
@@ -94,8 +122,7 @@ def _render_row(row: Row, opens: bool) -> str:
         case row_types.CompactionRow():
             return f"---\n\n**Compacted** ({escape_markdown(row.trigger or 'unknown')}{compaction_label(row)})\n\n"
         case row_types.PictureRow():
-            about = f"{row.picture.kind} {row.picture.media_type}, {format_size(row.picture.size)}"
-            return f"*\\[{escape_markdown(about)}\\]*\n\n"
+            return _render_picture(row, pictures)
         case row_types.ErrorRow():
             return _render_note(row, "**Error:** ")
         case row_types.WarningRow():
@@ -128,7 +155,7 @@ def escape_markdown(text: str) -> str:
 
 
 def defuse_markdown(text: str) -> str:
-    """Return Markdown without raw HTML and without pictures that would be loaded; an open fence is closed."""
+    """Return Markdown without raw HTML and pictures that would be loaded; a fence is closed, headings are lowered."""
     lines: list[str] = []
     paragraph: list[str] = []
     fence = ""
@@ -147,7 +174,7 @@ def defuse_markdown(text: str) -> str:
             lines += [*_defuse_paragraph(paragraph), line]
             paragraph = []
     lines += [*_defuse_paragraph(paragraph), *([fence] if fence else [])]
-    return "\n".join(lines)
+    return lower_headings("\n".join(lines))
 
 
 def _defuse_paragraph(lines: list[str]) -> Iterator[str]:
@@ -193,11 +220,12 @@ def _render_prompt(row: row_types.PromptRow) -> str:
     return head + about + ("" if first == row.text.strip() else _block_quote(row.text))
 
 
-def _call_label(row: row_types.CallRow) -> str:
+def _call_label(row: row_types.CallRow, opens: bool) -> str:
     name, _, about = one_line(row.text[: 4 * MAX_LABEL], MAX_LABEL).partition(" ")
+    subject = f" <code>{escape(about)}</code>" if about and not (opens and row.tool == "ExitPlanMode") else ""
     time = duration_label(row)
     state = " · <b>failed</b>" if row.failed else " · no result" if row.is_open else ""
-    return f"<b>{escape(name)}</b> <code>{escape(about)}</code>{f' · {time}' if time else ''}{state}"
+    return f"<b>{escape(name)}</b>{subject}{f' · {time}' if time else ''}{state}"
 
 
 def _agent_label(row: row_types.AgentRow) -> str:
@@ -207,10 +235,21 @@ def _agent_label(row: row_types.AgentRow) -> str:
     return f"<b>Agent</b> {escape(one_line(row.text))}{f' · {escape(about)}' if about else ''}"
 
 
-def _render_output(row: Row, beyond: int = 0, language: str = "") -> str:
-    text, more = truncate(clean(row.text), row.limit, beyond)
+def _render_output(row: Row, text: str, language: str, beyond: int = 0) -> str:
+    text, more = truncate(clean(text), row.limit, beyond)
     left = f"… {plural(more, 'more line')}\n\n" if more else ""
     return fence_text(text, language) + left
+
+
+def _render_picture(row: row_types.PictureRow, embeds: bool) -> str:
+    """Return a picture as a `data:` URI, or its name and why it is not here."""
+    picture = row.picture
+    uri = picture.uri if embeds else None
+    if uri is not None and len(uri) <= MAX_PICTURE:
+        return f"![{escape_markdown(row.text)}]({uri})\n\n"
+    about = f"{picture.kind} {picture.media_type}, {format_size(picture.size)}"
+    reason = "; too large to embed, an HTML export has it" if uri else "; not a picture that can be shown"
+    return f"*\\[{escape_markdown(about + reason if embeds else about)}\\]*\n\n"
 
 
 def _render_note(row: Row, mark: str) -> str:

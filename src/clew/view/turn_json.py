@@ -191,11 +191,17 @@ def _format_time(moment: Any) -> str | None:
 
 
 def session_document(
-    session: Session, mask: bool = True, turns: Sequence[Turn] | None = None, tally: MaskCount | None = None
+    session: Session,
+    mask: bool = True,
+    turns: Sequence[Turn] | None = None,
+    tally: MaskCount | None = None,
+    others: Sequence[tuple[int, Sequence[Turn]]] = (),
 ) -> Iterator[Json]:
-    """Yield the session, then its turns, or some of them."""
+    """Yield the session, then its turns, or some of them, then those of other branches with the branch's number."""
     yield session_json(session, mask, tally)
     if turns is None and any(entry.type == "assistant" for entry in session.preamble):  # the first prompt is missing
         yield {**turn_json(session, Turn(0, session.preamble), mask, tally), "prompt": ""}
     for turn in session.turns if turns is None else turns:
         yield turn_json(session, turn, mask, tally)
+    for number, own in others:
+        yield from ({**turn_json(session, turn, mask, tally), "branch": number} for turn in own)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from markupsafe import Markup
@@ -17,21 +17,14 @@ from clew.report.cost_by_turn import cost_by_turn
 from clew.report.plots import context_chart
 from clew.report.svg import Series, bar_chart
 from clew.report.text_table import short_number
-from clew.version import JSON_SCHEMA
-from clew.view.header import NO_PROMPT, describe_session
-from clew.view.html_page import render_page
-from clew.view.mask_rows import mask_rows
-from clew.view.row_html import fragments
-from clew.view.row_markdown import markdown_document
-from clew.view.row_types import Row
-from clew.view.rows import ViewOptions, preamble_rows, rows
-from clew.view.turn_json import session_document
+from clew.view.export_session import export_parts, view_options
+from clew.view.header import NO_PROMPT, About, describe_session
+from clew.view.static_site import file_name
 from clew.web.app_state import AppState
 from clew.web.reader_page import PageTarget, page_target
-from clew.wire.json_codec import encode
 
-FORMATS = {"html": "text/html", "md": "text/markdown", "json": "application/x-ndjson"}
-LINES = 60  # lines of a result in an export
+FORMATS = {"html": "html", "md": "markdown", "json": "json"}
+MEDIA_TYPES = {"html": "text/html", "md": "text/markdown", "json": "application/x-ndjson"}
 _PROMPT = 80
 
 
@@ -40,14 +33,16 @@ class ExportPage:
         self._state = state
 
     async def export(self, request: Request) -> Response:
-        """Send a complete session as one file."""
+        """Send a complete session as one file; `?branches=all` adds what its other branches have of their own."""
         target = await page_target(self._state, request)
         kind: str = request.path_params["format"]
         if kind not in FORMATS:
             raise NotFound(kind, "format", list(FORMATS))
-        chunks = {"html": self._html, "md": self._markdown, "json": self._json}[kind](target)
-        name = {"Content-Disposition": f'attachment; filename="{_file_stem(target.reading.session.id)}.{kind}"'}
-        return StreamingResponse(_encode(chunks), media_type=f"{FORMATS[kind]}; charset=utf-8", headers=name)
+        is_every = request.query_params.get("branches") == "all" and target.reading.branch is None
+        header = await asyncio.to_thread(self._header, target, is_every)
+        name = {"Content-Disposition": f'attachment; filename="{file_name(header, f".{kind}")}"'}
+        parts = self._parts(target, FORMATS[kind], header, is_every)
+        return StreamingResponse(parts, media_type=f"{MEDIA_TYPES[kind]}; charset=utf-8", headers=name)
 
     async def charts(self, request: Request) -> Response:
         """Show the context size and the cost of each turn, as charts and as a table."""
@@ -55,31 +50,22 @@ class ExportPage:
         values = await asyncio.to_thread(self._charts, target)
         return self._state.renderer.page(request, "charts", f"Charts of {values['name']}", **values)
 
-    def _rows(self, target: PageTarget) -> Iterator[Row]:
-        reading, options = target.reading, ViewOptions(lines=LINES, details=True, thinking=target.choice.thinking)
-        turns = [turn for turn in reading.turns if turn.number]
+    def _header(self, target: PageTarget, is_every: bool) -> About:
+        reading = target.reading
+        return describe_session(reading.session, self._state.mask_count, reading.branch, every_branch=is_every)
 
-        def all_rows() -> Iterator[Row]:
-            if reading.branch is None:
-                yield from preamble_rows(reading.session, options)
-            yield from rows(reading.session, turns, options, reading.root.agents_for)
-
-        return all_rows() if self._state.is_revealed else mask_rows(all_rows())
-
-    def _html(self, target: PageTarget) -> Iterator[str]:
-        turns = [
-            (turn.number, self._state.clean_text(turn.text, _PROMPT)) for turn in target.reading.turns if turn.number
-        ]
-        return render_page(
-            describe_session(target.reading.session, self._state.mask_count), fragments(self._rows(target)), turns
+    def _parts(self, target: PageTarget, format: str, header: About, is_every: bool) -> Iterable[bytes]:
+        reading = target.reading
+        return export_parts(
+            reading.session,
+            format,
+            header,
+            view_options(target.choice.depth, thinking=target.choice.thinking, agents=True),
+            self._state.mask_count,
+            turns=[turn for turn in reading.turns if turn.number] if reading.branch else None,
+            branches=[branch for branch in reading.session.branches if is_every and not branch.is_active],
+            agents=reading.root.agents_for,
         )
-
-    def _markdown(self, target: PageTarget) -> Iterator[str]:
-        return markdown_document(describe_session(target.reading.session, self._state.mask_count), self._rows(target))
-
-    def _json(self, target: PageTarget) -> Iterator[str]:
-        for value in session_document(target.reading.session, not self._state.is_revealed):
-            yield encode({"clew": JSON_SCHEMA, **value}).decode("utf-8", "replace") + "\n"
 
     def _charts(self, target: PageTarget) -> dict[str, Any]:
         session, prices = target.reading.session, load()
@@ -115,11 +101,3 @@ def _format_dollars(value: float) -> str:
 def _with_label(svg: str, kind: str) -> str:
     """Make a chart an image for screen readers, labelled by its heading; the table below has the same numbers."""
     return svg.replace("<svg ", f'<svg role="img" aria-labelledby="{kind}-title" ', 1)
-
-
-def _file_stem(name: str) -> str:
-    return "".join(letter for letter in name if letter.isalnum() or letter in "-_") or "session"
-
-
-def _encode(chunks: Iterator[str]) -> Iterator[bytes]:
-    return (text.encode("utf-8", "replace") for text in chunks)

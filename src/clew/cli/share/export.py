@@ -12,7 +12,7 @@ from clew.cli.options import add_common_options
 from clew.cli.output import clean_name, print_data, print_json, print_message, write_new_file
 from clew.cli.select_session import error_fence, open_session, read_outlines
 from clew.cli.share import export_to
-from clew.cli.turn_range import add_turn_options, select_turns, selects_part
+from clew.cli.turn_range import ALL_BRANCHES, add_turn_options, find_branch, select_turns, selects_part
 from clew.conversation.session import Session
 from clew.errors import UNEXPECTED_ERRORS, NotFound
 from clew.system.control_characters import escape_json_bytes
@@ -51,7 +51,7 @@ def add_arguments(command: ArgumentParser) -> None:
     )
     command.add_argument("--thinking", "-t", action="store_true", help="html, markdown: also what the model thought")
     command.add_argument("--no-agents", action="store_true", help="html, markdown: leave out what sub-agents did")
-    add_turn_options(command)
+    add_turn_options(command, every_branch=True)
     command.add_argument("--front-matter", action="store_true", help="markdown: with properties, as Obsidian has them")
     command.add_argument("--archived", action="store_true", help="only what is in the archive alone")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
@@ -70,6 +70,9 @@ def run(options: Namespace) -> int:
         print_message(
             "clew: the file as it is has no parts. Leave out --turns, --last and --branch, or choose another format."
         )
+        return 2
+    if options.branch == ALL_BRANCHES and (options.turns or options.last is not None):
+        print_message("clew: --branch all has all turns. Leave out --turns and --last, or name one branch.")
         return 2
     if _is_many(options) and options.output is None:
         print_message("clew: several sessions need a folder to be written to. Name one with --output.")
@@ -165,22 +168,24 @@ def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[Session]:
 
 def _about(session: Session, options: Namespace, tally: MaskCount) -> About:
     """Return what stands above a page; in the other forms it only names the file, which counts for nothing."""
-    if options.reveal:
-        return describe_session(session, None)
-    return describe_session(session, tally if options.format in ("html", "markdown") else MaskCount())
+    counter = None if options.reveal else tally if options.format in ("html", "markdown") else MaskCount()
+    branch, every = find_branch(session, options), options.branch == ALL_BRANCHES
+    return describe_session(session, counter, branch, every_branch=every)
 
 
 def _parts(
     session: Session, head: About, options: Namespace, tally: MaskCount, pass_rows: PassRows = iter
 ) -> Iterable[bytes]:
     """Return the session in the chosen format, in parts as they are made."""
+    is_every = options.branch == ALL_BRANCHES
     return export_parts(
         session,
         options.format,
         head,
         view_options(options.depth, thinking=options.thinking, agents=not options.no_agents),
         None if options.reveal else tally,
-        turns=select_turns(session, options) if selects_part(options) else None,
+        turns=select_turns(session, options) if selects_part(options) and not is_every else None,
+        branches=[branch for branch in session.branches if is_every and not branch.is_active],
         front_matter=options.front_matter,
         pass_rows=pass_rows,
     )
