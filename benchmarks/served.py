@@ -55,9 +55,10 @@ class Served:
 
 @contextmanager
 def serving(claude: Path, cache: Path, *words: str) -> Iterator[Served]:
-    """A server on a free port, ended with Ctrl-C."""
-    command = [sys.executable, "-m", "clew", "serve", "--json", "--claude-dir", str(claude), *words]
-    surroundings = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    """A server on a free port, or on one of `words`, ended with Ctrl-C. Its key and settings are beside the cache."""
+    port = () if "--port" in words else ("--port", "0")
+    command = [sys.executable, "-m", "clew", "serve", "--json", "--claude-dir", str(claude), *port, *words]
+    surroundings = {**os.environ, "XDG_CACHE_HOME": str(cache), "XDG_STATE_HOME": str(cache / "state")}
     process = subprocess.Popen(
         command, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
     )

@@ -120,7 +120,7 @@ def test_every_answer_forbids_what_it_can(client: httpx.Client, path: str) -> No
     assert "unsafe" not in headers["content-security-policy"]
     assert rules["script-src"].startswith("'nonce-") and rules["style-src"].startswith("'nonce-")
     assert headers["x-content-type-options"] == "nosniff"
-    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["referrer-policy"] == "same-origin"
     assert headers["cache-control"] == "no-store"
     assert headers["cross-origin-resource-policy"] == "same-origin"
     assert "access-control-allow-origin" not in headers and "server" not in headers

@@ -13,6 +13,7 @@ Modules:
                           many.
     file_lock             Lock an open file for one process.
     plural                Format counts with their nouns: "1 line", "2 lines", "3 entries".
+    private_file          Files of clew's own that only the user may read.
     regex_deadline        Run regular expressions of users with a time limit.
     shell_quoting         Build the shell commands that clew prints, quoted for the shell that will run them.
     sqlite_file           Share the SQLite basics of all caches and of the archive: transactions, pragmas, reset.

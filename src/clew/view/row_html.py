@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from html import escape
 from typing import assert_never
 
 from clew.system.plural import plural
-from clew.view import row_types
+from clew.view import display_time, row_types
 from clew.view.ansi_html import ansi_to_html
 from clew.view.attachments import MAX_LABEL
 from clew.view.markdown_html import markdown_to_html
@@ -35,7 +35,6 @@ from clew.view.row_labels import compaction_label, duration_label, todo_sign, to
 from clew.view.row_types import Row
 from clew.view.sanitize import clean, format_duration, format_size, format_tokens, one_line
 from clew.view.truncate import truncate
-from clew.wire.timestamps import format_timestamp
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
@@ -120,10 +119,8 @@ def _render_turn(row: row_types.PromptRow, opens: bool, prefix: str) -> str:
 
 
 def time_tag(time: datetime | None) -> str:
-    """Return a time in UTC as HTML."""
-    if time is None:
-        return ""
-    return f' <time datetime="{format_timestamp(time)}">{time.astimezone(UTC):%Y-%m-%d %H:%M}</time>'
+    """Return a time in the chosen zone as HTML, after a space."""
+    return f" {display_time.time_tag(time)}" if time else ""
 
 
 def _render_prompt(row: row_types.PromptRow) -> str:

@@ -6,15 +6,22 @@ Modules:
     async_search    Await the answers of the search thread.
     compare_page    Compare two sessions, or two branches of one, turn by turn.
     export_page     Export a session as one file, and draw its charts.
+    forms           Read the forms that pages send: short, of our own pages, and with the token of the signed-in
+                    browser.
     gone_page       The page of a session whose transcript is gone: where it is known from, what is left of it, and
                     the next step.
     http_limits     Limit how long and how many connections clients may keep open.
     list_page       The list page: a search, filters, and the matching sessions.
     live_updates    Watch the sessions that readers follow, and report their changes.
     paging          Split turns into pages of bounded size; appended entries do not change earlier pages.
+    preferences     Settings and marks of the web pages: one file in clew's state folder, which all servers of the
+                    user share.
     reader_page     The pages of one session: its turns, outline, branches, agents and live changes.
     routes          The URL routes of the application, and the pages for errors.
+    server_record   What the server of a Claude folder keeps in clew's state folder, so that cookies and addresses
+                    survive a restart.
     session_cache   Open sessions, looked up by id and cached while there is room.
+    settings_page   The settings page: theme, density, width, time zone, first day of the week, masking.
     templates       Render templates, in which every value is escaped, and serve static files.
     turn_html       Render a page of a session as HTML, with links to its turns and agents.
     web_server      Run the web application on a socket of this machine.

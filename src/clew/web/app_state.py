@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from clew.browse.summary_thread import SummaryThread
+from clew.view.display_time import current_zone
 from clew.view.mask_rows import MaskCount
 from clew.view.sanitize import one_line
 from clew.web.async_search import AsyncSearch
 from clew.web.live_updates import LiveUpdates
+from clew.web.preferences import Preferences
 from clew.web.session_cache import SessionCache
 from clew.web.templates import Renderer
 
@@ -67,10 +69,20 @@ class AppState:
     shelf: SessionCache
     live: LiveUpdates
     searcher: AsyncSearch
-    is_revealed: bool
+    preferences: Preferences
     summaries: SummaryThread
-    renderer: Renderer = field(default_factory=Renderer)
+    renderer: Renderer
+    always_reveals: bool = False
     pages: PageCache = field(default_factory=PageCache)
+
+    @property
+    def is_revealed(self) -> bool:
+        """Whether secrets are shown: the command line or the settings say so."""
+        return self.always_reveals or self.preferences.settings.masking == "off"
+
+    def cached_page(self, key: Hashable, make: Callable[[], str]) -> str:
+        """Return a rendered page for the current settings, from the cache if it is there."""
+        return self.pages.get((key, current_zone(), self.is_revealed), make)
 
     def clean_text(self, text: str, width: int = 0) -> str:
         """Return transcript text on one line, with secrets masked."""

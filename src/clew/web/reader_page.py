@@ -142,7 +142,7 @@ class ReaderPage:
         )
         snapshot = target.snapshot
         when = (snapshot.edition, *ends) if reading.is_settled(page) else snapshot.state
-        body = self._state.pages.get(
+        body = self._state.cached_page(
             ("page", snapshot.session.id, target.agent, target.choice, at, when),
             lambda: page_html(reading, page, target.choice, self._state.is_revealed),
         )
@@ -175,7 +175,7 @@ class ReaderPage:
             ]
             return self._state.renderer.text("outline.html", base=target.base, wish=target.choice, outline=turns)
 
-        return self._state.pages.get(("outline", *target.key), render)
+        return self._state.cached_page(("outline", *target.key), render)
 
     def _title(self, session: str, target: PageTarget | None) -> str:
         """Return the title of a session, from the two ends of its file, or the description of an agent. Raises

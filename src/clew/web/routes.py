@@ -10,10 +10,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from clew.browse.summary_thread import SummaryThread
 from clew.errors import UNEXPECTED_ERRORS, ClewError, NotFound
 from clew.system.file_errors import describe_error
+from clew.view.display_time import use_zone
 from clew.web.access_control import AccessControl, EntryToken
 from clew.web.app_state import AppState
 from clew.web.async_search import AsyncSearch
@@ -22,17 +24,21 @@ from clew.web.export_page import ExportPage
 from clew.web.gone_page import GonePage
 from clew.web.list_page import ListPage
 from clew.web.live_updates import LiveUpdates
+from clew.web.preferences import Preferences
 from clew.web.reader_page import ReaderPage
 from clew.web.session_cache import SessionCache
+from clew.web.settings_page import SettingsPage
+from clew.web.templates import Renderer
 
 
 def make_app(
     claude: str | None, entry: EntryToken, *, is_revealed: bool = False, is_ending: Callable[[], bool] = lambda: False
 ) -> AccessControl:
     """Return the application for a Claude folder, wrapped in access control."""
-    sessions = SessionCache(claude)
+    sessions, preferences = SessionCache(claude), Preferences()
+    live, renderer = LiveUpdates(sessions, is_ending), Renderer(preferences)
     summaries = SummaryThread(claude, holds=sessions.holds)
-    state = AppState(sessions, LiveUpdates(sessions, is_ending), AsyncSearch(sessions, claude), is_revealed, summaries)
+    state = AppState(sessions, live, AsyncSearch(sessions, claude), preferences, summaries, renderer, is_revealed)
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
@@ -62,12 +68,19 @@ def make_app(
         Route("/search", home.full_page),
         Route("/list", home.part),
         Route("/compare", ComparePage(state).full_page),
+        *SettingsPage(state).routes(),
         Route("/asset/{mark}/{name}", file),
         *_reader_routes(state, "/session/{session}"),
         *_reader_routes(state, "/session/{session}/agent/{agent}"),
     ]
     handlers = dict.fromkeys((HTTPException, ClewError, OSError, *UNEXPECTED_ERRORS), failed)
-    return AccessControl(Starlette(routes=routes, lifespan=life, exception_handlers=handlers), entry)
+    app = Starlette(routes=routes, lifespan=life, exception_handlers=handlers)
+
+    async def app_in_zone(scope: Scope, receive: Receive, send: Send) -> None:
+        with use_zone(preferences.settings.tzinfo):
+            await app(scope, receive, send)
+
+    return AccessControl(app_in_zone, entry, renderer.refusal)
 
 
 def _reader_routes(state: AppState, base: str) -> list[Route]:

@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from clew.system.design_tokens import token_css
+from clew.view.display_time import time_tag
 from clew.view.html_page import read_asset
 from clew.view.sanitize import format_age, format_size, format_tokens, one_line
+from clew.web.access_control import Refusal
+from clew.web.preferences import Preferences
 
 _HERE = Path(__file__).parent
 _ASSETS = _HERE / "asset"
@@ -57,9 +61,10 @@ def _load_files() -> dict[str, StaticFile]:
 
 
 class Renderer:
-    """Templates and static files, read once."""
+    """Templates and static files, read once. Pages follow the settings."""
 
-    def __init__(self) -> None:
+    def __init__(self, preferences: Preferences) -> None:
+        self._preferences = preferences
         self.files = _load_files()
         self._templates = Environment(
             loader=FileSystemLoader(_HERE / "template"),
@@ -73,6 +78,7 @@ class Renderer:
             "one_line": one_line,
             "tokens": format_tokens,
             "size": format_size,
+            "moment": lambda time, pattern="%Y-%m-%d %H:%M": Markup(time_tag(time, pattern)),
         }
         self._templates.globals |= {"file": self.address, "sections": _SECTIONS}
 
@@ -86,6 +92,8 @@ class Renderer:
         """Return the values that every page starts with; its scripts and styles carry the nonce of the request."""
         return {
             "nonce": request.state.nonce,
+            "form_token": request.state.form_token,
+            "settings": self._preferences.settings,
             "kind": kind,
             "title": title,
             "section": _SECTION_OF_KIND.get(kind, kind),
@@ -96,6 +104,11 @@ class Renderer:
     def page(self, request: Request, kind: str, title: str, status: int = 200, **values: Any) -> Response:
         """Render a complete page with the template of its kind."""
         return HTMLResponse(self.text(f"{kind}.html", **self.head(request, kind, title), **values), status)
+
+    def refusal(self, refusal: Refusal, nonce: str) -> str:
+        """Render the page for a browser that is refused. It carries its own style: files are for signed-in browsers."""
+        values = {"settings": self._preferences.settings, "nonce": nonce, "refusal": refusal}
+        return self.text("refused.html", **values, style=Markup(token_css() + self.files["refused.css"].data.decode()))
 
     def file(self, mark: str, name: str) -> Response:
         static = self.files.get(name)
