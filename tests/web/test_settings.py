@@ -44,7 +44,9 @@ def test_settings_are_kept_and_foreign_values_are_not(tmp_path: Path) -> None:
     assert preferences.read("marks") == ["pin"] and preferences.settings.theme == "dark"
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", '{"settings": 3}', '{"settings": {"theme": []}}', "\x00", "[" * 99999])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[1]", '{"settings": 3}', '{"settings": {"theme": []}}', "\x00", "[" * 99999]
+)
 def test_a_damaged_file_gives_the_defaults(tmp_path: Path, text: str) -> None:
     preferences = Preferences(str(tmp_path))
     preferences.path.write_text(text)
@@ -53,7 +55,9 @@ def test_a_damaged_file_gives_the_defaults(tmp_path: Path, text: str) -> None:
     assert json.loads(preferences.path.read_text())["settings"]["theme"] == "light"
 
 
-def test_a_form_changes_settings_and_every_page_follows(served: Served, client: httpx.Client, demo: DemoSummary) -> None:
+def test_a_form_changes_settings_and_every_page_follows(
+    served: Served, client: httpx.Client, demo: DemoSummary
+) -> None:
     answer = post(served, client, {"form_token": form_token(client), "theme": "dark", "density": "compact"})
     assert (answer.status_code, answer.headers["location"]) == (303, "/settings?saved=1")
     for path in ("/", "/settings", f"/session/{demo.sessions['rounding']}", "/nowhere"):

@@ -66,7 +66,9 @@ def default_server(demo: DemoSummary, state: Path, *words: str) -> Iterator[tupl
         process.communicate(timeout=30)
 
 
-def get(served: Served, path: str = "/", cookies: httpx.Cookies | None = None, **headers: str) -> httpx.Response:
+def get(
+    served: Served, path: str, cookies: httpx.Cookies | None = None, headers: dict[str, str] | None = None
+) -> httpx.Response:
     with httpx.Client(base_url=served.base, trust_env=False, cookies=cookies, headers=headers, timeout=60) as client:
         return client.get(path)
 
@@ -122,7 +124,7 @@ def test_a_state_folder_that_cannot_be_written_is_told(demo: DemoSummary, tmp_pa
 
 def test_signing_in_returns_to_the_wanted_address(served: Served) -> None:
     wanted = "/session/x?page=2"
-    page = get(served, wanted, Accept="text/html,*/*")
+    page = get(served, wanted, headers={"Accept": "text/html,*/*"})
     assert page.status_code == 401 and 'name="next" value="/session/x?page=2"' in page.text
     assert page.text.count(" nonce=") == 1 and "<script" not in page.text
     with httpx.Client(base_url=served.base, trust_env=False) as client:
@@ -137,12 +139,12 @@ def test_signing_in_leads_to_no_other_site(served: Served, path: str) -> None:
     with served.client() as client:
         answer = client.get("/enter", params={"token": "x", "next": path})
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
-    refused = get(served, f"/enter?token=x&next={path.encode().hex()}", Accept="text/html")
+    refused = get(served, f"/enter?token=x&next={path.encode().hex()}", headers={"Accept": "text/html"})
     assert refused.status_code == 403 and "evil.example" not in refused.text
 
 
 def test_a_link_on_another_site_needs_one_more_click(served: Served) -> None:
     headers = {"Accept": "text/html", "Sec-Fetch-Site": "cross-site"}
-    page = get(served, "/session/x?q=%3Cscript%3E", **headers)
+    page = get(served, "/session/x?q=%3Cscript%3E", headers=headers)
     assert page.status_code == 403 and 'href="/session/x?q=%3Cscript%3E"' in page.text
-    assert 'href="/"' in get(served, f"{served.base}//evil.example/x", **headers).text
+    assert 'href="/"' in get(served, f"{served.base}//evil.example/x", headers=headers).text
