@@ -6,6 +6,8 @@ Modules:
     attachments        Call inputs, pictures and turn totals, which pages show in addition to the text.
     call_output        Convert the output of a call to rows, from the transcript or from its long-output file.
     comparison         Compare two paths of a conversation, and what each did to the files.
+    display_time       Show times in the zone that the reader chose: UTC in files, the zone of the settings in the
+                       web pages.
     export_session     Convert a session to Markdown, HTML, JSON or its own lines: `clew.export` and `clew export`.
     fence_language     The language of a call's input or output, for the fence around it, and file content without
                        line numbers.
