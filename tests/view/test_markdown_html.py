@@ -93,7 +93,21 @@ def test_what_is_made_quickly_is_what_markdown_means(parts: list[tuple[str, str]
         ("- a\n- `b`", "<ul>\n<li>a</li>\n<li><code>b</code></li>\n</ul>\n"),
         ("3. a\n4. b", '<ol start="3">\n<li>a</li>\n<li>b</li>\n</ol>\n'),
         ("# a **b**", "<h3>a <strong>b</strong></h3>\n"),
-        ("```py\n<x>\n\ny\n```\nz", "<pre><code>&lt;x&gt;\n\ny</code></pre><p>z</p>\n"),
+        (
+            "```nolanguage\n<x>\n\ny\n```\nz",
+            '<div class="code"><span class="language">nolanguage</span>'
+            "<pre><code>&lt;x&gt;\n\ny</code></pre></div><p>z</p>\n",
+        ),
+        (
+            "```py\nx = 1\n```",
+            '<div class="code"><span class="language">py</span>'
+            '<pre><code>x = <span class="t-number">1</span></code></pre></div>',
+        ),
+        ("- [x] dug\n- [ ] sown", '<ul>\n<li class="task done">☒ dug</li>\n<li class="task">☐ sown</li>\n</ul>\n'),
+        (
+            "a[^1] `[^2]`\n\n[^1]: why",
+            '<p>a<sup>1</sup> <code>[^2]</code></p>\n<p class="footnote"><sup>1</sup> why</p>\n',
+        ),
         ("```\nopen", "<pre><code>open</code></pre>"),
         ("~~~~\n~~~\n~~~~", "<pre><code>~~~</code></pre>"),
         (

@@ -2,7 +2,8 @@
 
 markdown-it renders it, with raw HTML off. Links may only lead to the web or to mail, pictures become links (a page
 loads nothing), and headings are lowered by two levels. Plain paragraphs and fenced code, which are most of a
-session, are rendered here, because markdown-it is slow at them.
+session, are rendered here, because markdown-it is slow at them. Task lists and footnotes, which CommonMark has not, are
+added. Fenced code is coloured, and labelled with its language.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from clew.view.diff_html import diff_html
 from clew.view.sanitize import clean
+from clew.view.syntax import colour, language_name
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -38,6 +41,12 @@ _LIST = re.compile(
 _ITEM = re.compile(r"^(?:-|\d+\.) ", re.MULTILINE)
 _MARKED = re.compile(r"(`)([^`]+)`|\*\*([^*]+)\*\*")
 _CONTINUES_LIST = re.compile(r"\s|[-*+] |\d+[.)] ")
+_TASK = re.compile(r"<li>(<p>)?\[([ xX])\] ")
+_FOOTNOTE = re.compile(r"^\[\^([\w-]{1,20})\]:[ \t]+(.+)$", re.MULTILINE)
+_FENCED = re.compile(r"^(?:```|~~~)", re.MULTILINE)
+_FORMATTED = re.compile(r"^#{1,6} \S.*\n[ \t]*\n|^\|.+\|\n\|[ :|-]+\|", re.MULTILINE)
+_LIST_ITEM = re.compile(r"^(?:[-*+]|\d{1,3}[.)]) \S", re.MULTILINE)
+_INDENTED = re.compile(r"^(?: {4}|\t)", re.MULTILINE)
 MAX_NESTING = 20  # of lists and quotes
 MAX_MARKDOWN = 200_000  # characters; longer text is shown unrendered
 
@@ -50,32 +59,68 @@ def markdown_to_html(text: str) -> str:
     return "".join(_render_parts(text))
 
 
+def is_markdown(text: str) -> bool:
+    """Return whether plain text, such as a prompt, is formatted: it has fenced code, a heading, a list or a table.
+
+    Indented lines mean pasted code or output, whose lines must stay as they are.
+    """
+    if _FENCED.search(text):
+        return True
+    is_formatted = _FORMATTED.search(text) or len(_LIST_ITEM.findall(text)) > 1
+    return bool(is_formatted) and not _INDENTED.search(text)
+
+
+def code_html(text: str, info: str) -> str:
+    """Return code, coloured and labelled by the language that its info string names."""
+    language = language_name(info)
+    if language.lower() in ("diff", "patch", "udiff"):
+        html = f'<pre class="diff">{diff_html(text.strip(chr(10)))}</pre>'
+    else:
+        html = f"<pre><code>{colour(text, language)}</code></pre>"
+    return f'<div class="code"><span class="language">{escape(language)}</span>{html}</div>' if language else html
+
+
 def _render_parts(text: str) -> Iterator[str]:
-    for is_code, part in _split_fences(text):
-        if is_code:
-            yield f"<pre><code>{escape(part)}</code></pre>"
-        else:
-            yield from _render_paragraphs(part.strip("\n"))
+    notes: dict[str, str] = {}
+    for info, part in _split_fences(text):
+        if info is not None:
+            yield code_html(part, info)
+            continue
+        if "[^" in part:
+            notes |= {note[1]: note[2] for note in _FOOTNOTE.finditer(part)}
+            part = _FOOTNOTE.sub("", part)
+        html = "".join(_render_paragraphs(part.strip("\n")))
+        html = _TASK.sub(_task_item, html) if "<li>" in html else html
+        for name in notes:
+            html = html.replace(f"[^{name}]", f"<sup>{escape(name)}</sup>")
+        yield html
+    for name, note in notes.items():
+        yield f'<p class="footnote"><sup>{escape(name)}</sup> {_render_inline(note)}</p>\n'
 
 
-def _split_fences(text: str) -> Iterator[tuple[bool, str]]:
-    """Yield (is code, text) for fenced code at the margin and the text between."""
+def _task_item(match: re.Match[str]) -> str:
+    is_done = match[2] != " "
+    return f'<li class="task{" done" if is_done else ""}">{match[1] or ""}{"☒" if is_done else "☐"} '
+
+
+def _split_fences(text: str) -> Iterator[tuple[str | None, str]]:
+    """Yield (info string, code) for fenced code at the margin, and (None, text) for the text between."""
     if "```" not in text and "~~~" not in text:
-        yield False, text
+        yield None, text
         return
     lines: list[str] = []
-    fence = ""
+    fence: re.Match[str] | None = None
     for line in text.split("\n"):
-        fence_match = _FENCE.match(line)
-        if fence and fence_match and fence_match[1].startswith(fence) and not fence_match[2].strip():
-            yield True, "\n".join(lines)
-            lines, fence = [], ""
-        elif not fence and fence_match:
-            yield False, "\n".join(lines)
-            lines, fence = [], fence_match[1]
+        found = _FENCE.match(line)
+        if fence and found and found[1].startswith(fence[1]) and not found[2].strip():
+            yield fence[2], "\n".join(lines)
+            lines, fence = [], None
+        elif not fence and found:
+            yield None, "\n".join(lines)
+            lines, fence = [], found
         else:
             lines.append(line)
-    yield bool(fence), "\n".join(lines)
+    yield fence[2] if fence else None, "\n".join(lines)
 
 
 def _render_paragraphs(text: str) -> Iterator[str]:
@@ -176,4 +221,4 @@ def _cell_rule(_: RendererHTML, tokens: Sequence[Token], at: int, options: Optio
 
 
 def _code_rule(_: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: Environment) -> str:
-    return f"<pre><code>{escape(tokens[at].content)}</code></pre>\n"
+    return f"{code_html(tokens[at].content, tokens[at].info)}\n"

@@ -109,27 +109,40 @@ class AgentRow(BaseRow, frozen=True, kw_only=True):
 
 
 class CallRow(BaseRow, frozen=True, kw_only=True):
-    """A tool call. `is_open` means that it has no result."""
+    """A tool call. `is_open` means that it has no result.
+
+    Pages also show the file that it concerns, the numbers of lines that it added and removed, and what a person or a
+    rule decided about it.
+    """
 
     kind: ClassVar[Literal["call"]] = "call"
-    masked: ClassVar[tuple[str, ...]] = ("tool",)
+    masked: ClassVar[tuple[str, ...]] = ("tool", "path", "decision")
     tool: str = ""
+    path: str = ""
+    decision: str = ""
+    changes: tuple[int, int] | None = None
     id: str = ""
     failed: bool = False
     is_open: bool = False
     seconds: float | None = None
 
 
-class InputRow(BaseRow, frozen=True):
-    """Input of a call that its label does not show."""
+class InputRow(BaseRow, frozen=True, kw_only=True):
+    """Input of a call that its label does not show, with its language if it is code."""
 
     kind: ClassVar[Literal["input"]] = "input"
+    masked: ClassVar[tuple[str, ...]] = ("language",)
+    language: str = ""
 
 
 class ResultRow(BaseRow, frozen=True, kw_only=True):
-    """Output of a call. `beyond` lines follow outside the text; `is_continued` marks all rows but the first of it."""
+    """Output of a call, or the file at `path`. `beyond` lines follow outside the text; `is_continued` marks all rows but
+    the first of it.
+    """
 
     kind: ClassVar[Literal["result"]] = "result"
+    masked: ClassVar[tuple[str, ...]] = ("path",)
+    path: str = ""
     beyond: int = 0
     is_continued: bool = False
 
@@ -148,10 +161,12 @@ class DoneRow(BaseRow, frozen=True):
     kind: ClassVar[Literal["done"]] = "done"
 
 
-class DiffRow(BaseRow, frozen=True):
-    """Changed lines, each with its sign."""
+class DiffRow(BaseRow, frozen=True, kw_only=True):
+    """Changed lines of the file at `path`, each with its sign."""
 
     kind: ClassVar[Literal["diff"]] = "diff"
+    masked: ClassVar[tuple[str, ...]] = ("path",)
+    path: str = ""
 
 
 class TodoRow(BaseRow, frozen=True, kw_only=True):

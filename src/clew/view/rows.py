@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from msgspec import structs
+
 from clew.conversation.agent_sessions import Agent
 from clew.conversation.replies import Call, Reply, merge_replies
 from clew.conversation.session import Session
@@ -14,9 +16,12 @@ from clew.conversation.speaker import speaker
 from clew.conversation.turns import Turn
 from clew.facts import tool_catalog
 from clew.facts.searchable_text import words
+from clew.system.plural import plural
 from clew.view import attachments
 from clew.view.attachments import Picture
 from clew.view.call_output import output_rows
+from clew.view.decisions import decision_text
+from clew.view.diff_html import count_changes
 from clew.view.round_labels import round_badge
 from clew.view.row_types import (
     AgentRow,
@@ -175,36 +180,31 @@ def _reply_rows(reply: Reply, shown: set[str], scope: ViewScope) -> Iterator[Row
 def call_rows(call: Call, scope: ViewScope) -> Iterator[Row]:
     options, depth = scope.options, scope.depth
     limit = None if options.level >= 3 else options.lines
-    yield CallRow(
-        tool_catalog.label(call, scope.session.cwd),
-        depth,
-        call.entry.time,
-        limit,
-        tool=call.name,
-        id=call.id,
-        failed=call.failed,
-        is_open=call.is_open,
-        seconds=call.seconds,
-    )
+    difference = tool_catalog.call_diff(call)
+    path = _file_path(call)
+    yield _call_row(call, scope, limit, path, difference)
     if (
         options.details
         and call.name not in _SELF_EXPLANATORY
         and (input_text := attachments.input_details(call, options.level >= 3))
     ):
-        yield InputRow(input_text, depth, limit=limit)
+        is_command = input_text == call.input.get("command")
+        yield InputRow(input_text, depth, limit=limit, language=_SHELLS.get(call.name, "") if is_command else "")
     if call.name == "TodoWrite":
         yield from _todo_rows(call, depth)
     elif call.name == "ExitPlanMode" and (plan := call.input.get("plan")):
         yield PlanRow(str(plan), depth)
-    elif difference := tool_catalog.call_diff(call):
+    elif difference:
         hunks = difference if options.level >= 3 else difference[2:]  # the call above names the file
-        yield DiffRow("\n".join(hunks), depth, limit=options.diff_lines)
+        yield DiffRow("\n".join(hunks), depth, limit=options.diff_lines, path=path)
     agents = scope.agents(call)
     is_shown_elsewhere = call.name in _SELF_EXPLANATORY or bool(
         agents
     )  # an edit is shown as its diff, the result of an agent as its last reply
     if (not is_shown_elsewhere or call.failed or options.level >= 3) and not call.is_open:
-        yield from output_rows(call, scope.session.overflow(call), depth, limit)
+        for row in output_rows(call, scope.session.overflow(call), depth, limit):
+            is_file = call.name == "Read" and isinstance(row, ResultRow)
+            yield structs.replace(row, path=path) if is_file else row
     elif call.is_open and (output := _progress_output(call)):
         yield ResultRow(output, depth, limit=limit)
     if meaning := tool_catalog.return_code_meaning(call.detail):
@@ -215,6 +215,34 @@ def call_rows(call: Call, scope: ViewScope) -> Iterator[Row]:
         yield from agent_rows(agent, scope)
 
 
+def _call_row(call: Call, scope: ViewScope, limit: int | None, path: str, difference: Sequence[str]) -> CallRow:
+    text = tool_catalog.label(call, scope.session.cwd)
+    command = call.input.get("command")
+    if scope.options.details and call.name in _SHELLS and isinstance(command, str) and "\n" in command.strip():
+        first, *others = command.strip().split("\n")  # the lines are shown as the input
+        text = f"{call.name} {first} … {plural(len(others), 'more line')}"
+    return CallRow(
+        text,
+        scope.depth,
+        call.entry.time,
+        limit,
+        tool=call.name,
+        id=call.id,
+        failed=call.failed,
+        is_open=call.is_open,
+        seconds=call.seconds,
+        path=path,
+        changes=count_changes(difference) if difference and scope.options.details and not call.failed else None,
+        decision=decision_text(call) if scope.options.details else "",
+    )
+
+
+def _file_path(call: Call) -> str:
+    value = call.input.get("file_path") or call.input.get("notebook_path")
+    return value if isinstance(value, str) else ""
+
+
+_SHELLS = {"Bash": "bash", "PowerShell": "powershell"}  # tool: language of its command
 _SELF_EXPLANATORY = frozenset({"Edit", "Write", "MultiEdit", "TodoWrite", "ExitPlanMode", "NotebookEdit"})
 
 

@@ -1,0 +1,139 @@
+"""Render a unified diff as HTML: line numbers from its hunks, marks on changed words, colours of the language.
+
+The numbers are attributes that the style sheet shows, so that copied text is code alone. Each run of changed lines is
+one element (`span.change`), which a page may lay out side by side (class `split` on any element around it).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from html import escape
+from itertools import accumulate
+
+from clew.view.syntax import Line, Span, file_language, plain_lines, render_line, token_lines
+
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+_WORD = re.compile(r"\w+|\s+|[^\w\s]")
+_MAX_WORDS, _MAX_LINES = 400, 100  # words of a line, and lines of a block, that are compared word by word
+_MIN_RATIO = 0.4  # lines that share less are not marked word by word
+
+
+@dataclass(slots=True)
+class DiffLine:
+    """A line of a diff: `sign` is "+", "-", " ", "@" for the start of a hunk, or "f" for a file header."""
+
+    sign: str
+    text: str
+    old: int = 0
+    new: int = 0
+    tokens: Line = ()
+    changed: list[Span] = field(default_factory=list)
+
+
+def diff_html(text: str, path: str = "") -> str:
+    """Return the lines of a diff as HTML, for a `pre`. `text` must be sanitized."""
+    lines = list(parse_diff(text.split("\n")))
+    header = next((line.text for line in lines if line.sign == "f" and line.text.startswith("+++ ")), "")
+    _add_tokens(lines, file_language(path or header.split("\t")[0]))
+    return "".join(_blocks_html(lines))
+
+
+def parse_diff(texts: Sequence[str]) -> Iterator[DiffLine]:
+    """Yield the lines. Headers of files are those outside of hunks: `--- x` inside one is a removed line."""
+    old = new = old_left = new_left = 0
+    has_hunks = any(_HUNK.match(text) for text in texts)
+    for index, text in enumerate(texts):
+        sign = text[:1]
+        if (match := _HUNK.match(text)) and old_left <= 0 and new_left <= 0:
+            old, new = int(match[1]), int(match[3])
+            old_left, new_left = int(match[2] or 1), int(match[4] or 1)
+            yield DiffLine("@", text)
+        elif old_left <= 0 and new_left <= 0 and sign != "\\" if has_hunks else _is_header(texts, index):
+            yield DiffLine("f", text)
+        elif sign in ("+", "-"):
+            yield DiffLine(sign, text[1:], old if sign == "-" else 0, new if sign == "+" else 0)
+            old, old_left = (old + 1, old_left - 1) if sign == "-" else (old, old_left)
+            new, new_left = (new + 1, new_left - 1) if sign == "+" else (new, new_left)
+        elif sign == "\\":
+            yield DiffLine("@", text)
+        else:
+            yield DiffLine(" ", text[1:] if sign == " " else text, old, new)
+            old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
+
+
+def _is_header(texts: Sequence[str], index: int) -> bool:
+    """Return whether a line of a diff without hunks is one of a pair of `--- ` and `+++ ` lines."""
+    pair = (texts[index : index + 2], texts[max(0, index - 1) : index + 1])
+    return any(len(two) == 2 and two[0].startswith("--- ") and two[1].startswith("+++ ") for two in pair)
+
+
+def count_changes(lines: Sequence[str]) -> tuple[int, int]:
+    """Return the numbers of added and removed lines of a unified diff."""
+    signs = [line.sign for line in parse_diff(lines)]
+    return signs.count("+"), signs.count("-")
+
+
+def _add_tokens(lines: list[DiffLine], language: str) -> None:
+    """Set the tokens of all lines: each side is coloured as one text, so that strings may span lines."""
+    for sign in "-+":
+        side = [line for line in lines if line.sign in (sign, " ")]
+        text = "\n".join(line.text for line in side)
+        lines_of_side = (token_lines(text, language) or plain_lines(text)) if side else []
+        for line, tokens in zip(side, lines_of_side, strict=True):
+            line.tokens = tokens
+
+
+def _blocks_html(lines: Sequence[DiffLine]) -> Iterator[str]:
+    at = 0
+    while at < len(lines):
+        stop = at
+        while stop < len(lines) and lines[stop].sign == "-":
+            stop += 1
+        middle = stop
+        while stop < len(lines) and lines[stop].sign == "+":
+            stop += 1
+        if stop > at:
+            _mark_words(lines[at:middle], lines[middle:stop])
+            yield f'<span class="change">{"".join(map(_line_html, lines[at:stop]))}</span>'
+        else:
+            yield _line_html(lines[at])
+            stop = at + 1
+        at = stop
+
+
+def _line_html(line: DiffLine) -> str:
+    if line.sign in "@f":
+        return f'<span class="{"hunk" if line.sign == "@" else "file"}">{escape(line.text)}\n</span>'
+    code = render_line(line.tokens, line.changed)
+    numbers = (f' data-old="{line.old}"' if line.old else "") + (f' data-new="{line.new}"' if line.new else "")
+    name = {"+": "ins", "-": "del", " ": "span"}[line.sign]
+    return f"<{name}{numbers}>{line.sign}{code}\n</{name}>"
+
+
+def _mark_words(removed: Sequence[DiffLine], added: Sequence[DiffLine]) -> None:
+    """Mark the words that differ between lines that were replaced by similar ones."""
+    if len(removed) != len(added) or len(added) > _MAX_LINES:
+        return
+    for old, new in zip(removed, added, strict=True):
+        old_words, new_words = _words(old), _words(new)
+        if max(len(old_words), len(new_words)) > _MAX_WORDS:
+            continue
+        matcher = SequenceMatcher(None, old_words, new_words, autojunk=False)
+        if matcher.ratio() < _MIN_RATIO:
+            continue
+        steps = [step for step in matcher.get_opcodes() if step[0] != "equal"]
+        old.changed = _spans(old_words, [(first, last) for _, first, last, _, _ in steps])
+        new.changed = _spans(new_words, [(first, last) for _, _, _, first, last in steps])
+
+
+def _spans(words: Sequence[str], ranges: Sequence[Span]) -> list[Span]:
+    """Return ranges of words as spans of characters."""
+    starts = list(accumulate(map(len, words), initial=0))
+    return [(starts[first], starts[last]) for first, last in ranges if first < last]
+
+
+def _words(line: DiffLine) -> list[str]:
+    return [match[0] for match in _WORD.finditer(line.text)]
