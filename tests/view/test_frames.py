@@ -154,6 +154,6 @@ def test_a_page_holds_no_markup_of_a_transcript_and_loads_nothing() -> None:
     text = "".join(player_page(describe_session(made, None), played(made)))
     assert "default-src 'none'" in text
     start, stop = text.index('<main class="player">'), text.index("</main>")
-    found = tags(text[start:stop] + "</main>", {**FRAGMENT, "main": (), "div": ("data-at", "data-turn")})
+    found = tags(text[start:stop] + "</main>", {**FRAGMENT, "main": (), "div": ("data-at", "data-turn", "data-tool")})
     places = [tag.attributes for tag in found if tag.attributes.get("class") == "frame"]
     assert places[0]["data-at"] == "0" and int(places[-1]["data-turn"]) == len(made.turns)
