@@ -4,8 +4,13 @@ Modules:
     ansi_html          Convert ANSI colours to HTML spans with CSS classes; all other codes are removed.
     approval_text      Escape text that a user approves, so that the screen shows exactly what will be used.
     attachments        Call inputs, pictures and turn totals, which pages show in addition to the text.
+    call_groups        Find runs of calls that are shown as one line, such as `12 reads, 3 edits`.
     call_output        Convert the output of a call to rows, from the transcript or from its long-output file.
     comparison         Compare two paths of a conversation, and what each did to the files.
+    decisions          Describe what a person or a rule decided about a tool call: an answer, an approval, a
+                       refusal, a denial.
+    diff_html          Render a unified diff as HTML: line numbers from its hunks, marks on changed words, colours
+                       of the language.
     display_time       Show times in the zone that the reader chose: UTC in files, the zone of the settings in the
                        web pages.
     export_session     Convert a session to Markdown, HTML, JSON or its own lines: `clew.export` and `clew export`.
@@ -34,6 +39,8 @@ Modules:
     sanitize           Sanitize text for terminals, and format numbers briefly.
     static_site        Export sessions as a folder of pages with an index page that searches them without a server.
     surrounding_rows   The messages around a position, as rows and as JSON.
+    syntax             Colour code with Pygments: text becomes lines of tokens, and tokens become escaped HTML with
+                       five CSS classes.
     tree_problems      Events of the turn tree for damage: broken links, unreadable lines, calls and results without
                        a partner.
     tree_row           Row and event types of the turn tree.
