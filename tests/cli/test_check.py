@@ -253,12 +253,13 @@ def test_control_codes_of_a_transcript_do_not_reach_the_terminal(run: Run, claud
 def test_colours_only_on_a_terminal(run: Run, claude: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = put(whole(), claude)
     monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLORTERM", "")
     monkeypatch.delenv("NO_COLOR", raising=False)
     screen = Screen()
     monkeypatch.setattr(sys, "stdout", screen)
     assert main(["check", path.stem, "--claude-dir", str(claude)]) == 0
     shown = screen.getvalue()
-    assert "\x1b[1;32m" in shown and "is sound" in shown
+    assert "\x1b[1;38;5;28m" in shown and "is sound" in shown
 
 
 class Screen(io.StringIO):

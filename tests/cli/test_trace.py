@@ -76,7 +76,7 @@ PICTURE = """\
 │    ╰ agent Explore: List hinges                            2     1            4s
 ├─○ 3  09:05  Paint it red                                   2     2      1     6s
 │ ○ 4  09:05  Darker  (branch 1)                             1                  1s
-● 3  09:06  Paint it blue  ↩ back to 2                       2     1            6s
+● 3  09:06  Paint it blue  ← back to 2                       2     1            6s
 │  ╰ ! line 25: damaged (unreadable)
 ◆ compacted (auto): 152.0k → 14.2k tokens
 ● 4  09:06  Now oil the hinge                                1     1            3s
@@ -290,7 +290,7 @@ def test_colour_only_on_a_terminal(capsys: pytest.CaptureFixture[str], tmp_path:
     garden().write(tmp_path)
     assert "\x1b" not in trace(capsys, tmp_path)
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm-256color"}
+    environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": ""}
     environment.pop("NO_COLOR", None)
     with subprocess.Popen([*RUN, "--claude-dir", str(tmp_path)], stdout=theirs, env=environment) as running:
         os.close(theirs)
@@ -299,7 +299,7 @@ def test_colour_only_on_a_terminal(capsys: pytest.CaptureFixture[str], tmp_path:
             shown += piece
         assert running.wait(20) == 0
     os.close(ours)
-    assert b"\x1b[31m! line 25: damaged (unreadable)" in shown
+    assert b"\x1b[38;5;167m! line 25: damaged (unreadable)" in shown
 
 
 def _read(terminal: int) -> bytes:

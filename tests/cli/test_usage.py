@@ -182,7 +182,7 @@ def test_blocks(demo: DemoSummary, clew: Run) -> None:
     assert sum(row["output"] for row in rows) == 12224
     assert all(row["end"] - row["start"] == 5 * 3600 for row in rows)
     _, out, _ = clew("usage", "blocks", "--limit", "2")
-    assert len(out.splitlines()) == 2
+    assert [line.split()[0] for line in out.splitlines()] == ["BLOCK", "2026-06-01", "2026-06-01"]
 
 
 def test_the_window_of_a_session(demo: DemoSummary, clew: Run) -> None:

@@ -32,6 +32,7 @@ from clew.report.text_table import table_lines
 from clew.report.timezone import Zone
 from clew.report.usage_bucket import UsageBucket
 from clew.report.usage_table import UsageQuery, build_table
+from clew.system.terminal_style import TerminalStyle
 from tests.cli.conftest import NOW
 from tests.report.build import NOON_SECONDS, bucket, session
 
@@ -130,8 +131,8 @@ def kept(name: str, svg: str) -> None:
 def test_the_picture_of_a_table(buckets: list[UsageBucket]) -> None:
     console = Console(record=True, width=100, file=StringIO(), force_terminal=True)
     found = build_table(buckets, UTC._replace(by="week", by_model=True), PRICES)
-    for number, text in enumerate(table_lines(found, "WEEK", PRICES, 100)):
-        console.print(Text(text, style="bold" if number == 0 or text.startswith("Total") else ""))
+    for text in table_lines(found, "WEEK", PRICES, 100, style=TerminalStyle(1 << 24, "dark")):
+        console.print(Text.from_ansi(text))
     svg = console.export_svg(title="clew usage weekly --breakdown", unique_id="clew")
     kept("usage.svg", re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL))
 

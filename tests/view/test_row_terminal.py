@@ -30,7 +30,7 @@ def show(tmp_path: Path) -> Show:
     def shown(told: Talk, **wish: Any) -> str:
         path = told.write(tmp_path / str(len(list(tmp_path.iterdir()))))
         screen = io.StringIO()
-        print_rows(progressive_rows(Session(path, file=session_at(path)), ViewOptions(**wish)), screen, colour=False)
+        print_rows(progressive_rows(Session(path, file=session_at(path)), ViewOptions(**wish)), screen)
         return screen.getvalue()
 
     return shown
@@ -295,10 +295,10 @@ def test_tools_from_elsewhere_are_named_by_their_server(show: Show) -> None:
 
 
 def coloured(found: list[Row], monkeypatch: pytest.MonkeyPatch, width: int = 40) -> str:
-    for name, value in {"TERM": "xterm-256color", "COLUMNS": str(width), "FORCE_COLOR": "1"}.items():
+    for name, value in {"TERM": "xterm-256color", "COLUMNS": str(width), "FORCE_COLOR": "1", "COLORTERM": ""}.items():
         monkeypatch.setenv(name, value)
     out = io.StringIO()
-    print_rows(found, out, colour=True)
+    print_rows(found, out)
     return out.getvalue()
 
 
@@ -307,7 +307,7 @@ def test_a_terminal_gets_colour_and_markdown(monkeypatch: pytest.MonkeyPatch) ->
     session = Session(garden().reply("See **this** [link](https://example.test/x).").bytes())
     shown = coloured(list(rows(session, session.turns, ViewOptions())), monkeypatch)
     assert "\x1b[1mthis\x1b[0m" in shown and "**" not in shown
-    assert "\x1b[32m    +beans\x1b[0m" in shown
+    assert "\x1b[38;5;28m    +beans\x1b[0m" in shown
     assert "https://example.test/x" in shown and "\x1b]8;" not in shown
 
 
@@ -315,9 +315,9 @@ def test_a_failure_and_an_agent_have_colours_of_their_own(monkeypatch: pytest.Mo
     monkeypatch.delenv("NO_COLOR", raising=False)
     found: list[Row] = [CallRow("Bash x", failed=True), AgentRow("count", 1), PromptRow("hi")]
     shown = coloured(found, monkeypatch)
-    assert "\x1b[31m● Bash x  FAILED\x1b[0m" in shown
-    assert "\x1b[35m  │ ◆ agent count\x1b[0m" in shown
-    assert "❯ hi\x1b[0m" in shown
+    assert "\x1b[38;5;167m● Bash x  FAILED\x1b[0m" in shown
+    assert "\x1b[38;5;133m  │ ◆ agent count\x1b[0m" in shown
+    assert "\x1b[1;38;5;167m❯\x1b[0m\x1b[1m hi\x1b[0m" in shown
 
 
 def test_every_kind_of_row_has_lines() -> None:

@@ -10,6 +10,7 @@ import pytest
 from clew.console.plain_ui import row_text
 from clew.console.render import RowRenderer
 from clew.mcp.quoted_text import quoted_rows
+from clew.system.terminal_style import TerminalStyle
 from clew.tui.row_text import RowState, layout, spans
 from clew.tui.row_widget import RowView
 from clew.view.mask_rows import mask_rows
@@ -24,7 +25,7 @@ NOT_SHOWN = {"id", "status"}  # a page shows an id only if it has the characters
 
 
 def coloured(rows: Iterable[Row]) -> Iterator[str]:
-    return (render_row(row, 80, colour=True) for row in rows)
+    return (render_row(row, 80, TerminalStyle(256)) for row in rows)
 
 
 def painted(rows: Iterable[Row]) -> Iterator[str]:

@@ -94,7 +94,7 @@ def test_a_secret_is_masked_before_the_text_is_cut() -> None:
     key = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEAx7Ab3Qz9Lm\n" * 20 + "-----END RSA PRIVATE KEY-----"
     for text, limit in ((wide, 3), (key, 2), (f"+{key}".replace("\n", "\n+"), 2)):
         out = io.StringIO()
-        print_rows(mask_rows([ResultRow(text, limit=limit)]), out, colour=False)
+        print_rows(mask_rows([ResultRow(text, limit=limit)]), out)
         assert "ghp_" not in out.getvalue() and "MIIE" not in out.getvalue()
     call = CallRow("Bash " + "y" * 140 + " " + TOKEN, limit=6)
     assert not any("ghp_" in line for row in mask_rows([call]) for line in plain_lines(row))

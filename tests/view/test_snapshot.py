@@ -39,7 +39,7 @@ def told(session: Session) -> Iterator[Row]:
 
 def terminal(session: Session) -> str:
     file = io.StringIO()
-    print_rows(told(session), file, colour=False)
+    print_rows(told(session), file)
     return f"{'=' * 60}\n{session.title}\n{file.getvalue()}\n"
 
 

@@ -8,9 +8,17 @@ from typing import Any
 
 from clew.cli.output import is_terminal, one_line
 from clew.system.table_layout import column_widths, join_cells
+from clew.system.terminal_style import HEADING, stdout_style
 from clew.view.sanitize import columns as cell_width
 
 Column = tuple[str, Callable[[Mapping[str, Any]], str]]
+_LOOKS = {  # of the cells of a column, by its heading
+    **dict.fromkeys(("ID", "SESSION", "PID"), "link"),
+    **dict.fromkeys(
+        ("WHEN", "SINCE", "SIZE", "BRANCH", "TERMINAL", "FOLDER", "TIME", "TOOK", "FILES", "FREES"), "quiet"
+    ),
+}
+_STATES = {"waiting": "bold warn", "busy": "good", "running": "good", "shell": "good"}
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> None:
@@ -23,8 +31,20 @@ def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) ->
     width = shutil.get_terminal_size((100, 24)).columns if is_terminal() else 0
     before = sum(w + 2 for w in widths[:-1])
     room = max(20, width - before) if width else 0
-    for line in cells:
-        print(join_cells([*line[:-1], one_line(line[-1], room)], [*widths[:-1], 0], measure=cell_width))
+    style = stdout_style()
+    for line, row in zip(cells, (None, *rows), strict=True):
+        line[-1] = one_line(line[-1], room)
+        painted = [style(cell, _look(head, cell, row)) for cell, (head, _) in zip(line, columns, strict=True)]
+        print(join_cells(line, [*widths[:-1], 0], measure=cell_width, painted=painted))
+
+
+def _look(head: str, cell: str, row: Mapping[str, Any] | None) -> str:
+    """Return the look of a cell below a heading, or of the heading itself. A session that is not on the disk is quiet."""
+    if row is None:
+        return HEADING
+    if head == "STATUS":
+        return _STATES.get(cell.partition(":")[0], "quiet")
+    return "quiet" if row.get("kept") else _LOOKS.get(head, "")
 
 
 def print_folded(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> None:
@@ -41,7 +61,8 @@ def print_folded(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -
         if number:
             print()
         for line in cells:
-            _print_wrapped(line[0], [line[i] for i in block], [min(widths[i], room) for i in block], widths[0])
+            look = HEADING if line is cells[0] else ""
+            _print_wrapped(line[0], [line[i] for i in block], [min(widths[i], room) for i in block], widths[0], look)
 
 
 def _blocks(widths: Sequence[int], room: int) -> Iterator[list[int]]:
@@ -57,11 +78,12 @@ def _blocks(widths: Sequence[int], room: int) -> Iterator[list[int]]:
     yield block
 
 
-def _print_wrapped(first: str, cells: Sequence[str], widths: Sequence[int], indent: int) -> None:
+def _print_wrapped(first: str, cells: Sequence[str], widths: Sequence[int], indent: int, look: str) -> None:
+    style = stdout_style()
     folded = [list(_wrap(cell, room)) for cell, room in zip(cells, widths, strict=True)]
     for at in range(max(map(len, folded), default=1)):
         line = [first if at == 0 else "", *(part[at] if at < len(part) else "" for part in folded)]
-        print(join_cells(line, [indent, *widths], measure=cell_width).rstrip())
+        print(style(join_cells(line, [indent, *widths], measure=cell_width).rstrip(), look))
 
 
 def _wrap(cell: str, room: int) -> Iterator[str]:

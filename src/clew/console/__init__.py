@@ -34,7 +34,6 @@ Modules:
                        Claude Code.
     status_bar         Format the status line: the mode on the left; model, context use and cost on the right.
     styles             Styles of the screen, and the lines of its search menu and completions.
-    terminal_markdown  Render Markdown for a terminal, left-aligned and without boxes around headings and code.
     terminal_output    Write to the terminal in synchronized updates, so that nothing flickers, and keep the screen
                        in place on a resize.
     transcript         Turn the events of a session into rows that are printed once, and a few live lines that still

@@ -28,4 +28,5 @@ TRANSCRIPT_STYLES = {
     "todo.in_progress": "bold",
     "markdown.code": "bold",
     "markdown.item.number": "bold",
+    "markdown.hr": "none",
 }

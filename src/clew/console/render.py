@@ -9,7 +9,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, assert_never
 
 from clew.console.colours import TRANSCRIPT_STYLES
+from clew.system.environment import terminal_ground
 from clew.system.plural import plural
+from clew.system.terminal_style import TerminalStyle
 from clew.view import row_types
 from clew.view.row_labels import compaction_label, duration_label, todo_sign
 from clew.view.row_types import Row
@@ -34,6 +36,7 @@ class RowRenderer:
         from rich.theme import Theme
 
         self.width = max(width, NARROWEST)
+        self._style = TerminalStyle(256, terminal_ground())
         self._file = StringIO()
         self._console: Console = Console(
             file=self._file,
@@ -84,9 +87,9 @@ class RowRenderer:
         return self._file.getvalue()
 
     def markdown(self, text: str, first: str, rest: str | None = None) -> Iterator[str]:
-        from clew.console.terminal_markdown import render_markdown
+        from clew.view.terminal_markdown import render_markdown
 
-        return self.lines(render_markdown(clean(text)), first, rest, width=min(self.width, WIDEST))
+        return self.lines(render_markdown(clean(text), self._style), first, rest, width=min(self.width, WIDEST))
 
 
 def _without_colour(line: str) -> str:

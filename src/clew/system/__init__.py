@@ -20,4 +20,5 @@ Modules:
     subprocesses          Start programs without executing anything from the working folder, which can be an
                           untrusted repository.
     table_layout          Lay out tables of text: the only code that pads cells to the width of their column.
+    terminal_style        Paint text for a terminal with the design tokens, on dark and light grounds.
 """

@@ -63,6 +63,21 @@ DARK = {
     "code-comment": "#9a9ea7",
     "code-name": "#8ab4ff",
 }
+# For terminals whose ground is not known: a contrast of at least 3 on each that terminals begin with. These are colours
+# of the 256 that nearly every terminal has.
+ANY_GROUND = {
+    "quiet": "#767676",
+    "accent": "#d75f5f",
+    "link": "#0087af",
+    "good": "#008700",
+    "warn": "#af5f00",
+    "bad": "#d75f5f",
+    "code-keyword": "#af5faf",
+    "code-string": "#008700",
+    "code-number": "#af5f00",
+    "code-comment": "#767676",
+    "code-name": "#0087af",
+}
 DATA = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#7f7f7f")
 HEAT_LIGHT = ("#eeece8", "#f7d9cf", "#efb0a2", "#e07f73", "#c94a4a", "#8e1c24")
 HEAT_DARK = ("#24262b", "#43282a", "#6b3233", "#9a4341", "#cf5c59", "#ff8f8a")

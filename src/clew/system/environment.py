@@ -103,9 +103,33 @@ def wants_session_state() -> bool:
     return os.environ.get("CLAUDE_CODE_SDK_READS_SESSION_STATE") == "1"
 
 
-def wants_colour() -> bool:
-    """Return True unless `NO_COLOR` is set or the terminal is dumb."""
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+def wants_colour(is_terminal: bool = True) -> bool:
+    """Return True for a terminal that is not dumb. `NO_COLOR` means never, `FORCE_COLOR` always (`0`: never)."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if forced := os.environ.get("FORCE_COLOR"):
+        return forced not in ("0", "false")
+    return is_terminal and os.environ.get("TERM") != "dumb"
+
+
+def terminal_colours(is_terminal: bool = True) -> int:
+    """Return how many colours can be used: 0, 16, 256 or 2**24."""
+    if not wants_colour(is_terminal):
+        return 0
+    kind = terminal_kind()
+    if os.environ.get("COLORTERM") in ("truecolor", "24bit") or "WT_SESSION" in os.environ or kind.endswith("-direct"):
+        return 1 << 24
+    if any(name in kind for name in ("256color", "kitty", "alacritty", "ghostty")):
+        return 256
+    return 16 if kind or sys.platform != "win32" else 0  # an old console of Windows shows the sequences themselves
+
+
+def terminal_ground() -> str:
+    """Return the ground of the terminal, dark or light: as `CLEW_THEME` says, else `COLORFGBG`; "" if neither does."""
+    if (theme := os.environ.get("CLEW_THEME", "").lower()) in ("dark", "light"):
+        return theme
+    ground = os.environ.get("COLORFGBG", "").rpartition(";")[2]  # one of the sixteen colours
+    return ("dark" if int(ground) < 7 or ground == "8" else "light") if ground.isdigit() else ""
 
 
 def terminal_kind() -> str:

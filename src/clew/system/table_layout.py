@@ -13,16 +13,22 @@ def column_widths(rows: Sequence[Sequence[str]], measure: Callable[[str], int] =
 
 
 def join_cells(
-    cells: Sequence[str], widths: Sequence[int], right: Sequence[bool] = (), measure: Callable[[str], int] = len
+    cells: Sequence[str],
+    widths: Sequence[int],
+    right: Sequence[bool] = (),
+    measure: Callable[[str], int] = len,
+    painted: Sequence[str] = (),
 ) -> str:
     """Join the cells of one row, padded to the widths of their columns; numbers can be aligned to the right.
 
-    `join_cells(["ls", "7"], [4, 3], [False, True])` is `"ls      7"`.
+    `join_cells(["ls", "7"], [4, 3], [False, True])` is `"ls      7"`. `painted` are the same cells with colours.
     """
     padded = []
-    for cell, width, is_right in zip(cells, widths, right or [False] * len(cells), strict=True):
+    for cell, width, is_right, shown in zip(
+        cells, widths, right or [False] * len(cells), painted or cells, strict=True
+    ):
         room = " " * (width - measure(cell))
-        padded.append(room + cell if is_right else cell + room)
+        padded.append(room + shown if is_right else shown + room)
     return "  ".join(padded)
 
 

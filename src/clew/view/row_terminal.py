@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TextIO, assert_never
 
 from clew.system.control_characters import clean_name
 from clew.system.plural import plural
+from clew.system.terminal_style import TerminalStyle, stream_style
 from clew.view import row_types
 from clew.view.row_labels import compaction_label, duration_label, todo_sign
 from clew.view.row_types import Row
@@ -20,37 +21,27 @@ if TYPE_CHECKING:
 _MAX_CALL = 160  # characters of a call unless everything is shown; a heredoc is one line here
 
 
-def print_rows(rows: Iterable[Row], file: TextIO, colour: bool) -> None:
+def print_rows(rows: Iterable[Row], file: TextIO) -> None:
     """Print rows as they are made: the first is visible before the last exists."""
-    if not colour:
+    style = stream_style(file)
+    if not style.colours:
         file.writelines(plain_pieces(rows))
         return
-    console = _console(file)
+    console = _console(file, style)
     for row in rows:
-        for part in _renderables(row):
+        for part in _renderables(row, style):
             console.print(
                 part, soft_wrap=isinstance(row, row_types.DiffRow | row_types.ResultRow | row_types.FailureRow)
             )
 
 
-def render_row(row: Row, width: int, colour: bool) -> str:
+def render_row(row: Row, width: int, style: TerminalStyle) -> str:
     """Return a row as it looks on a terminal of a width, with newlines."""
-    if not colour:
+    if not style.colours:
         return "".join(plain_pieces([row]))
-    from rich.console import Console
-
     output = StringIO()
-    console = Console(
-        file=output,
-        width=width,
-        force_terminal=True,
-        color_system="standard",
-        legacy_windows=False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-    for part in _renderables(row):
+    console = _console(output, style, width)
+    for part in _renderables(row, style):
         console.print(part)
     return output.getvalue()
 
@@ -139,69 +130,73 @@ def _agent_text(row: row_types.AgentRow) -> str:
 
 # -- colours
 
+_LOOKS: dict[type[Row], str] = {
+    row_types.PromptRow: "bold text on prompt",
+    row_types.QueuedRow: "bold",
+    row_types.TitleRow: "bold",
+    row_types.CallRow: "link",
+    row_types.AgentRow: "code-keyword",
+    row_types.ThinkingRow: "italic quiet",
+    **dict.fromkeys((row_types.FailureRow, row_types.ErrorRow), "bad"),
+    **dict.fromkeys((row_types.InterruptRow, row_types.CompactionRow, row_types.WarningRow), "warn"),
+    **dict.fromkeys((row_types.ResultRow, row_types.DoneRow, row_types.NoteRow, row_types.MetaRow), "quiet"),
+    **dict.fromkeys((row_types.SummaryRow, row_types.AboutRow), "quiet"),
+}
+_MARKDOWN = {
+    "markdown.code": "code-number",
+    "markdown.code_block": "",
+    "markdown.block_quote": "italic quiet",
+    "markdown.list": "",
+    "markdown.item.number": "bold",
+    "markdown.hr": "quiet",
+    "markdown.link": "link",
+    "markdown.link_url": "underline link",
+    "markdown.table.border": "quiet",
+    "markdown.table.header": "bold",
+}
 
-def _console(file: TextIO) -> Console:
+
+def _console(file: TextIO, style: TerminalStyle, width: int | None = None) -> Console:
     from rich.console import Console
+    from rich.theme import Theme
 
-    return Console(file=file, highlight=False, markup=False, emoji=False)
+    return Console(
+        file=file,
+        width=width,
+        force_terminal=True,
+        color_system="truecolor" if style.colours > 256 else "256" if style.colours > 16 else "standard",
+        no_color=False,
+        legacy_windows=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        theme=Theme({name: style.rich_look(look) for name, look in _MARKDOWN.items()}),
+    )
 
 
-def _renderables(row: Row) -> Iterator[RenderableType]:
+def _renderables(row: Row, style: TerminalStyle) -> Iterator[RenderableType]:
     from rich.padding import Padding
     from rich.text import Text
 
     if isinstance(row, row_types.ReplyRow | row_types.PlanRow) and row.text.strip():
-        yield Padding(_markdown(row.text), (0, 0, 0, 2 * row.depth + 2))
+        from clew.view.terminal_markdown import render_markdown
+
+        yield Padding(render_markdown(clean(row.text), style), (0, 0, 0, 2 * row.depth + 2))
         return
     if isinstance(row, row_types.PromptRow):
         yield Text("")
-    for line in plain_lines(row):
+    for number, line in enumerate(plain_lines(row)):
         if line or not isinstance(row, row_types.PromptRow):
-            yield Text(line, style=_line_style(row, line))
+            text = Text(line, style=style.rich_look(_line_look(row, line, number)))
+            if isinstance(row, row_types.PromptRow):
+                text.highlight_regex(r"^(?:  │ )*❯", style.rich_look("accent"))
+            yield text
 
 
-def _markdown(text: str) -> RenderableType:
-    from rich.markdown import Markdown
-
-    return Markdown(clean(text), code_theme="ansi_dark", hyperlinks=False)
-
-
-def _line_style(row: Row, line: str) -> str:
-    match row:
-        case row_types.PromptRow():
-            return "bold bright_white on grey23"
-        case row_types.DiffRow():
-            bare = line.strip()
-            return "green" if bare.startswith("+") else "red" if bare.startswith("-") else "dim"
-        case row_types.CallRow():
-            return "red" if row.failed else "cyan"
-        case row_types.FailureRow() | row_types.ErrorRow():
-            return "red"
-        case (
-            row_types.ResultRow()
-            | row_types.DoneRow()
-            | row_types.NoteRow()
-            | row_types.MetaRow()
-            | row_types.SummaryRow()
-            | row_types.AboutRow()
-        ):
-            return "dim"
-        case row_types.TitleRow() | row_types.QueuedRow():
-            return "bold"
-        case row_types.ThinkingRow():
-            return "italic dim"
-        case row_types.InterruptRow() | row_types.CompactionRow() | row_types.WarningRow():
-            return "yellow"
-        case row_types.AgentRow():
-            return "magenta"
-        case (
-            row_types.ReplyRow()
-            | row_types.PlanRow()
-            | row_types.TodoRow()
-            | row_types.InputRow()
-            | row_types.PictureRow()
-            | row_types.TableRow()
-        ):
-            return ""
-        case _:
-            assert_never(row)
+def _line_look(row: Row, line: str, number: int) -> str:
+    if isinstance(row, row_types.DiffRow):
+        bare = line.strip()
+        if number < 2 and bare.startswith(("--- ", "+++ ")):
+            return "bold"  # the names of the file
+        return "good" if bare.startswith("+") else "bad" if bare.startswith("-") else "quiet"
+    return "bad" if isinstance(row, row_types.CallRow) and row.failed else _LOOKS.get(type(row), "")

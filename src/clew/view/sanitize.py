@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from itertools import accumulate
-from unicodedata import combining, east_asian_width
+from unicodedata import category, east_asian_width
 
 from clew.system.control_characters import clean
 
 __all__ = ["clean", "columns", "format_age", "format_duration", "format_size", "format_tokens", "one_line"]
+
+_COMBINING = ("Mn", "Me", "Cf")  # marks, and joiners and selectors that are not shown
 
 
 def one_line(text: str, width: int = 0) -> str:
@@ -17,14 +19,16 @@ def one_line(text: str, width: int = 0) -> str:
     if not width or columns(flat) <= width:
         return flat
     room = width - 1 if flat.isascii() else sum(used < width for used in accumulate(map(columns, flat)))
-    return flat[: max(1, room)].rstrip() + "…"
+    return flat[: max(1, room)].rstrip(" \u200c\u200d") + "…"
 
 
 def columns(text: str) -> int:
-    """Return the width of a text on a terminal: wide East Asian characters take two columns, combining marks none."""
+    """Return the width of a text on a terminal: wide East Asian characters and emoji take two columns, marks that
+    combine with the character before them none.
+    """
     if text.isascii():
         return len(text)
-    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+    return sum(0 if category(c) in _COMBINING else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def format_age(then: datetime | None, now: datetime | None = None) -> str:

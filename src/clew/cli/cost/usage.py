@@ -11,6 +11,7 @@ from clew.cli.cost.usage_request import UsageOptions, collect_usage, print_csv, 
 from clew.cli.options import add_common_options
 from clew.errors import Refused
 from clew.report.usage_table import BY, UsageQuery, build_table, needs_replies
+from clew.system.terminal_style import stdout_style
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def report_usage(plan: UsageOptions) -> int:
         from clew.cli.cost.usage_views import with_agent_types
 
         with_agent_types(collected)
-    table = build_table(collected.buckets, plan.query, prices)
+    table = build_table(collected.buckets, _with_models(plan), prices)
     if table.rows:
         _warn(plan)
     if plan.plot is not None:
@@ -120,6 +121,12 @@ def report_usage(plan: UsageOptions) -> int:
         return draw(plan, collected, table, prices)
     code = show(plan, table, prices, collected)
     return 1 if collected.missed else code
+
+
+def _with_models(plan: UsageOptions) -> UsageQuery:
+    """Return the query; for a table on a terminal, with the models of each row."""
+    is_table = not plan.has("json") and not plan.has("csv") and terminal_width()
+    return plan.query._replace(by_model=True) if is_table and plan.query.by != "model" else plan.query
 
 
 def _warn(plan: UsageOptions) -> None:
@@ -145,9 +152,15 @@ def show(plan: UsageOptions, table: UsageTable, prices: Prices, collected: Colle
 
         for row in table.rows:
             row.name = names.get(row.name, row.name)
-        measure = _measure(table)
         for line in table_lines(
-            table, table.by.upper(), prices, terminal_width(), compact=plan.has("compact"), measure=measure
+            table,
+            table.by.upper(),
+            prices,
+            terminal_width(),
+            compact=plan.has("compact"),
+            measure=_measure(table),
+            style=stdout_style(),
+            breakdown=plan.has("breakdown"),
         ):
             print(line)
     return 0 if table.rows else 1

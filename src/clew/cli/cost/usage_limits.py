@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from clew.cli.cost.usage_request import print_json
 from clew.report.rate_limits import NAMES, duration, load_limits
 from clew.system.environment import claude_home
+from clew.system.terminal_style import HEADING, stdout_style
 
 
 def show_limits(options: Namespace) -> int:
@@ -38,14 +39,15 @@ def show_limits(options: Namespace) -> int:
             for name, window in windows.items()
         )
         return 0
-    print("WINDOW   USED  RESETS            IN")
+    style = stdout_style()
+    print(style("WINDOW   USED  RESETS            IN", HEADING))
     for name, window in windows.items():
         resets = f"{datetime.fromtimestamp(window['resets'], UTC).astimezone():%Y-%m-%d %H:%M}"
         is_over = window["resets"] <= now
-        used = "?" if is_over else f"{window['used']:.0f} %"
-        print(
-            f"{NAMES[name]:<6}  {used:>5}  {resets}  {'reset since' if is_over else duration(window['resets'] - now)}"
-        )
+        used = "    ?" if is_over else f"{window['used']:>3.0f} %"
+        look = "" if is_over or window["used"] < 50 else "warn" if window["used"] < 80 else "bold bad"
+        left = "reset since" if is_over else duration(window["resets"] - now)
+        print(f"{NAMES[name]:<6}  {style(used, look)}  {style(f'{resets}  {left}', 'quiet')}")
     if not options.quiet:
         print(f"Seen by the status line {duration(now - saved['seen'])} ago.", file=sys.stderr)
     return 0

@@ -95,7 +95,6 @@ def print_csv(values: Iterable[dict[str, Any]]) -> None:
 
 def terminal_width() -> int:
     """Return the columns of the terminal; 0 if stdout is not a terminal."""
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0
-    except (OSError, ValueError):
-        return 0
+    from clew.system.environment import terminal_columns
+
+    return terminal_columns() if sys.stdout.isatty() else 0

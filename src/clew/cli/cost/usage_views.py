@@ -29,6 +29,7 @@ from clew.report.waste import find_waste
 from clew.system.environment import claude_home
 from clew.system.file_errors import ErrorCollector
 from clew.system.plural import noun, plural
+from clew.system.terminal_style import HEADING, stdout_style
 from clew.view.sanitize import columns
 from clew.wire.content_time import last_used
 from clew.wire.layout import Project, SessionFile, Tree, claude_dir, session_at
@@ -80,11 +81,12 @@ def _point(point: ContextPoint) -> dict[str, object]:
 
 
 def _print_points(points: list[ContextPoint]) -> None:
-    print("TURN    TOKENS  " + "  ".join(kind.upper().rjust(11) for kind in KINDS) + "  PROMPT")
+    style = stdout_style()
+    print(style("TURN    TOKENS  " + "  ".join(kind.upper().rjust(11) for kind in KINDS) + "  PROMPT", HEADING))
     for point in points:
         if point.is_compacted:
-            print("      ── compacted ──")
-        parts = "  ".join(short_number(point.parts[kind]).rjust(11) for kind in KINDS)
+            print(style("      ── compacted ──", "warn"))
+        parts = style("  ".join(short_number(point.parts[kind]).rjust(11) for kind in KINDS), "quiet")
         print(f"{point.number:>4}  {short_number(point.tokens):>8}  {parts}  {one_line(mask(point.text)[0], 40)}")
 
 
@@ -105,7 +107,10 @@ def _turns(plan: UsageOptions, session: Session, prices: Prices) -> int:
     elif plan.has("csv"):
         print_csv(row.to_json() for row in table.rows)
     else:
-        for line in table_lines(table, "TURN", prices, terminal_width(), compact=plan.has("compact"), measure=columns):
+        is_short = plan.has("compact")
+        for line in table_lines(
+            table, "TURN", prices, terminal_width(), compact=is_short, measure=columns, style=stdout_style()
+        ):
             print(line)
     return 0 if table.rows else 1
 
@@ -148,9 +153,12 @@ def _waste(plan: UsageOptions, prices: Prices) -> int:
             for w in waste
         )
         return 1 if fence.problems else 0
-    print("WASTE         TIMES      TOKENS        COST")
+    style, width = stdout_style(), terminal_width()
+    print(style("WASTE         TIMES      TOKENS        COST", HEADING))
     for each in waste:
-        print(f"{each.kind:<10}  {each.times:>7,}  {each.tokens:>10,}  {dollars(each.cost):>10}  {each.meaning}")
+        numbers = f"{each.kind:<10}  {each.times:>7,}  {each.tokens:>10,}  {dollars(each.cost):>10}"
+        gap = f"\n{' ' * 4}" if 0 < width < len(numbers) + 2 + len(each.meaning) else "  "
+        print(f"{numbers}{gap}{style(each.meaning, 'quiet')}")
     return 1 if fence.problems else 0
 
 
@@ -184,7 +192,7 @@ def show_blocks(plan: UsageOptions, collected: CollectedBuckets, prices: Prices)
     elif plan.has("csv"):
         print_csv(block.to_json() for block in blocks)
     else:
-        for line in block_lines(blocks, zone, terminal_width(), plan.has("compact")):
+        for line in block_lines(blocks, zone, terminal_width(), plan.has("compact"), stdout_style()):
             print(line)
     return 0 if blocks else 1
 

@@ -7,6 +7,7 @@ import sys
 import time
 
 from clew.system.plural import plural
+from clew.system.terminal_style import stdout_style
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from clew.index.results import SearchResult
     from clew.index.session_index import Index
     from clew.index.snippet import Passage
+    from clew.system.terminal_style import TerminalStyle
 
 
 class ResultPage:
@@ -60,11 +62,11 @@ def _print_context(index: Index, results: list[SearchResult], turns: int, reveal
     from clew.view.rows import ViewOptions, rows
 
     for result in results:
-        print(_heading(result, False))
+        print(_heading(result, stdout_style()))
         passage = result.passages[0]
         around = index.context(passage, turns) if passage.offset >= 0 else []
         turn_rows = rows(read(passage.path), around, ViewOptions()) if passage.path else iter(())
-        print_rows(turn_rows if reveal else mask_rows(turn_rows), sys.stdout, sys.stdout.isatty())
+        print_rows(turn_rows if reveal else mask_rows(turn_rows), sys.stdout)
         print(f"    {plain(describe_gone(result))}\n" if result.gone else "")
 
 
@@ -148,19 +150,18 @@ def _rounded(similarity: float | None) -> float | None:
 def _print_text(results: list[SearchResult]) -> None:
     from clew.index.gone_sessions import describe_gone
     from clew.system import shell_quoting
-    from clew.system.environment import wants_colour
 
-    colour = sys.stdout.isatty() and wants_colour()
+    style = stdout_style()
     for result in results:
-        print(_heading(result, colour))
+        print(_heading(result, style))
         for passage in result.passages:
-            print(f"    {_passage(passage, colour)}")
+            print(f"    {_passage(passage, style)}")
         last = plain(describe_gone(result)) if result.gone else shell_quoting.resume_command(result.session, result.cwd)
-        print(_styled(f"    {last}", "2", colour) + "\n")
+        print(style(f"    {last}", "quiet") + "\n")
     sys.stdout.flush()
 
 
-def _heading(result: SearchResult, colour: bool) -> str:
+def _heading(result: SearchResult, style: TerminalStyle) -> str:
     name = os.path.basename(result.cwd.replace("\\", "/").rstrip("/")) or result.folder
     facts = [
         _ago(result.ended),
@@ -171,23 +172,19 @@ def _heading(result: SearchResult, colour: bool) -> str:
         plain(result.looseness),
     ]
     about = " · ".join(fact for fact in facts if fact)
-    styled = ((plain(result.session[:8]), "33"), (plain(result.title), "1"), (about, "2"))
-    return "  ".join(_styled(text, style, colour) for text, style in styled)
+    parts = ((plain(result.session[:8]), "link"), (plain(result.title), "bold"), (about, "quiet"))
+    return "  ".join(style(text, look) for text, look in parts)
 
 
-def _passage(passage: Passage, colour: bool) -> str:
+def _passage(passage: Passage, style: TerminalStyle) -> str:
     kind = passage.field if not passage.tool else f"{passage.tool} {passage.field}"
     kind = f"agent {kind}" if passage.agent else kind
     kind = kind if passage.similarity is None else f"{kind} {passage.similarity:.2f}"
     parts, at = [], 0
     for start, stop in passage.marks:
-        parts += [plain(passage.text[at:start]), _styled(plain(passage.text[start:stop]), "1;31", colour)]
+        parts += [plain(passage.text[at:start]), style(plain(passage.text[start:stop]), "bold accent")]
         at = stop
-    return f"{_styled(plain(kind) + ':', '36', colour)} {''.join(parts)}{plain(passage.text[at:])}"
-
-
-def _styled(text: str, style: str, colour: bool) -> str:
-    return f"\x1b[{style}m{text}\x1b[0m" if colour and text else text
+    return f"{style(plain(kind) + ':', 'quiet')} {''.join(parts)}{plain(passage.text[at:])}"
 
 
 def plain(text: str) -> str:

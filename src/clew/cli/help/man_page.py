@@ -46,8 +46,11 @@ the folder of Claude Code, instead of ~/.claude
 XDG_CACHE_HOME, XDG_DATA_HOME, XDG_STATE_HOME
 where the search index, the archive and the state for rewinds are kept
 .TP
-NO_COLOR
-print no colours
+NO_COLOR, FORCE_COLOR
+print no colours, or print them also where stdout is not a terminal
+.TP
+CLEW_THEME
+the ground of the terminal, dark or light, for colours with more contrast; otherwise COLORFGBG tells it
 .SH FILES
 .TP
 ~/.cache/clew

@@ -16,6 +16,7 @@ from clew.errors import NotFound
 from clew.facts.secrets.mask_secrets import mask
 from clew.system.plural import plural
 from clew.system.table_layout import join_cells
+from clew.system.terminal_style import stdout_style
 from clew.view.sanitize import columns
 from clew.wire.timestamps import format_timestamp
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _RANGE = re.compile(r"(.+):(\d+)(?:-(\d*))?", re.DOTALL)
 _MARKS = {"record": "=", "content": "~", "": ""}
+_LOOKS = ("quiet", "link", "quiet", "quiet", "", "quiet")  # mark, session, turn, date, prompt, commit
 _MOST_PROMPT = 32  # columns of a prompt
 
 
@@ -65,6 +67,7 @@ def _parse_file(text: str) -> tuple[str, int, int | None]:
 def _format(lines: Sequence[BlamedLine], reveal: bool) -> Iterator[str]:
     """Yield the table; a change is described once for each run of its lines."""
     width = shutil.get_terminal_size((100, 24)).columns if is_terminal() else 0
+    style = stdout_style()
     rows = []
     previous = None
     for line in lines:
@@ -76,8 +79,11 @@ def _format(lines: Sequence[BlamedLine], reveal: bool) -> Iterator[str]:
     digits = len(str(lines[-1].number)) if lines else 0
     for line, row in zip(lines, rows, strict=True):
         text = (line.text if reveal else mask(clean(line.text))[0]).expandtabs(4)
-        start = f"{line.number:>{digits}} {join_cells([row[i] for i in shown], widths, measure=columns)} │ "
-        room = width - columns(start) if width else 0
+        cells = [row[i] for i in shown]
+        painted = [style(row[i], _LOOKS[i]) for i in shown]
+        number = style(f"{line.number:>{digits}}", "quiet")
+        start = f"{number} {join_cells(cells, widths, measure=columns, painted=painted)} {style('│', 'quiet')} "
+        room = width - digits - 4 - sum(widths) - 2 * (len(widths) - 1) if width else 0
         text = clean_name(text)
         yield (start + (text[: max(10, room - 1)] + "…" if width and columns(text) > max(11, room) else text)).rstrip()
 

@@ -44,7 +44,7 @@ from clew.system.plural import plural
 from clew.wire.layout import SessionFile
 
 _SHOWN = 10  # damaged lines and line numbers to show; the others are counted
-_STYLES = {SOUND: "bold green", DAMAGED: "bold yellow", LOSES: "bold red", BROKEN: "bold red"}
+_STYLES = {SOUND: "bold good", DAMAGED: "bold warn", LOSES: "bold bad", BROKEN: "bold bad"}
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -151,7 +151,7 @@ def _report_lines(report: Health) -> Iterator[Line]:
     yield "", _describe_prompts(report)
     if report.resumes:
         yield from format_table(("VERSION", "RESUMES", "MESSAGES", "PROMPTS"), map(_resume_row, report.resumes))
-    yield from (("dim", one_line(line)) for line in _inventory_lines(report))
+    yield from (("quiet", one_line(line)) for line in _inventory_lines(report))
 
 
 def verdict(report: Health) -> str:

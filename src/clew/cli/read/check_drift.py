@@ -76,9 +76,9 @@ def _report_lines(total: Drift) -> Iterator[Line]:
     if total.newer:
         yield "", f"Newer than the newest known version, {known_names().newest}: {', '.join(total.newer)}."
     if not total.unknown:
-        yield "bold green", f"Every name is known from versions up to {known_names().newest}."
+        yield "bold good", f"Every name is known from versions up to {known_names().newest}."
         return
-    yield "bold yellow", f"{plural(len(total.unknown), 'name')} not known from versions up to {known_names().newest}:"
+    yield "bold warn", f"{plural(len(total.unknown), 'name')} not known from versions up to {known_names().newest}:"
     yield from format_table(("KIND", "NAME", "COUNT", "VERSIONS", "LINE"), map(_unknown_row, total.unknown))
 
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from clew.cli.output import clean_name, is_terminal, one_line
+from clew.cli.output import clean_name, one_line
 from clew.facts.health import Flaw
 from clew.system.plural import plural
 from clew.system.table_layout import table_lines
+from clew.system.terminal_style import HEADING, stdout_style
 from clew.view.sanitize import columns
 
-Line = tuple[str, str]  # a style, and a text
+Line = tuple[str, str]  # a look, and a text
 _SHOWN = 10  # line numbers to show
 
 
 def format_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[Line]:
-    """Format a heading and rows as lines with their styles."""
+    """Format a heading and rows as lines with their looks."""
     cells = [[one_line(cell) for cell in row] for row in rows]
     for number, line in enumerate(table_lines([heads, *cells], measure=columns)):
-        yield "" if number else "dim", line
+        yield "" if number else HEADING, line
 
 
 def describe_missing_fields(flaws: Iterable[Flaw]) -> Iterator[str]:
@@ -36,13 +37,6 @@ def describe_missing_fields(flaws: Iterable[Flaw]) -> Iterator[str]:
 
 def print_lines(lines: Iterable[Line]) -> None:
     """Print plain text, or with colours on a terminal."""
-    if not is_terminal():
-        for _, text in lines:
-            print(clean_name(text))
-        return
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(highlight=False, soft_wrap=True)
-    for style, text in lines:
-        console.print(Text(clean_name(text), style=style))
+    style = stdout_style()
+    for look, text in lines:
+        print(style(clean_name(text), look))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from clew.cli.options import add_common_options
-from clew.cli.output import clean, clean_name, is_terminal, print_json, print_message
+from clew.cli.output import clean, clean_name, print_json, print_message
 from clew.cli.select_session import open_session
 from clew.errors import NotFound
 from clew.system.plural import plural
@@ -84,7 +84,7 @@ def print_comparison(comparison: Comparison, options: Namespace) -> None:
     from clew.view.row_terminal import print_rows
 
     printed_rows = _rows(comparison, None if options.files else options.depth)
-    print_rows(printed_rows if options.reveal else mask_rows(printed_rows), sys.stdout, is_terminal())
+    print_rows(printed_rows if options.reveal else mask_rows(printed_rows), sys.stdout)
     if not comparison.differences and not options.quiet:
         print_message("No file differs in the recorded edits. Changes made by shell commands are not recorded.")
 

@@ -14,6 +14,7 @@ from clew.cli.output import clean, clean_name, format_age, is_terminal, one_line
 from clew.cli.select_session import open_session
 from clew.facts.secrets.mask_secrets import mask
 from clew.system.plural import plural
+from clew.system.terminal_style import TerminalStyle, stdout_style
 from clew.view.sanitize import columns
 from clew.wire.timestamps import format_timestamp
 
@@ -67,28 +68,33 @@ def _print_summary(files: Sequence[FileSummary], options: Namespace) -> None:
 
 def _format(files: Sequence[FileSummary], width: int, reveal: bool) -> Iterator[str]:
     """Yield the lines of the list: files by project, and below each file the prompts that changed it."""
+    style = stdout_style()
     by_project: dict[str, list[FileSummary]] = {}
     for file in files:
         by_project.setdefault(file.changes[-1].cwd, []).append(file)
     for number, (project, group) in enumerate(by_project.items()):
         if number:
             yield ""
-        yield one_line(clean_name(project or "(unknown project)"), width)
+        yield style(one_line(clean_name(project or "(unknown project)"), width), "bold")
         names = [clean_name(_relative(file.path, project)) for file in group]
         longest = max(map(columns, names))
         for file, name in zip(group, names, strict=True):
-            facts = f"+{file.added:,} −{file.removed:,}  {format_age(file.last)}  {file.on_disk}"
-            if not width or 4 + longest + columns(facts) <= width:
+            counts, rest = f"+{file.added:,} −{file.removed:,}", f"  {format_age(file.last)}  {file.on_disk}"
+            facts = _paint_counts(counts, style) + style(rest, "quiet")
+            if not width or 4 + longest + columns(counts + rest) <= width:
                 yield f"  {name}{' ' * (longest - columns(name))}  {facts}"
             else:
                 yield from (f"  {name}", f"    {facts}")
             for prompt in _by_prompt(file.changes):
-                yield one_line_with_margin(f"{_describe(prompt)}  {_prompt(prompt[0], reveal)}", 4, width)
+                described = one_line(_describe(prompt))
+                text = one_line(f"{described} {_prompt(prompt[0], reveal)}", max(20, width - 4) if width else 0)
+                yield f"    {style(text[:8], 'link')}{style(text[8 : len(described)], 'quiet')}{text[len(described) :]}"
 
 
-def one_line_with_margin(text: str, margin: int, width: int) -> str:
-    """Return text on one line after some spaces, cut at the edge of the terminal."""
-    return " " * margin + one_line(text, max(20, width - margin) if width else 0)
+def _paint_counts(text: str, style: TerminalStyle) -> str:
+    """Paint the counts of added and removed lines."""
+    added, _, removed = text.partition(" ")
+    return f"{style(added, 'good')} {style(removed, 'bad')}"
 
 
 def _relative(path: str, folder: str) -> str:

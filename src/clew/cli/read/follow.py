@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from clew.cli.options import add_common_options, parse_count, parse_number
-from clew.cli.output import is_terminal, one_line, print_json, print_message
+from clew.cli.output import one_line, print_json, print_message
 from clew.cli.select_session import open_session
 from clew.conversation.replies import Call
 from clew.conversation.reply_ids import reply_key
@@ -360,7 +360,7 @@ class FollowedSession:
             print_message(text)
 
     def _print(self, rows: Iterable[Row]) -> None:
-        print_rows(rows if self.wish.reveal else mask_rows(rows), sys.stdout, is_terminal())
+        print_rows(rows if self.wish.reveal else mask_rows(rows), sys.stdout)
 
     def _print_json(self, items: Sequence[tuple[Stream, Item]]) -> None:
         for stream, item in items:

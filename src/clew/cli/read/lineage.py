@@ -10,10 +10,13 @@ from clew.cli.options import add_common_options
 from clew.cli.output import clean_name, one_line, print_json
 from clew.cli.select_session import open_session, open_tree
 from clew.system.file_errors import ErrorCollector
+from clew.system.terminal_style import stdout_style
 
 if TYPE_CHECKING:
     from clew.edit.session_lineage import Lineage
     from clew.wire.layout import SessionFile
+
+Line = tuple[str, str, str, str, str]  # the branch that is drawn, the id, the mark, a text, and a note
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -33,8 +36,10 @@ def run(options: Namespace) -> int:
     if options.json:
         print_json([_json(family, known)])
         return 0
-    for line in _draw(family, known, options.ascii):
-        print(clean_name(line))
+    style = stdout_style()
+    for drawn, id, mark, text, note in _draw(family, known, options.ascii):
+        parts = ((drawn, "quiet"), (id, "link"), (mark, "bold accent"), (text, ""), (note, "quiet"))
+        print("".join(style(clean_name(part), look) for part, look in parts))
     return 0
 
 
@@ -47,43 +52,45 @@ def _json(family: Lineage, known: Mapping[str, SessionFile]) -> dict[str, Any]:
     return {"kind": "lineage", "id": family.id, "roots": list(family.roots), "links": links, "shared": shared}
 
 
-def _draw(family: Lineage, known: Mapping[str, SessionFile], plain: bool) -> Iterator[str]:
+def _draw(family: Lineage, known: Mapping[str, SessionFile], plain: bool) -> Iterator[Line]:
     for root in family.roots:
-        yield f"{_name(root, family, plain)}{_title(root, known)}"
+        yield ("", root[:8], _mark(root, family, plain), *_title(root, known))
         yield from _draw_children(root, family, known, plain, "", {root})
     if not family.links and not family.shared:
-        yield "Nothing is known that it was made of, or that was made of it."
+        yield ("", "", "", "Nothing is known that it was made of, or that was made of it.", "")
     for kin in family.shared:
         more = f", and {kin.own} of its own" if kin.own else ""
-        same = f" ({kin.path})" if kin.id == family.id else _title(kin.id, known)
-        yield f"{kin.id[:8]}{same}  holds {kin.common} of the same entries{more}"
+        same = f" ({kin.path})" if kin.id == family.id else "".join(_title(kin.id, known))
+        yield ("", kin.id[:8], "", same, f"  holds {kin.common} of the same entries{more}")
 
 
 def _draw_children(
     id: str, family: Lineage, known: Mapping[str, SessionFile], plain: bool, margin: str, drawn: set[str]
-) -> Iterator[str]:
+) -> Iterator[Line]:
     links = [link for link in family.links_from(id) if link.child not in drawn]
     for link in links:
         is_last = link is links[-1]
         branch = ("`- " if is_last else "|- ") if plain else ("└─ " if is_last else "├─ ")
         note = "" if link.child in known else "  (gone)"
-        yield f"{margin}{branch}{_name(link.child, family, plain)}  {one_line(link.detail)}{note}"
+        mark = _mark(link.child, family, plain)
+        yield (f"{margin}{branch}", link.child[:8], mark, f"  {one_line(link.detail)}", note)
         drawn.add(link.child)
         further = margin + ("   " if is_last else "|  " if plain else "│  ")
         yield from _draw_children(link.child, family, known, plain, further, drawn)
 
 
-def _name(id: str, family: Lineage, plain: bool) -> str:
-    return f"{id[:8]}{' *' if plain else ' ●'}" if id == family.id else id[:8]
+def _mark(id: str, family: Lineage, plain: bool) -> str:
+    return "" if id != family.id else " *" if plain else " ●"
 
 
-def _title(id: str, known: Mapping[str, SessionFile]) -> str:
+def _title(id: str, known: Mapping[str, SessionFile]) -> tuple[str, str]:
+    """Return the title of a session, and a note if it is gone."""
     from clew.conversation.session_listing import Outline
     from clew.facts.secrets.mask_secrets import mask
 
     if id not in known:
-        return "  (gone)"
+        return "", "  (gone)"
     title = ""
     with ErrorCollector().catch(known[id].path):
         title = Outline(known[id]).title
-    return f"  {one_line(mask(title)[0], 80)}" if title else ""
+    return f"  {one_line(mask(title)[0], 80)}" if title else "", ""

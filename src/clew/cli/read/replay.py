@@ -15,6 +15,7 @@ from clew.cli.output import clean_name, is_terminal, print_json, print_message, 
 from clew.cli.select_session import open_session
 from clew.cli.turn_range import add_turn_options, select_turns, selects_part
 from clew.system.plural import plural
+from clew.system.terminal_style import stdout_style
 from clew.view.rows import DEPTHS, ViewOptions
 from clew.view.sanitize import format_duration, one_line
 
@@ -109,9 +110,9 @@ def _frame_json(frame: Frame) -> dict[str, object]:
 
 def _print(frames: Iterable[Frame]) -> int:
     """Print everything without pauses, because the output is not a terminal."""
-    from clew.view.row_terminal import render_row
+    from clew.view.row_terminal import plain_pieces
 
-    sys.stdout.writelines(render_row(frame.row, 0, colour=False) for frame in frames)
+    sys.stdout.writelines(plain_pieces(frame.row for frame in frames))
     return 0
 
 
@@ -202,7 +203,7 @@ class _Screen:
         from clew.view.row_terminal import render_row
 
         width = shutil.get_terminal_size().columns
-        drawn = "".join(render_row(frame.row, width, colour=True) for frame in frames)
+        drawn = "".join(render_row(frame.row, width, stdout_style()) for frame in frames)
         sys.stdout.write((_CLEAR if clears else _WIPE if drawn else "") + drawn)
         sys.stdout.flush()
 
@@ -213,7 +214,7 @@ class _Screen:
         where = f"{sign} {now.speed:g}×  turn {now.turn}/{self._last}  {clock}"
         typed = f"  go to {now.typed}" if now.typed else ""
         line = one_line(f"{where}{typed}  {_KEYS}", max(20, shutil.get_terminal_size().columns - 1))
-        sys.stdout.write(f"{_WIPE}\x1b[2m{line}\x1b[0m")
+        sys.stdout.write(_WIPE + stdout_style()(line, "quiet"))
         sys.stdout.flush()
 
     def wipe(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from clew.cli.options import add_common_options, parse_count
-from clew.cli.output import clean, format_size, is_terminal, one_line, print_json, print_message
+from clew.cli.output import clean, format_size, one_line, print_json, print_message
 from clew.cli.read.show_rounds import print_rounds, round_arguments
 from clew.cli.select_session import open_session
 from clew.cli.turn_range import add_turn_options, select_turns, selects_part
@@ -84,7 +84,7 @@ def run(options: Namespace) -> int:
 def _print(printed_rows: Iterator[Row], options: Namespace) -> None:
     if not options.reveal:
         printed_rows = mask_rows(printed_rows)
-    print_rows(printed_rows, sys.stdout, is_terminal())
+    print_rows(printed_rows, sys.stdout)
 
 
 def _show_around(session: Session, options: Namespace) -> int:

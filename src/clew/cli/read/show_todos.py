@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from clew.cli.output import is_terminal, one_line, print_json, print_message
+from clew.cli.output import one_line, print_json, print_message
 from clew.cli.read.ls_work_files import plan_json, todo_json
 from clew.conversation.session import Session
 from clew.facts.secrets.mask_secrets import mask_data
@@ -31,7 +31,7 @@ def show_todos(session: Session, options: Namespace) -> int:
         values = (_without_when(value) for value in _values(session, lists, plans))
         return 0 if print_json(value if options.reveal else mask_data(value)[0] for value in values) else 1
     rows = _rows(session, lists, plans)
-    print_rows(rows if options.reveal else mask_rows(rows), sys.stdout, is_terminal())
+    print_rows(rows if options.reveal else mask_rows(rows), sys.stdout)
     return 0
 
 

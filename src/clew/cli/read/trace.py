@@ -16,14 +16,15 @@ from clew.cli.select_session import open_session
 from clew.conversation.session import Session
 from clew.facts.secrets.mask_secrets import mask
 from clew.system.plural import plural
-from clew.view.sanitize import format_duration, format_tokens
+from clew.system.terminal_style import HEADING, stdout_style
+from clew.view.sanitize import columns, format_duration, format_tokens
 from clew.view.tree_row import TreeRow
 from clew.view.turn_tree import count_rows, tree_rows
 from clew.wire.entry import Entry
 from clew.wire.timestamps import format_timestamp
 
 Group = tuple[TreeRow, ...]  # a turn and what hangs below it; before the first turn, what hangs below none
-Line = list[tuple[str, str]]  # pieces of text with their styles
+Line = list[tuple[str, str]]  # pieces of text with their looks
 
 LONG = 16  # turns in a row that nothing tells apart: more of them are not drawn one by one
 EDGE = 3  # turns shown at either end
@@ -227,19 +228,22 @@ def _counted(kinds: Counter[str]) -> str:
 # -- the picture
 
 _MARKS = {"turn": "●○", "run": "●○", "compaction": "◆◇", "gap": "⋮⋮"}  # on the active branch, and on others
-_ASCII = str.maketrans("●○◆◇⋮│├╰─…↩→·–", "*oXx:||`-~<>--")
+_ASCII = str.maketrans("●○◆◇⋮│├╰─…←→·–", "*oXx:||`-~<>--")
 _COLUMNS = (("replies", 8), ("calls", 6), ("failed", 7), ("took", 7), ("output", 8))
-_STYLES = {"problem": "red", "more": "red", "compaction": "yellow", "waiting": "yellow"}
-_STYLES |= {"agent": "magenta", "queued": "bold", "pin": "cyan"}
+_LOOKS = {"problem": "bad", "more": "bad", "compaction": "warn", "waiting": "warn"}
+_LOOKS |= {"agent": "code-keyword", "queued": "bold", "pin": "link"}
+_TEXT = 16  # columns of a prompt that a suffix leaves, if it can
 
 
 def _header(session: Session, title: str, width: int) -> Iterator[Line]:
-    yield [(session.id, "bold cyan"), (f"  {one_line(title, max(20, width - len(session.id) - 2))}", "bold")]
+    id = session.id if width >= NARROWEST else session.id[:8]
+    yield [(id, "link"), (f"  {one_line(title, max(8, width - len(id) - 2))}", "bold")]
     times = [t.astimezone() for t in (session.started, session.ended) if t]
     days = {t.date() for t in times}
     when = [f"{t:%H:%M}" if index and len(days) == 1 else f"{t:%Y-%m-%d %H:%M}" for index, t in enumerate(times)]
     about = [session.cwd or "", " – ".join(when), ", ".join(session.versions)]
-    yield [(" · ".join(part for part in about if part), "dim")]
+    text = " · ".join(part for part in about if part)
+    yield [(one_line(text, width) if is_terminal() else text, "quiet")]
 
 
 def _footer(counts: dict[str, int]) -> Iterator[Line]:
@@ -250,28 +254,32 @@ def _footer(counts: dict[str, int]) -> Iterator[Line]:
 
 
 def _picture(rows: Sequence[TreeRow], width: int) -> Iterator[Line]:
-    columns = _COLUMNS if width >= NARROW else _COLUMNS[1:4] if width >= NARROWEST else ()
+    numeric = _COLUMNS if width >= NARROW else _COLUMNS[1:4] if width >= NARROWEST else ()
     turns = [row for row in rows if row.kind == "turn"]
     branches = sum(row.facts["is_end"] for row in turns)
     days = {row.time.astimezone().date() for row in turns if row.time}
     clock = "%d %b %H:%M" if len(days) > 1 else "%H:%M"
     digits = max((len(str(row.number)) for row in turns), default=1)
-    if turns and columns:
-        names = "".join(name.rjust(size) for name, size in columns)
-        yield [(" " * max(0, width - len(names)) + names, "dim")]
+    if turns and numeric:
+        names = "".join(name.rjust(size) for name, size in numeric)
+        yield [(" " * max(0, width - len(names)) + names, HEADING)]
     for index, row in enumerate(rows):
         if index and row.begins and len(row.rails) == 1:
             yield []
         rail = _rail(row)
+        if len(rail) > width // 2:
+            rail = f"…{rail[1 - width // 2 :]}"
         head = ""
         if row.kind == "turn":
             when = row.time.astimezone().strftime(clock) if row.time else "?".rjust(5)
             head = f"{row.number:>{digits}}  {when}  "
-        numbers = _numbers(row, columns)
+        numbers = _numbers(row, numeric)
         room = width - len(rail) - len(head) - sum(len(text) for text, _ in numbers)
-        dim = "" if row.is_active or row.twigs else "dim"
-        text = _fit(_said(row), _after(row, branches), max(12, room), bool(numbers))
-        yield [(rail, dim), (head, "dim"), (text, _STYLES.get(row.kind, dim)), *numbers]
+        look = "" if row.is_active or row.twigs else "quiet"
+        text, after = _fit(one_line(_said(row)), _suffixes(row, branches), room)
+        gap = " " * (room - columns(text + after)) if numbers else ""
+        rail_look = "accent" if row.is_active and row.kind == "turn" else "quiet"
+        yield [(rail, rail_look), (head, "quiet"), (text, _LOOKS.get(row.kind, look)), (after + gap, "quiet"), *numbers]
 
 
 def _rail(row: TreeRow) -> str:
@@ -288,17 +296,11 @@ def _rail(row: TreeRow) -> str:
     return "".join([*drawn, *own, " ", *twigs, "├ " if row.twigs[-1] else "╰ "])
 
 
-def _fit(text: str, after: str, room: int, is_padded: bool) -> str:
-    """Return a text and a suffix that is never cut, in at most `room` cells."""
-    from rich.cells import cell_len, set_cell_size
-
-    suffix = f"  {after}" if after else ""
-    space = max(8, room - cell_len(suffix))
-    flat = one_line(text)
-    if cell_len(flat) > space:
-        flat = set_cell_size(flat, space - 1).rstrip() + "…"
-    whole = flat + suffix
-    return whole + " " * (room - cell_len(whole)) if is_padded else whole
+def _fit(text: str, suffixes: Sequence[str], room: int) -> tuple[str, str]:
+    """Return a text and the first suffix that leaves enough of it, both in at most `room` columns."""
+    least = min(_TEXT, columns(text))
+    suffix = next((f"  {one}" for one in suffixes if one and columns(one) + 2 + least <= room), "")
+    return one_line(text, max(1, room - columns(suffix))), suffix
 
 
 def _said(row: TreeRow) -> str:
@@ -345,20 +347,25 @@ def _told(row: TreeRow) -> Iterator[str]:
     yield f"{facts['aside']} aside" if facts["aside"] else ""
 
 
-def _after(row: TreeRow, branches: int) -> str:
-    """Return what a turn is besides its prompt: where it went back to, and which branch ends with it."""
+def _suffixes(row: TreeRow, branches: int) -> tuple[str, str]:
+    """Return what a turn is besides its prompt: where it went back to, and which branch ends with it; and the same in
+    few words.
+    """
     if row.kind != "turn":
-        return ""
-    back, images = row.facts["rewound_to"], row.facts["images"]
-    parts = [f"[{plural(images, 'image')}]"] if images else []
-    parts += [f"↩ back to {back}" if back else "↩ back to the start"] if back is not None else []
-    parts += [f"(+ {plural(row.facts['hidden'], 'branch')})"] if row.facts.get("hidden") else []
+        return "", ""
+    back, images, hidden = row.facts["rewound_to"], row.facts["images"], row.facts.get("hidden")
+    parts = [(f"[{plural(images, 'image')}]", "[image]")] if images else []
+    if back is not None:
+        parts.append((f"← back to {back or 'the start'}", f"← {back or 'start'}"))
+    if hidden:
+        parts.append((f"(+ {plural(hidden, 'branch')})", f"(+{hidden})"))
     if row.facts["is_end"] and branches > 1:
-        parts.append(f"(branch {row.branch}{', active' if row.is_active else ''})")
-    return " ".join(parts)
+        parts.append((f"(branch {row.branch}{', active' if row.is_active else ''})", f"(b{row.branch})"))
+    full, short = (" ".join(words) for words in zip(*parts, strict=True)) if parts else ("", "")
+    return full, short
 
 
-def _numbers(row: TreeRow, columns: Sequence[tuple[str, int]]) -> Line:
+def _numbers(row: TreeRow, shown_columns: Sequence[tuple[str, int]]) -> Line:
     if "replies" not in row.facts:
         return []
     facts = row.facts
@@ -370,23 +377,15 @@ def _numbers(row: TreeRow, columns: Sequence[tuple[str, int]]) -> Line:
         "took": format_duration(facts["seconds"]) if facts["seconds"] else "",
         "output": spent if facts["replies"] else "",
     }
-    return [(shown[name].rjust(size), "red" if name == "failed" else "dim") for name, size in columns]
+    return [(shown[name].rjust(size), "bad" if name == "failed" else "quiet") for name, size in shown_columns]
 
 
 def _print(lines: Iterable[Line], is_ascii: bool) -> None:
     encoding = sys.stdout.encoding or "utf-8"
     is_poor = is_ascii or not encoding.lower().replace("-", "").startswith("utf")
-    styled_lines = [[(_worded(text, encoding, is_poor), style) for text, style in line] for line in lines]
-    if not is_terminal():
-        for line in styled_lines:
-            print("".join(text for text, _ in line).rstrip())
-        return
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(highlight=False, markup=False, emoji=False)
-    for line in styled_lines:
-        console.print(Text.assemble(*line), soft_wrap=True)
+    style = stdout_style()
+    for line in lines:
+        print("".join(style(_worded(text, encoding, is_poor), look) for text, look in line).rstrip())
 
 
 def _worded(text: str, encoding: str, is_poor: bool) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from clew.system.terminal_style import TerminalStyle
 from clew.view.playback.frames import Frame
 from clew.view.row_terminal import render_row
 from clew.view.sanitize import one_line
 from clew.wire.json_codec import encode
 
 WIDTH, HEIGHT = 100, 30
+_STYLE = TerminalStyle(256)  # whoever plays it has a ground of their own
 _FINAL_PAUSE = 2.0  # seconds that the last screen stays visible
 
 
@@ -28,7 +30,7 @@ def asciicast_lines(
         if frame.turn != turn:
             turn = frame.turn
             yield _line([time, "m", one_line(f"{turn} {frame.row.text}", 60)])
-        text = render_row(frame.row, width, colour=True).replace("\n", "\r\n")
+        text = render_row(frame.row, width, _STYLE).replace("\n", "\r\n")
         if text:
             yield _line([time, "o", text])
     yield _line([round(time + _FINAL_PAUSE, 3), "o", "\x1b[0m"])

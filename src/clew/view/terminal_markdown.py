@@ -8,9 +8,25 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import CodeBlock, Heading, HorizontalRule, ListItem, Markdown
 from rich.rule import Rule
 from rich.segment import Segment
-from rich.syntax import Syntax
+from rich.style import Style
+from rich.syntax import ANSISyntaxTheme, Syntax, SyntaxTheme
 
-THEME = "ansi_dark"  # the sixteen colours of the terminal itself
+from clew.system.terminal_style import TerminalStyle
+
+_CODE = {  # the looks of the kinds of tokens that Pygments finds
+    "Comment": "code-comment",
+    "Keyword": "code-keyword",
+    "Operator.Word": "code-keyword",
+    "Name.Tag": "code-keyword",
+    "Name.Function": "code-name",
+    "Name.Class": "code-name",
+    "Name.Decorator": "code-name",
+    "Name.Builtin": "code-name",
+    "Literal.Number": "code-number",
+    "Literal.String": "code-string",
+    "Generic.Inserted": "good",
+    "Generic.Deleted": "bad",
+}
 
 
 class _Heading(Heading):
@@ -24,9 +40,11 @@ class _Heading(Heading):
 
 
 class _CodeBlock(CodeBlock):
+    """A code block without a ground of its own."""
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip()
-        yield Syntax(code, self.lexer_name, theme=THEME, word_wrap=True, padding=0, background_color="default")
+        yield Syntax(code, self.lexer_name, theme=self.theme, word_wrap=True, padding=0, background_color="default")
 
 
 class _NumberedItem(ListItem):
@@ -43,7 +61,7 @@ class _NumberedItem(ListItem):
 
 class _Rule(HorizontalRule):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Rule(style="sign")
+        yield Rule(style="markdown.hr")
 
 
 class _TerminalMarkdown(Markdown):
@@ -57,5 +75,10 @@ class _TerminalMarkdown(Markdown):
     }
 
 
-def render_markdown(text: str) -> Any:
-    return _TerminalMarkdown(text, code_theme=THEME, inline_code_theme=THEME, hyperlinks=False)
+def render_markdown(text: str, style: TerminalStyle) -> Any:
+    theme: Any = _code_theme(style)  # rich takes a theme where it declares the name of one
+    return _TerminalMarkdown(text, code_theme=theme, hyperlinks=False)
+
+
+def _code_theme(style: TerminalStyle) -> SyntaxTheme:
+    return ANSISyntaxTheme({tuple(kind.split(".")): Style.parse(style.rich_look(look)) for kind, look in _CODE.items()})
