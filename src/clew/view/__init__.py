@@ -41,6 +41,7 @@ Modules:
     surrounding_rows   The messages around a position, as rows and as JSON.
     syntax             Colour code with Pygments: text becomes lines of tokens, and tokens become escaped HTML with
                        five CSS classes.
+    terminal_markdown  Render Markdown for a terminal, left-aligned and without boxes around headings and code.
     tree_problems      Events of the turn tree for damage: broken links, unreadable lines, calls and results without
                        a partner.
     tree_row           Row and event types of the turn tree.
