@@ -71,16 +71,36 @@ def blame(
         raise ClewError(f"{name} is not a text file that can be read.")
     calls = _select_calls(name, text, [str(Path(p).absolute()) for p in earlier_paths], claude)
     replay = replay_changes(calls)
-    changes = [call for call in calls if call.tool != "Read"]
-    is_as_recorded = bool(changes) and replay.text == text
+    is_as_recorded = any(call.tool != "Read" for call in calls) and replay.text == text
     lines = split_lines(text)
-    origins = replay.finish(text)
     commits = line_commits(name, lines) if git else [None] * len(lines)
+    return _build_blame(name, calls, replay, text, commits, is_as_recorded)
+
+
+def blame_records(path: str, calls: Sequence[RecordedChange]) -> Blame | None:
+    """Return the lines that the last of a file's changes left, by the records alone: the disk is not read.
+
+    `calls` are its changes and reads in order. None if they do not say what the file contains.
+    """
+    replay = replay_changes(calls)
+    text = replay.text
+    return None if text is None else _build_blame(path, calls, replay, text, [None] * len(split_lines(text)), True)
+
+
+def _build_blame(
+    path: str,
+    calls: Sequence[RecordedChange],
+    replay: Replay,
+    text: str,
+    commits: Sequence[Commit | None],
+    is_as_recorded: bool,
+) -> Blame:
+    origins = replay.finish(text)
     placed = (
         _place(number, line, origin, calls, commit)
-        for number, (line, origin, commit) in enumerate(zip(lines, origins, commits, strict=True), 1)
+        for number, (line, origin, commit) in enumerate(zip(split_lines(text), origins, commits, strict=True), 1)
     )
-    return Blame(name, tuple(placed), tuple(changes), is_as_recorded)
+    return Blame(path, tuple(placed), tuple(call for call in calls if call.tool != "Read"), is_as_recorded)
 
 
 def replay_changes(changes: Sequence[RecordedChange]) -> Replay:

@@ -113,6 +113,12 @@ def normalize_path(path: str) -> str:
     return os.path.normcase(os.path.normpath(path.replace("\\", "/") if path[1:3] == ":\\" else path))
 
 
+def relative_path(path: str, folder: str) -> str:
+    """Return a path relative to a folder of any system if it is inside, else unchanged."""
+    inside = folder.rstrip("/\\") + ("\\" if "\\" in folder else "/") if folder else ""
+    return path[len(inside) :] if inside and path.startswith(inside) else path
+
+
 def _is_absolute(path: str) -> bool:
     """Return True for an absolute path of any system: sessions move between machines."""
     return path.startswith("/") or PureWindowsPath(path).is_absolute()

@@ -21,6 +21,7 @@ from clew.web.app_state import AppState
 from clew.web.async_search import AsyncSearch
 from clew.web.compare_page import ComparePage
 from clew.web.export_page import ExportPage
+from clew.web.files_page import FilesPage
 from clew.web.gone_page import GonePage
 from clew.web.list_page import ListPage
 from clew.web.live_updates import LiveUpdates
@@ -68,6 +69,7 @@ def make_app(
         Route("/search", home.full_page),
         Route("/list", home.part),
         Route("/compare", ComparePage(state).full_page),
+        *FilesPage(state).routes(),
         *SettingsPage(state).routes(),
         Route("/asset/{mark}/{name}", file),
         *_reader_routes(state, "/session/{session}"),

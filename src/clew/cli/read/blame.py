@@ -8,12 +8,13 @@ import shutil
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean, clean_name, is_terminal, one_line, print_json, print_message
 from clew.errors import NotFound
-from clew.facts.secrets.mask_secrets import mask
+from clew.facts.secrets.mask_secrets import mask, mask_lines
 from clew.system.plural import plural
 from clew.system.table_layout import join_cells
 from clew.system.terminal_style import stdout_style
@@ -42,7 +43,8 @@ def run(options: Namespace) -> int:
 
     path, first, last = _parse_file(options.file)
     result = blame(path, earlier_paths=options.was, git=not options.no_git, claude=options.claude_dir)
-    lines = result.lines[first - 1 : last]
+    shown = result.lines if options.reveal else _mask(result.lines)
+    lines = shown[first - 1 : last]
     if not lines and result.lines:
         raise NotFound(f"{path}:{first}", "line", hint=f"The file has {plural(len(result.lines), 'line')}.")
     if options.json:
@@ -53,6 +55,12 @@ def run(options: Namespace) -> int:
     if not options.quiet:
         _print_summary(result, lines)
     return 0 if any(line.evidence for line in lines) else 1
+
+
+def _mask(lines: Sequence[BlamedLine]) -> list[BlamedLine]:
+    """Return lines without secrets, also those of several lines."""
+    texts = mask_lines([clean(line.text) for line in lines])
+    return [replace(line, text=text) for line, text in zip(lines, texts, strict=True)]
 
 
 def _parse_file(text: str) -> tuple[str, int, int | None]:
@@ -78,7 +86,7 @@ def _format(lines: Sequence[BlamedLine], reveal: bool) -> Iterator[str]:
     widths = [max(columns(row[i]) for row in rows) for i in shown]
     digits = len(str(lines[-1].number)) if lines else 0
     for line, row in zip(lines, rows, strict=True):
-        text = (line.text if reveal else mask(clean(line.text))[0]).expandtabs(4)
+        text = line.text.expandtabs(4)
         cells = [row[i] for i in shown]
         painted = [style(row[i], _LOOKS[i]) for i in shown]
         number = style(f"{line.number:>{digits}}", "quiet")
@@ -138,7 +146,7 @@ def _line_json(line: BlamedLine, result: Blame, reveal: bool) -> dict[str, Any]:
         "kind": "blamed_line",
         "path": result.path,
         "line": line.number,
-        "text": masked(line.text),
+        "text": line.text,
         "evidence": line.evidence or None,
         "reason": line.reason or None,
         "session": change.session if change else None,

@@ -68,6 +68,8 @@ def _print_summary(files: Sequence[FileSummary], options: Namespace) -> None:
 
 def _format(files: Sequence[FileSummary], width: int, reveal: bool) -> Iterator[str]:
     """Yield the lines of the list: files by project, and below each file the prompts that changed it."""
+    from clew.provenance.recorded_changes import relative_path
+
     style = stdout_style()
     by_project: dict[str, list[FileSummary]] = {}
     for file in files:
@@ -76,7 +78,7 @@ def _format(files: Sequence[FileSummary], width: int, reveal: bool) -> Iterator[
         if number:
             yield ""
         yield style(one_line(clean_name(project or "(unknown project)"), width), "bold")
-        names = [clean_name(_relative(file.path, project)) for file in group]
+        names = [clean_name(relative_path(file.path, project)) for file in group]
         longest = max(map(columns, names))
         for file, name in zip(group, names, strict=True):
             counts, rest = f"+{file.added:,} −{file.removed:,}", f"  {format_age(file.last)}  {file.on_disk}"
@@ -95,11 +97,6 @@ def _paint_counts(text: str, style: TerminalStyle) -> str:
     """Paint the counts of added and removed lines."""
     added, _, removed = text.partition(" ")
     return f"{style(added, 'good')} {style(removed, 'bad')}"
-
-
-def _relative(path: str, folder: str) -> str:
-    inside = folder.rstrip("/\\") + ("\\" if "\\" in folder else "/") if folder else ""
-    return path[len(inside) :] if inside and path.startswith(inside) else path
 
 
 def _by_prompt(changes: Sequence[RecordedChange]) -> list[list[RecordedChange]]:

@@ -76,6 +76,16 @@ def mask(text: str, key: bytes | None = None) -> tuple[str, tuple[Secret, ...]]:
     return _replace(text, secrets, marks), secrets
 
 
+def mask_lines(lines: Sequence[str]) -> list[str]:
+    """Return lines of one text with the secrets masked; a secret of several lines leaves as many, the later ones empty."""
+    text, parts, at = "\n".join(lines), [], 0
+    for secret in find(text):
+        breaks = "\n" * text.count("\n", secret.start, secret.end)
+        parts += [text[at : secret.start], _format_mark(secret.rule, text[secret.start : secret.end], None), breaks]
+        at = secret.end
+    return "".join((*parts, text[at:])).split("\n")
+
+
 def mask_data(value: _Data, key: bytes | None = None) -> tuple[_Data, int]:
     """Return decoded JSON with the secrets in its strings and keys masked, and their number.
 
