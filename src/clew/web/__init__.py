@@ -6,6 +6,7 @@ Modules:
     async_search    Await the answers of the search thread.
     compare_page    Compare two sessions, or two branches of one, turn by turn.
     export_page     Export a session as one file, and draw its charts.
+    files_page      The files that sessions changed, and which prompt wrote each line of one of them.
     forms           Read the forms that pages send: short, of our own pages, and with the token of the signed-in
                     browser.
     gone_page       The page of a session whose transcript is gone: where it is known from, what is left of it, and
