@@ -18,7 +18,10 @@ from clew.facts.secrets.mask_secrets import mask_lines
 from tests.web.chromium import accessible, browsing, visiting
 
 PRICING = "/home/ada/work/bakery-orders/src/orders/pricing.py"
-SECRET = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEAx0Zx9Qw8Er7Ty6Ui5Op4\nAs3Df2Gh1Jk0Lz9Qw8Er7Ty6Ui5Op4As3Df2\n-----END RSA PRIVATE KEY-----"
+SECRET = (
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEAx0Zx9Qw8Er7Ty6Ui5Op4\n"
+    "As3Df2Gh1Jk0Lz9Qw8Er7Ty6Ui5Op4As3Df2\n-----END RSA PRIVATE KEY-----"
+)
 
 
 def test_files_are_listed_with_the_sessions_that_changed_them(client: httpx.Client, demo: DemoSummary) -> None:

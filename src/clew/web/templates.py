@@ -34,7 +34,12 @@ _SECTIONS = (  # icon and name of the section, address, label
     ("usage", "/usage", "Usage"),
     ("settings", "/settings", "Settings"),
 )
-_SECTION_OF_KIND = {"list": "sessions", "reader": "sessions", "compare": "sessions", "blame": "files"}  # others have the name of their kind
+_SECTION_OF_KIND = {
+    "list": "sessions",
+    "reader": "sessions",
+    "compare": "sessions",
+    "blame": "files",
+}  # others have the name of their kind
 
 
 class StaticFile(NamedTuple):
