@@ -125,7 +125,7 @@ async def _follow(events: Link, pages: Link, at: str, reader: Reader) -> None:
     try:
         await asyncio.gather(events.open(), pages.open())
         await _catch_up(pages, at, reader)
-        status, _ = await events.ask(f"{at}/events")
+        status, _ = await events.ask(f"/events?session={at.rpartition('/')[2]}")
         while line := await events.line():
             if line.startswith(b"data: "):
                 await _catch_up(pages, at, reader)

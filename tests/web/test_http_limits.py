@@ -72,15 +72,15 @@ def test_only_so_many_pages_follow_at_a_time(served: Served, demo: DemoSummary) 
     name = next(iter(demo.sessions.values()))
     with served.client() as client:
         cookie = "; ".join(f"{key}={value}" for key, value in client.cookies.items())
-        head = f"GET /session/{name}/events HTTP/1.1\nHost: 127.0.0.1:{{port}}\nCookie: {cookie}\n\n"
-        links = [_open(served, head) for _ in range(live_updates.MAX_FOLLOWERS)]
+        head = f"GET /events?session={name} HTTP/1.1\nHost: 127.0.0.1:{{port}}\nCookie: {cookie}\n\n"
+        links = [_open(served, head) for _ in range(live_updates.MAX_STREAMS)]
         for link in links:
             said = b""
-            while b"event: state" not in said:
+            while b"event: session" not in said:
                 part = link.recv(65536)
                 assert part, said
                 said += part
-        with client.stream("GET", f"/session/{name}/events") as answer:
+        with client.stream("GET", f"/events?session={name}") as answer:
             assert answer.status_code == 503
         for link in links:
             link.close()

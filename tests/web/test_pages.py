@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from benchmarks.served import Served, serving
+from benchmarks.served import serving
 from clew.cli import main
 from clew.conversation.load import find, read
 from clew.demo.demo_tree import DemoSummary
@@ -243,12 +243,6 @@ def test_a_long_agent_goes_on_on_its_own_page(demo: DemoSummary, client: httpx.C
     assert "More is on the agent&#x27;s own page." in page and "result 99" not in page
     own = re.search(r'href="(/session/[^"]*/agent/[^"]+)"', page)
     assert own and "result 30" in client.get(own[1]).text
-
-
-def test_the_events_of_a_session_begin_with_its_state(served: Served, client: httpx.Client, demo: DemoSummary) -> None:
-    with client.stream("GET", f"/session/{demo.sessions['rounding']}/events") as answer:
-        assert answer.headers["content-type"].startswith("text/event-stream")
-        assert next(answer.iter_lines()) == "event: state"
 
 
 def test_without_the_packages_one_sentence_says_what_to_install(

@@ -13,7 +13,8 @@ Modules:
                     the next step.
     http_limits     Limit how long and how many connections clients may keep open.
     list_page       The list page: a search, filters, and the matching sessions.
-    live_updates    Watch the sessions that readers follow, and report their changes.
+    live_updates    Watch followed sessions, all session files and the index, once for all pages, and stream what
+                    changed.
     paging          Split turns into pages of bounded size; appended entries do not change earlier pages.
     preferences     Settings and marks of the web pages: one file in clew's state folder, which all servers of the
                     user share.

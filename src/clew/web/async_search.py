@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
-from clew.browse.search_thread import SearchAnswer, SearchLocation, SearchRequest, SearchThread
+from clew.browse.search_thread import RefreshProgress, SearchAnswer, SearchLocation, SearchRequest, SearchThread
 from clew.web.session_cache import SessionCache
 
 MIN_AGE = 2.0  # seconds before the files are looked at again
@@ -15,8 +16,14 @@ OUTLINES = 60  # sessions that are listed by their files alone, while there is n
 class AsyncSearch:
     """Searches the index of one folder. Answers contain only files in it, wherever links lead."""
 
-    def __init__(self, sessions: SessionCache, claude: str | None, cache: str | None = None) -> None:
-        self._thread = SearchThread(SearchLocation(claude, cache), holds=sessions.holds)
+    def __init__(
+        self,
+        sessions: SessionCache,
+        claude: str | None,
+        report: Callable[[RefreshProgress], object] = lambda _: None,
+        cache: str | None = None,
+    ) -> None:
+        self._thread = SearchThread(SearchLocation(claude, cache), report, holds=sessions.holds)
         self._pending: set[asyncio.Future[SearchAnswer]] = set()
         self._is_started = False
 

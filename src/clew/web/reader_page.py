@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import quote
 
 from markupsafe import Markup
 from starlette.requests import Request
@@ -113,20 +112,6 @@ class ReaderPage:
             return "".join(markdown_pieces(turn_rows if self._state.is_revealed else mask_rows(turn_rows)))
 
         return PlainTextResponse(await asyncio.to_thread(render))
-
-    async def events(self, request: Request) -> Response:
-        """Send an event for each change, until the reader disconnects."""
-        session: str = request.path_params["session"]
-        await asyncio.to_thread(self._state.shelf.find, session)
-
-        if self._state.live.is_full:
-            return PlainTextResponse("Too many pages follow sessions. Close some.\n", status_code=503)
-
-        async def stream() -> AsyncIterator[str]:
-            async for state in self._state.live.states(session):
-                yield f"event: state\ndata: {quote(state, safe='/')}\n\n" if state else ": alive\n\n"
-
-        return StreamingResponse(stream(), media_type="text/event-stream")
 
     # -- parts of the responses
 

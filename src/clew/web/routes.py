@@ -39,7 +39,9 @@ def make_app(
     sessions, preferences = SessionCache(claude), Preferences()
     live, renderer = LiveUpdates(sessions, is_ending), Renderer(preferences)
     summaries = SummaryThread(claude, holds=sessions.holds)
-    state = AppState(sessions, live, AsyncSearch(sessions, claude), preferences, summaries, renderer, is_revealed)
+    state = AppState(
+        sessions, live, AsyncSearch(sessions, claude, live.report_index), preferences, summaries, renderer, is_revealed
+    )
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
@@ -71,6 +73,7 @@ def make_app(
         Route("/compare", ComparePage(state).full_page),
         *FilesPage(state).routes(),
         *SettingsPage(state).routes(),
+        *live.routes(),
         Route("/asset/{mark}/{name}", file),
         *_reader_routes(state, "/session/{session}"),
         *_reader_routes(state, "/session/{session}/agent/{agent}"),
@@ -95,7 +98,6 @@ def _reader_routes(state: AppState, base: str) -> list[Route]:
         "/turn/{turn:int}": reader.turn,
         "/turn/{turn:int}/markdown": reader.markdown,
         "/at/{offset:int}": reader.offset,
-        "/events": reader.events,
         "/export/{format}": exports.export,
         "/charts": exports.charts,
     }

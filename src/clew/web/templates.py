@@ -34,6 +34,7 @@ _SECTIONS = (  # icon and name of the section, address, label
     ("usage", "/usage", "Usage"),
     ("settings", "/settings", "Settings"),
 )
+_SCRIPTS = ("app.js", "stream.js", "events.js")
 _SECTION_OF_KIND = {
     "list": "sessions",
     "reader": "sessions",
@@ -103,7 +104,7 @@ class Renderer:
             "title": title,
             "section": _SECTION_OF_KIND.get(kind, kind),
             "styles": [name for name in ("tokens.css", "session.css", "app.css", f"{kind}.css") if name in self.files],
-            "scripts": [name for name in ("app.js", f"{kind}.js") if name in self.files],
+            "scripts": [name for name in (*_SCRIPTS, f"{kind}.js") if name in self.files],
         }
 
     def page(self, request: Request, kind: str, title: str, status: int = 200, **values: Any) -> Response:

@@ -24,10 +24,20 @@ const clew = (() => {
 
   // -- theme
 
-  const switchTheme = () => {
+  const post = async (path, values) => {  // a form of this page; the answer is a redirect, which is not followed
+    const body = new URLSearchParams({ form_token: document.body.dataset.formToken, ...values });
+    const answer = await fetch(path, { method: "POST", body, redirect: "manual" });
+    if (!answer.ok && answer.type !== "opaqueredirect") throw new Error(answer.statusText);
+  };
+  const windows = new BroadcastChannel("clew");
+  const showTheme = (theme) => { root.dataset.theme = theme; };
+  windows.onmessage = ({ data }) => showTheme(data);
+  const switchTheme = async () => {
     const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-    root.dataset.theme = (root.dataset.theme || system) === "dark" ? "light" : "dark";
-    localStorage.setItem("clew-theme", root.dataset.theme);
+    showTheme((root.dataset.theme || system) === "dark" ? "light" : "dark");
+    windows.postMessage(root.dataset.theme);
+    try { await post("/settings", { theme: root.dataset.theme }); }
+    catch (failed) { toast("The server did not answer, so the theme is not saved.", "bad"); }
   };
 
   // -- copying: the button says that it was done
@@ -114,5 +124,5 @@ const clew = (() => {
   all("#theme, #keys, [data-copies]").forEach((each) => { each.hidden = false; });
   one("#theme")?.addEventListener("click", switchTheme);
   one("#keys")?.addEventListener("click", help);
-  return { one, all, toast, banner, copy, key, keys, choose, step, items, chosen: () => chosen };
+  return { one, all, toast, banner, copy, post, key, keys, choose, step, items, chosen: () => chosen };
 })();

@@ -130,19 +130,12 @@
     }
   };
 
-  let events = null;
-  const listen = () => {  // a tab that nobody sees keeps no connection: a browser has few for one server
-    if (document.hidden) { if (events) events.close(); events = null; return; }
-    if (events) return;
-    events = new EventSource(main.dataset.events);
-    events.addEventListener("state", (event) => {
-      clew.one("#live").hidden = false;
-      if (state && state !== event.data) renew();
-      state = event.data;
-    });
-  };
-  document.addEventListener("visibilitychange", listen);
-  listen();
+  clew.follow("session:" + main.dataset.base.split("/")[2], (now) => {
+    if (now.gone) { clew.banner("The file of this session was deleted. Reload this page to see what is left of it."); return; }
+    clew.one("#live").hidden = false;
+    if (state && state !== now.state) renew();
+    state = now.state;
+  });
 
   const form = clew.one("form.wish");
   form.addEventListener("change", () => {
