@@ -138,3 +138,32 @@ def test_a_zone_changes_the_times_of_pages(served: Served, client: httpx.Client,
     assert utc
     tokyo = datetime.strptime(utc[1], "%Y-%m-%d %H:%M") + timedelta(hours=9)
     assert f'title="{utc[1]} UTC">{tokyo:%Y-%m-%d %H:%M}<' in page
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "words"),
+    [
+        ("/nowhere", 404, "This page does not exist."),
+        ("/session/00000000-0000-4000-8000-000000000000", 404, "No session matches"),
+        ("/session/{id}/turn/999", 404, "No turn matches"),
+    ],
+)
+def test_a_page_that_is_missing_says_so_and_leads_on(
+    client: httpx.Client, demo: DemoSummary, path: str, status: int, words: str
+) -> None:
+    answer = client.get(path.format(id=demo.sessions["rounding"]))
+    assert answer.status_code == status and words in answer.text
+    assert 'href="/sessions"' in answer.text and 'href="/search"' in answer.text
+
+
+def test_a_session_that_cannot_be_read_can_be_tried_again(client: httpx.Client, demo: DemoSummary) -> None:
+    path = talk(seed="unreadable", cwd="/home/ada/x").user("hello").reply("hi").write(demo.root)
+    text = path.read_bytes()
+    assert client.get(f"/session/{path.stem}/outline").status_code == 200
+    path.unlink()
+    path.mkdir()
+    answer = client.get(f"/session/{path.stem}/outline")
+    path.rmdir()
+    path.write_bytes(text)
+    assert answer.status_code in (404, 500) and "Traceback" not in answer.text
+    assert "Try again" in answer.text or 'href="/sessions"' in answer.text

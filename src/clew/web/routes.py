@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -62,7 +63,9 @@ def make_app(
         ):
             return page
         status, sentence, hint = _describe_failure(error)
-        return state.renderer.page(request, "error", "Not here", status, sentence=state.clean_text(sentence), hint=hint)
+        values = {"sentence": state.clean_text(sentence), "hint": state.clean_text(hint)}
+        retry = str(request.url.path) if status >= 500 else ""
+        return state.renderer.page(request, "failure", values["sentence"], status, retry=retry, **values)
 
     home = ListPage(state)
     routes = [
@@ -104,19 +107,26 @@ def _reader_routes(state: AppState, base: str) -> list[Route]:
     return [Route(base + path, answer) for path, answer in answers.items()]
 
 
-def _describe_failure(error: Exception) -> tuple[int, str, str]:
-    """Return the status, the message and the next step for an error."""
+class Failure(NamedTuple):
+    """An error as a page says it: the status, what happened, and the next step."""
+
+    status: int
+    sentence: str
+    hint: str = ""
+
+
+def _describe_failure(error: Exception) -> Failure:
     if isinstance(error, NotFound):
-        return 404, str(error), "Search for it in the list."
+        return Failure(404, str(error), error.hint or "It may have been deleted, or its address is incomplete.")
     if isinstance(error, ClewError):
-        return 500, str(error), error.hint
+        return Failure(500, str(error), error.hint)
     if isinstance(error, OSError):
-        return 500, f"The file cannot be read: {error.strerror}.", ""
+        return Failure(500, f"The file cannot be read: {error.strerror}.", "Check its permissions.")
     if isinstance(error, UNEXPECTED_ERRORS):
-        return 500, f"This session cannot be shown: {describe_error(error)}.", "Run clew check on it."
+        return Failure(500, f"This session cannot be shown: {describe_error(error)}.", "Run clew check on it.")
     status = error.status_code if isinstance(error, HTTPException) else 500
-    return (
-        status,
-        "This page does not exist." if status == 404 else "This request cannot be answered.",
-        "Search for it in the list.",
-    )
+    if status == 403:
+        return Failure(403, "This form is no longer valid.", "Go back, reload the page, and send it again.")
+    if status == 404:
+        return Failure(404, "This page does not exist.", "Check the address, or look for the session by its words.")
+    return Failure(status, "This request cannot be answered.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from starlette.requests import Request
@@ -37,6 +38,7 @@ class SettingsPage:
             "labels": LABELS,
             "hints": HINTS,
             "zones": CHOICES["zone"](),
+            "now": datetime.now(UTC),
             "is_saved": "saved" in request.query_params,
             "always_reveals": self._state.always_reveals,
             "path": str(self._state.preferences.path),

@@ -74,7 +74,9 @@ const clew = (() => {
       const term = document.createElement("dt"), text = document.createElement("dd");
       term.append(...name.split(" ").map((part) => Object.assign(document.createElement("kbd"), { textContent: part })));
       text.textContent = label;
-      return [term, text];
+      const pair = document.createElement("div");
+      pair.append(term, text);
+      return [pair];
     }));
     if (!dialog.open) dialog.showModal();
   };
