@@ -76,6 +76,23 @@ def test_today_and_the_block(claude: Path, clew: Run, monkeypatch: pytest.Monkey
     assert "in this block" in found and "left" in found
 
 
+def test_the_fields_that_other_status_lines_have(clew: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {
+        "version": "2.1.325",
+        "workspace": {"current_dir": "/srv/bakery/"},
+        "cost": {"total_lines_added": 1200, "total_lines_removed": 3, "total_duration_ms": 3_900_000},
+        "context_window": {"used_percentage": 84.6, "total_input_tokens": 169_200},
+    }
+    text = "{gauge:level}|{tokens}|{folder}|{lines}|{duration}|{version}"
+    for status, expected in (
+        (told, "\x1b[31m████████░░ 85 %\x1b[0m|169k tokens|bakery|+1,200 −3|1h05m|2.1.325"),
+        ({"context_window": {"used_percentage": 250}, "cost": {"total_duration_ms": 59_000}}, "██████████ 250 %"),
+        ({"cost": {"total_lines_added": "x"}, "workspace": 5}, "|||||"),
+    ):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(status)))
+        assert expected in clew("statusline", "--no-refresh", "--format", text)[1]
+
+
 def _stamp(moment: datetime) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 

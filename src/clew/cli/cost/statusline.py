@@ -24,7 +24,7 @@ DAY = 86_400
 HOUR = 3_600
 FRESH = 15.0  # seconds for which a summary is recent enough
 _PARTS = ("model", "branch", "cost", "context", "limits", "today", "block", "expiring")
-FIELDS = (*_PARTS, "five_hour", "week", "burn", "name")
+FIELDS = (*_PARTS, "five_hour", "week", "burn", "name", "gauge", "tokens", "folder", "lines", "duration", "version")
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -85,9 +85,9 @@ def session_fields(status: dict[str, Any], claude_dir: str | None) -> dict[str, 
 
     spent = _number_field(status, "cost", "total_cost_usd")
     used = _number_field(status, "context_window", "used_percentage")
+    tokens = _number_field(status, "context_window", "total_input_tokens")
     if used is None:
         size = _number_field(status, "context_window", "context_window_size")
-        tokens = _number_field(status, "context_window", "total_input_tokens")
         used = 100 * tokens / size if size and tokens is not None else None
     limits = limits_in(status)
     now = time.time()
@@ -103,7 +103,30 @@ def session_fields(status: dict[str, Any], claude_dir: str | None) -> dict[str, 
         "week": windows.get("seven_day", ""),
         "limits": " · ".join(windows.values()),
         "name": _text_field(status, "session_name"),
+        "gauge": _gauge(used) if used is not None else "",
+        "tokens": f"{tokens / 1000:,.0f}k tokens" if tokens else "",
+        "folder": os.path.basename(_text_field(status, "workspace", "current_dir").rstrip("/\\")),
+        "lines": _lines(status),
+        "duration": _duration(_number_field(status, "cost", "total_duration_ms")),
+        "version": _text_field(status, "version"),
     }
+
+
+def _gauge(used: float) -> str:
+    """Return the used part of the context window as a bar of ten cells, with the percentage."""
+    filled = min(10, max(0, round(used / 10)))
+    return f"{'█' * filled}{'░' * (10 - filled)} {used:.0f} %"
+
+
+def _lines(status: dict[str, Any]) -> str:
+    """Return the lines that the session added and removed, such as `+12 −3`."""
+    added, removed = (_number_field(status, "cost", f"total_lines_{name}") or 0 for name in ("added", "removed"))
+    return f"+{added:,.0f} −{removed:,.0f}" if added or removed else ""
+
+
+def _duration(milliseconds: float | None) -> str:
+    minutes = int((milliseconds or 0) // 60_000)
+    return f"{minutes // 60}h{minutes % 60:02d}m" if minutes >= 60 else f"{minutes}m" if minutes else ""
 
 
 def _branch(folder: str) -> str:
