@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import clew
+from clew.conversation.agent_sessions import Agent
+from clew.conversation.session import Session
 from clew.conversation.titles import first_prompt
 from clew.demo.talk import ABSENT, Talk, bash, talk, task
 from clew.wire.layout import Project, SessionFile
@@ -43,6 +45,13 @@ def test_an_agent_hangs_below_its_call_in_every_layout(version: str, tmp_path: P
 
 
 @pytest.mark.req("R190")
+def test_an_agent_without_a_description_is_named_by_its_prompt(tmp_path: Path) -> None:
+    (agent,) = clew.read(parent().write(tmp_path)).agents
+    assert agent.name == "Look around"
+    assert Agent("abc", agent.session).name == "Look around and report."
+    assert Agent("abc", Session(b"")).name == "abc"
+
+
 def test_the_result_names_the_agent_that_the_file_is_called_after(tmp_path: Path) -> None:
     """An example from an early description: `agentId` aff2f18, so the file is agent-aff2f18.jsonl."""
     path = parent("2.1.4", agent_id="aff2f18").write(tmp_path)

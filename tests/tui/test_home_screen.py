@@ -27,6 +27,7 @@ from clew.cli import main
 from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import talk
 from clew.index.semantic import semantic_search
+from clew.system.design_tokens import LIGHT
 from clew.tui.browser_app import Browser
 from clew.tui.choice_dialog import Choice
 from clew.tui.dialogs import Help
@@ -266,6 +267,19 @@ def test_no_line_is_wider_than_the_screen(demo: DemoSummary, cache: Path, size: 
         assert "Help" in lines(app)[-1] or size[0] < 70
 
     drive(demo.root, cache, steps, size)
+
+
+def test_a_light_terminal_begins_with_the_light_theme(
+    demo: DemoSummary, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLORFGBG", "0;15")
+
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
+        assert app.theme == "clew-light"
+        shown = app.theme_variables
+        assert (shown["text-primary"], shown["prompt"]) == (LIGHT["link"], LIGHT["prompt"])
+
+    drive(demo.root, cache, steps)
 
 
 def test_light_and_dark(demo: DemoSummary, cache: Path) -> None:

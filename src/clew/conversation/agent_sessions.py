@@ -48,6 +48,13 @@ class Agent(Struct, frozen=True):
         return named or as_text(self.call.input.get("description", "") if self.call else "")
 
     @property
+    def name(self) -> str:
+        """The description; the beginning of the prompt if there is none, as in workflows; else the id."""
+        from clew.conversation.titles import first_prompt
+
+        return self.description or first_prompt(self.session) or self.id
+
+    @property
     def totals(self) -> dict[str, Any]:
         """Run statistics from the result of the call: status, totalDurationMs, totalTokens, totalToolUseCount."""
         detail = self.call.detail if self.call else None

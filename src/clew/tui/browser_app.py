@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
@@ -15,6 +15,8 @@ from textual.theme import Theme
 from clew.browse.search_thread import SearchLocation
 from clew.browse.session_item import SessionItem, as_sentence
 from clew.conversation.session import Session
+from clew.system import design_tokens
+from clew.system.environment import terminal_ground
 from clew.system.plural import plural
 from clew.tui.choice_dialog import Choice
 from clew.tui.dialogs import Help, TextDialog
@@ -45,36 +47,32 @@ COPIES = (
     ("text of the conversation, as Markdown", "text"),
 )
 
-DARK = Theme(
-    name="clew-dark",
-    primary="#5f87af",
-    secondary="#af87af",
-    accent="#87afaf",
-    warning="#d7af5f",
-    error="#d75f5f",
-    success="#87af5f",
-    foreground="#d0d0d0",
-    background="#1c1c1c",
-    surface="#212121",
-    panel="#2e3236",
-    dark=True,
-    variables={"muted": "#949494", "faint": "#6c6c6c", "cursor": "#364756", "prompt": "#2b333b"},
-)
-LIGHT = Theme(
-    name="clew-light",
-    primary="#005f87",
-    secondary="#875f87",
-    accent="#00707a",
-    warning="#af8700",
-    error="#af0000",
-    success="#3f7a00",
-    foreground="#303030",
-    background="#fafafa",
-    surface="#f4f4f2",
-    panel="#e2e4e4",
-    dark=False,
-    variables={"muted": "#5f5f5f", "faint": "#9a9a9a", "cursor": "#bcd3e3", "prompt": "#e3ecf2"},
-)
+
+def _make_theme(name: str, tokens: Mapping[str, str]) -> Theme:
+    """Return a theme of the design tokens. Colours of text are set, because they would be blended with the ground."""
+    own = {"muted": "quiet", "faint": "edge", "cursor": "accent-ground", "prompt": "prompt"}
+    own |= {"match": "mark", "code": "code-number", "string": "code-string", "number": "code-number"}
+    own |= {"text-primary": "link", "text-secondary": "code-keyword", "text-accent": "accent"}
+    own |= {"text-warning": "warn", "text-error": "bad", "text-success": "good"}
+    return Theme(
+        name=f"clew-{name}",
+        primary=tokens["link"],
+        secondary=tokens["code-keyword"],
+        accent=tokens["accent"],
+        warning=tokens["warn"],
+        error=tokens["bad"],
+        success=tokens["good"],
+        foreground=tokens["text"],
+        background=tokens["ground"],
+        surface=tokens["raised"],
+        panel=tokens["line"],
+        dark=name == "dark",
+        variables={role: tokens[token] for role, token in own.items()},
+    )
+
+
+DARK = _make_theme("dark", design_tokens.DARK)
+LIGHT = _make_theme("light", design_tokens.LIGHT)
 
 
 class Browser(App[ResumeCommand]):
@@ -116,7 +114,7 @@ class Browser(App[ResumeCommand]):
     def on_mount(self) -> None:
         self.register_theme(DARK)
         self.register_theme(LIGHT)
-        self.theme = DARK.name
+        self.theme = LIGHT.name if terminal_ground() == "light" else DARK.name
         self.push_screen(self.home)
         self.searcher.start()
 

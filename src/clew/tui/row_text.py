@@ -165,7 +165,7 @@ def spans(row: Row, lines: list[ScreenLine], width: int = 0) -> Iterator[list[Sp
         if isinstance(row, row_types.DiffRow):
             yield [(line.front, "guide"), (line.text, _diff_style(line.text))]
         elif line.style == "prompt":
-            yield [(line.front, "prompt"), (line.text, "prompt")]
+            yield [(line.front, "knot"), (line.text, "prompt")]
         else:
             yield [(line.front, "guide" if line.front.isspace() else line.style), (line.text, line.style)]
 

@@ -23,6 +23,7 @@ _STYLES = (
         "guide",
         "rule",
         "prompt",
+        "knot",
         "queued",
         "reply",
         "heading",
@@ -51,17 +52,18 @@ class RowView(Virtual):
     RowView > .row--title { text-style: bold; }
     RowView > .row--about { color: $muted; }
     RowView > .row--prompt { background: $prompt; text-style: bold; }
+    RowView > .row--knot { background: $prompt; color: $text-accent; text-style: bold; }
     RowView > .row--queued { text-style: bold; }
     RowView > .row--heading { text-style: bold; }
-    RowView > .row--code { color: $text-accent; }
+    RowView > .row--code { color: $code; }
     RowView > .row--italic { text-style: italic; }
     RowView > .row--link { text-style: underline; color: $text-primary; }
     RowView > .row--quote { color: $muted; text-style: italic; }
     RowView > .row--fence { color: $faint; }
     RowView > .row--keyword { color: $text-secondary; }
     RowView > .row--name { color: $text-primary; }
-    RowView > .row--string { color: $text-success; }
-    RowView > .row--number { color: $text-warning; }
+    RowView > .row--string { color: $string; }
+    RowView > .row--number { color: $number; }
     RowView > .row--comment { color: $muted; text-style: italic; }
     RowView > .row--thinking { color: $muted; text-style: italic; }
     RowView > .row--call { color: $text-primary; }
@@ -72,7 +74,7 @@ class RowView(Virtual):
     RowView > .row--added { color: $text-success; }
     RowView > .row--result, RowView > .row--note, RowView > .row--meta, RowView > .row--summary { color: $muted; }
     RowView > .row--interrupt, RowView > .row--compaction { color: $text-warning; }
-    RowView > .row--match { background: $warning; color: $background; text-style: bold; }
+    RowView > .row--match { background: $match; color: $foreground; text-style: bold; }
     """
 
     def __init__(self, *, id: str | None = None) -> None:

@@ -32,7 +32,7 @@ class HitList(Virtual):
     HitList > .row--cursor { background: $cursor; }
     HitList > .row--title { color: $foreground; }
     HitList > .row--about { color: $muted; }
-    HitList > .row--passage { color: $muted; }
+    HitList > .row--passage { color: $foreground; }
     HitList > .row--guide { color: $accent; }
     HitList > .row--gone { color: $text-warning; }
     HitList > .row--match { color: $text-warning; text-style: bold underline; }
@@ -114,7 +114,7 @@ class HitList(Virtual):
         looseness = screen_text(hit.looseness, self.reveal)
         if best is None:
             label = f"   title{looseness and f' · {looseness}'}" if hit.passages else ""
-            return [(fit(label, width), "guide")]
+            return [(fit(label, width), "about")]
         text, marks = passage_text(best, self.reveal)
         name = fit(f"   {looseness and f'{looseness} · '}{passage_label(best)}: ", max(8, width // 2))
         room = max(8, width - cell_len(name) - 1)
@@ -125,7 +125,7 @@ class HitList(Virtual):
         part = ("…" if skip else "") + text[skip:]
         shift = skip - (1 if skip else 0)
         ranges = [(a - shift, b - shift) for a, b in marks if a >= skip]
-        return [(name, "guide"), *overlay([(fit(part, room), "passage")], ranges, "match")]
+        return [(name, "about"), *overlay([(fit(part, room), "passage")], ranges, "match")]
 
     def action_choose(self) -> None:
         if self.hits:

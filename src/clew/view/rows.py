@@ -266,7 +266,7 @@ def agent_rows(agent: Agent, scope: ViewScope) -> Iterator[Row]:
     """Yield an agent's conversation, nested at its call. Its prompt is that of the call and is not repeated."""
     tokens, milliseconds = agent.totals.get("totalTokens"), agent.totals.get("totalDurationMs")
     yield AgentRow(
-        agent.description or agent.id,
+        agent.name,
         scope.depth + 1,
         agent.session.started,
         id=agent.id,

@@ -285,8 +285,7 @@ def _agent_event(tree: TurnTree, agent: Agent, below: dict[str | None, list[Agen
             if event.row.facts.get("parent") not in tree.session.graph.nodes
         ]
     inside += [unanswered_event(call, session.cwd, "problem") for call in session.pairing.open]
-    first = next((prompt_text(e) for e in session.entries if e.type == "user"), "")
-    row = TreeRow("agent", agent.description or first or agent.id, time=session.started, facts=facts)
+    row = TreeRow("agent", agent.name, time=session.started, facts=facts)
     at = agent.call.entry.line.number if agent.call else _END
     return TurnEvent(at, row, tuple(sorted(inside, key=attrgetter("at"))))
 
