@@ -6,6 +6,7 @@ remaining text is searched again until nothing is found. Therefore masking maske
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 
 from clew.facts.secrets.secret_formats import (
@@ -16,12 +17,15 @@ from clew.facts.secrets.secret_formats import (
     base64_runs,
     caseless_claims,
     caseless_ranks,
+    decode_literals,
     decode_percent,
     exact_claims,
     utf8,
 )
 from clew.facts.secrets.secret_names import find_assigned, keywords_in
-from clew.facts.secrets.secret_rules import WALL, Expression, SecretName, classify_name, is_secret_in_data
+from clew.facts.secrets.secret_rules import WALL, Expression, SecretName, is_secret_in_data
+from clew.facts.secrets.secret_rules import classify_name as classify_english_name
+from clew.facts.secrets.secret_words import classify_foreign_name, find_stated, words_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +45,7 @@ else:
 
     Secret = namedtuple("Secret", "rule start end")
 
-RULES_VERSION = 2
+RULES_VERSION = 3
 """Incremented with every change of the rules, so that text masked by older rules can be masked again."""
 
 _MARK_START = "[REDACTED:"
@@ -138,19 +142,27 @@ def _canvas(text: str) -> str:
 
 def _claims(canvas: str) -> list[Claim]:
     data = utf8(canvas)
-    return [*_plain_claims(canvas, data), *_percent_claims(canvas), *_base64_claims(canvas, data)]
+    return [
+        *_plain_claims(canvas, data),
+        *_percent_claims(canvas),
+        *_literal_claims(canvas, data),
+        *_base64_claims(canvas, data),
+    ]
 
 
 def _plain_claims(canvas: str, data: bytes) -> list[Claim]:
     claims = list(exact_claims(canvas, data))
-    if " " in canvas or "=" in canvas or ":" in canvas or ">" in canvas:  # every assignment contains one of them
+    is_ascii = len(data) == len(canvas)
+    if not is_ascii or " " in canvas or "=" in canvas or ":" in canvas or ">" in canvas:  # every assignment has one
         lower = data.lower()  # lowers ASCII only, like the names, so offsets stay the same
-        ranks, keywords = caseless_ranks(lower), keywords_in(lower)
-        folded = lower.decode("utf-8", "surrogatepass") if ranks or keywords else ""
+        ranks, keywords, words = caseless_ranks(lower), keywords_in(lower), words_in(lower, is_ascii)
+        folded = lower.decode("utf-8", "surrogatepass") if ranks or keywords or words else ""
         for rank in ranks:
             claims += caseless_claims(rank, canvas, folded)
         for keyword in keywords:
             claims += (Claim(at, end, ASSIGNED_RANK, rule) for at, end, rule in find_assigned(canvas, folded, keyword))
+        for word in words:
+            claims += (Claim(at, end, ASSIGNED_RANK, rule) for at, end, rule in find_stated(canvas, folded, word))
     return claims
 
 
@@ -158,6 +170,15 @@ def _percent_claims(canvas: str) -> Iterator[Claim]:
     decoded, positions = decode_percent(canvas)
     for claim in _plain_claims(decoded, utf8(decoded)) if decoded else ():
         yield Claim(positions[claim.start], positions[claim.end], claim.rank, claim.rule)
+
+
+def _literal_claims(canvas: str, data: bytes) -> Iterator[Claim]:
+    """Yield secrets that contain an escape or a joint of literals, or begin at one; the others are in plain sight."""
+    decoded, positions, seams = decode_literals(canvas, data)
+    for claim in _plain_claims(decoded, utf8(decoded)) if decoded else ():
+        first = bisect_left(seams, claim.start)
+        if first < len(seams) and seams[first] < claim.end:
+            yield Claim(positions[claim.start], positions[claim.end - 1] + 1, claim.rank, claim.rule)
 
 
 def _base64_claims(canvas: str, data: bytes) -> Iterator[Claim]:
@@ -198,7 +219,12 @@ def _merge(claims: list[Claim]) -> tuple[Secret, ...]:
 
 # --- decoded JSON -------------------------------------------------------------------------------------------
 
-_SCHEME = Expression(r"(?:bearer|basic|token|digest|bot|apikey|negotiate)\s+", "i")
+_SCHEME = Expression(r"(?:bearer|basic|token|digest|bot|apikey|negotiate|ssws|geniekey)\s+", "i")
+
+
+def classify_name(name: str) -> SecretName | None:
+    """Return what a key announces, in any language that clew knows."""
+    return classify_english_name(name) or classify_foreign_name(name)
 
 
 _HARMLESS_NAMES: set[str] = set()  # keys without a secret: the same few occur in every line

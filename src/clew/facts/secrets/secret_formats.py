@@ -1,10 +1,11 @@
-"""Find secrets by format: a known prefix or scheme, plain, percent-encoded or base64-encoded once."""
+"""Find secrets by format: a known prefix or scheme; plain, escaped, split over literals or base64-encoded once."""
 
 from __future__ import annotations
 
 import binascii
 
-from clew.facts.secrets.secret_rules import CONTEXT_RULES, RULES, WALL, Expression, entropy, is_placeholder, is_wordlike
+from clew.facts.secrets.context_rules import CONTEXT_RULES
+from clew.facts.secrets.secret_rules import RULES, WALL, Expression, entropy, is_placeholder, is_wordlike
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -183,3 +184,70 @@ def decode_percent(canvas: str) -> tuple[str, list[int]]:
         characters.append(WALL)
         offsets.append(end)
     return "".join(characters), offsets
+
+
+# --- in string literals ---------------------------------------------------------------------------------------
+
+_LITERAL_SIGNS = tuple((sign, sign.encode()) for sign in ("\\u00", "\\x", "&#", '" +', "' +", '"+', "'+", '" .', "' ."))
+_FOLD = Expression(
+    r"\\{1,4}u00([2-7][0-9a-f])|\\{1,4}x([2-7][0-9a-f])|&#x([2-7][0-9a-f]);|&#(\d{2,3});"
+    r"|\\{0,4}[\"'`]\s{0,40}(?:\+|\.{1,2})\s{0,40}\\{0,4}[\"'`]",
+    "ai",
+)
+_READ_AFTER = 600
+_DECIMAL_GROUP = 4
+
+
+def decode_literals(canvas: str, data: bytes) -> tuple[str, list[int], list[int]]:
+    """Return the text around escapes (`\\u0073k-ant`) and joined literals (`"sk-" + "ant-…"`) as a program reads it.
+
+    There are walls between the parts. Also returns the position of each character, and where something was decoded.
+    """
+    from stringzilla import contains
+
+    signs = [sign for sign, literal in _LITERAL_SIGNS if contains(data, literal)]
+    if not signs:
+        return "", [], []
+    characters: list[str] = []
+    offsets: list[int] = []
+    seams: list[int] = []
+    end = -1
+
+    def copy(first: int, last: int) -> None:
+        characters.extend(canvas[first:last])
+        offsets.extend(range(first, last))
+
+    def copy_wall(at: int) -> None:
+        characters.append(WALL)
+        offsets.append(at)
+
+    for fold in _folds(canvas, signs):
+        start = fold.start()
+        if end < 0 or start - end > _READ_BEFORE + _READ_AFTER:
+            if end >= 0:
+                copy(end, end + _READ_AFTER)
+                copy_wall(end + _READ_AFTER)
+            before = canvas[max(0, end, start - _READ_BEFORE) : start]
+            end = start - len(before)
+            if len(before) == _READ_BEFORE:  # begin at a word, because rules look at the character before a value
+                end += len(before) - len(before.lstrip(_IN_ADDRESS))
+        copy(end, start)
+        end = fold.end()
+        seams.append(len(characters))
+        if code := next(filter(None, fold.groups()), ""):
+            characters.append(chr(int(code, 10 if fold[_DECIMAL_GROUP] else 16)))
+            offsets.append(start)
+    if end >= 0:
+        copy(end, min(len(canvas), end + _READ_AFTER))
+        copy_wall(min(len(canvas), end + _READ_AFTER))
+    return "".join(characters), offsets, seams
+
+
+def _folds(canvas: str, signs: list[str]) -> Iterator[Match[str]]:
+    """Yield the escapes and joints, in order; they are matched only where a sign occurs."""
+    end = 0
+    for at in sorted({at for sign in signs for at in positions(canvas, sign)}):
+        start = at - 3 + len(canvas[max(0, at - 3) : at].rstrip("\\")) if at >= 3 else at
+        if start >= end and (fold := _FOLD.compiled.match(canvas, start)):
+            end = fold.end()
+            yield fold

@@ -19,8 +19,15 @@ _ASSIGN = Expression(
     r"|(?P<sign>:=|=>|={1,3}|:(?!:)|>)[ \t]{0,8}))",
     "a",
 )
+# <add key="ApiKey" value="…"/>, {"name": "DB_PASSWORD", "value": "…"}, and two lines of YAML
+_PAIR = Expression(
+    r"(?P<tail>[\w-]{0,40}+)(?P<gap>)\\{0,4}[\"'`]?[\s,;]{1,40}\\{0,4}[\"'`]?(?:value|val)\\{0,4}[\"'`]?"
+    r"\s{0,4}(?P<sign>[:=])\s{0,4}",
+    "ai",
+)
 _OPENING = Expression(r"(?:[bBfFrRuU]{1,2}(?=[\"'`\\]))?(?P<quote>\\{0,4}[\"'`])")
 _BETWEEN = "\\\"'`] \t"
+_BETWEEN_PAIR = "\\\"'`,; \t\r\n"
 _BARE = Expression(r"[^\s\"'`\0]++")
 _BARE_ENDS = {
     Style.BARE: Expression(r"\\+[nrt\"'`]|</|[,;&)}\]>]"),
@@ -49,12 +56,14 @@ def find_assigned(canvas: str, folded: str, keyword: str) -> Iterator[tuple[int,
             continue
         before = canvas[max(0, at - _LONGEST_NAME) : at]
         start = at - len(before) + len(before.rstrip(NAME_CHARACTERS))
-        if not _may_be_assigned(canvas, start, at) or not (assign := _ASSIGN.compiled.match(canvas, at)):
+        if not _may_be_assigned(canvas, start, at) or not (
+            assign := _PAIR.compiled.match(canvas, at) or _ASSIGN.compiled.match(canvas, at)
+        ):
             continue
         name = canvas[start : assign.end("tail")]
         if assign["gap"] and "_" not in name and not name.startswith("--"):
             continue
-        if assign["sign"] == ">" and not canvas.endswith("<", 0, start):
+        if assign["sign"] == ">" and not _is_markup(canvas, start):
             continue
         if kind := classify_name(name.strip("-")):
             value = _value_after(canvas, start, name, assign)
@@ -70,10 +79,16 @@ def _may_be_assigned(canvas: str, start: int, at: int) -> bool:
     """
     window = canvas[at : at + _LONGEST_NAME + 24]
     following = window.lstrip(NAME_CHARACTERS)
-    if following.lstrip(_BETWEEN)[:1] in (":", "=", ">"):
+    if following.lstrip(_BETWEEN)[:1] in (":", "=", ">") or following.lstrip(_BETWEEN_PAIR)[:3].lower() == "val":
         return True
     name = canvas[start:at] + window[: len(window) - len(following)]
     return following[:1] in (" ", "\t") and ("_" in name or name.startswith("--"))
+
+
+def _is_markup(canvas: str, start: int) -> bool:
+    """Return True if the name is an element (`<password>…`) or an attribute (`<entry key="db.password">…`)."""
+    before = canvas[max(0, start - _LONGEST_NAME) : start]
+    return before.endswith("<") or before.rstrip(f"{NAME_CHARACTERS}.").endswith(('="', "='", '=\\"'))
 
 
 class _Value:

@@ -1,7 +1,7 @@
 """Tables of secret formats, secret names and harmless values.
 
-A new kind of secret is one more row here. A search masks its output, so importing this is light: a regular
-expression is compiled on first use, and most texts need none.
+A new kind of secret is one more row here, or in `context_rules` if the text before it identifies it. A search masks
+its output, so importing this is light: a regular expression is compiled on first use, and most texts need none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 WALL = "\0"  # stands for text that is already masked; no pattern may match across it
 
-_SEPARATOR = r"\\{0,4}[\"'`]?\]?\s{0,4}[:=,]\s{0,4}\\{0,4}[\"'`]?"
 _OPAQUE = r"[A-Za-z0-9_-]"
 
 
@@ -103,6 +102,23 @@ RULES: tuple[SecretRule, ...] = (
         ("hooks.slack.com",),
         r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9_/+-]{20,}+)",
     ),
+    SecretRule("webhook", ("webhooks/",), r"webhooks/\d{10,}+/([A-Za-z0-9_-]{20,}+)"),  # Discord
+    SecretRule(
+        "webhook",  # Teams, Mattermost and Zapier, Make, IFTTT, Feishu and Lark, WeCom
+        ("office.com/webhook", "/hooks/", ".make.com/", "/with/key/", "/bot/v2/hook/", "webhook/send?key="),
+        r"(?:office\.com/webhook(?:b2)?/|/hooks/(?:catch/)?(?:\d{4,}+/)?|\.make\.com/|/with/key/|/bot/v2/hook/"
+        r"|webhook/send\?key=)((?=[^\s/]{0,40}\d)[A-Za-z0-9_@-]{20,}+(?:/[A-Za-z0-9_-]++)*+)",
+    ),
+    SecretRule(
+        "password-hash",  # crypt(3), Argon2, scrypt, PBKDF2, LDAP
+        ("$1$", "$5$", "$6$", "$2a$", "$2b$", "$2y$", "y$j", "$apr1$", "$argon2", "$scrypt$", "pbkdf2", "{SSHA"),
+        r"\$(?:[156]|apr1)\$(?:rounds=\d{1,9}\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{22,}+"
+        r"|\$2[aby]\$\d\d\$[./A-Za-z0-9]{53}|\$g?y\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{1,86}\$[./A-Za-z0-9]{43}"
+        r"|\$argon2(?:id|i|d)\$(?:v=\d{1,3}\$)?m=[\w=,]{5,40}\$[A-Za-z0-9+/]{8,}+\$[A-Za-z0-9+/]{16,}+=*+"
+        r"|\$scrypt\$[\w=,]{5,40}\$[A-Za-z0-9+/.]{8,}+\$[A-Za-z0-9+/.]{16,}+=*+"
+        r"|\$?pbkdf2[_-]sha\d{1,3}\$\d{1,9}\$[^\s$\"'\0]{4,64}+\$[A-Za-z0-9+/.=]{20,}+"
+        r"|\{SSHA(?:\d{3})?\}([A-Za-z0-9+/]{28,}+=*+)",
+    ),
     _prefixed("google-api-key", "AIza", body=r"[A-Za-z0-9_-]{35,}+"),
     _prefixed("google-secret", "GOCSPX-"),
     _prefixed("google-token", "ya29.", body=r"[A-Za-z0-9_.-]{20,}+"),
@@ -157,49 +173,6 @@ RULES: tuple[SecretRule, ...] = (
         ("eyJ",),
         r"eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+"
         r"(?:\.[A-Za-z0-9_-]++){0,2}",
-    ),
-)
-
-# These read a name or a scheme before the value, so they prove nothing inside decoded base64.
-CONTEXT_RULES: tuple[SecretRule, ...] = (
-    SecretRule(
-        "authorization",
-        ("authorization",),
-        rf"authorization{_SEPARATOR}(?:bearer|basic|token|digest|bot|apikey|negotiate)\s{{1,4}}"
-        r"([A-Za-z0-9._~+/=:-]{8,}+)(?![({\[])",
-        folded=True,
-        judged=True,
-    ),
-    SecretRule(
-        "bearer-token",
-        ("bearer ",),
-        r"bearer {1,4}([A-Za-z0-9._~+/=-]{20,}+)(?![({\[])",
-        floor=3.0,
-        folded=True,
-        judged=True,
-    ),
-    SecretRule(
-        "cookie",
-        ("set-cookie",),
-        rf"set-cookie{_SEPARATOR}[A-Za-z0-9_.-]{{1,64}}=([^;\s\"'\\\0]{{16,}}+)",
-        floor=2.5,
-        folded=True,
-    ),
-    SecretRule(
-        "cookie",
-        ("cookie: ",),
-        r"cookie: (?<!set-cookie: )([\w.-]{1,64}=[^\s\"'\\\0][^\r\n\"'\\\0]{15,}+)",
-        floor=2.5,
-        folded=True,
-    ),
-    SecretRule(
-        "url-password", ("://",), r"://[^\s/:@\"'`<>\0]{0,120}+:([^\s/\"'`<>\0]{1,256})@(?=[A-Za-z0-9\[$_{])", also="@"
-    ),
-    SecretRule(
-        "curl-user",
-        ("curl ",),
-        r"curl (?:[^\r\n\0]{0,300}?\s)?(?:-u|--user)[ =][\"']?[^\s:\"'\0]{1,80}+:([^\s\"'\0]{1,200}+)",
-        folded=True,
     ),
 )
 
