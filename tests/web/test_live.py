@@ -72,6 +72,8 @@ def test_a_stream_tells_the_state_of_sessions_of_the_tree_and_of_the_index(
         assert events.next("session") == {"id": "none", "gone": True}
         version = events.next("sessions")["version"]
         assert events.next("index")["percent"] in range(101)
+        assert client.get("/sessions").status_code == 200
+        assert events.next("index") == {"percent": 100, "done": 0, "total": 0, "isDone": True, "reason": ""}
         with watched.open("ab") as file:
             file.write(begun().user("second prompt").bytes()[len(begun().bytes()) :])
         grown = events.next("session")
@@ -143,6 +145,18 @@ def test_ten_windows_stay_live(browser: Browser, server: Served, root: Path) -> 
     for window in windows:
         expect(window.locator("#turn-2")).to_contain_text("second answer")
         expect(window.locator("#banner")).to_be_hidden()
+    page.context.close()
+
+
+def test_a_browser_without_shared_workers_is_live_too(browser: Browser, server: Served, root: Path) -> None:
+    told = talk(seed="alone", cwd="/home/ada/alone").user("first prompt").reply("first answer")
+    path = told.write(root)
+    page = signed_in(browser, server)
+    page.add_init_script("delete window.SharedWorker")
+    page.goto(f"{server.base}/session/{path.stem}")
+    page.wait_for_function("clew.isConnected()")
+    append(path, told, told.user("second prompt").reply("second answer"))
+    expect(page.locator("#turn-2")).to_contain_text("second answer")
     page.context.close()
 
 

@@ -143,6 +143,11 @@ def test_signing_in_leads_to_no_other_site(served: Served, path: str) -> None:
     assert refused.status_code == 403 and "evil.example" not in refused.text
 
 
+def test_localhost_leads_to_the_name_that_has_the_cookie(served: Served) -> None:
+    answer = get(served, "/session/x?page=2", headers={"Host": f"localhost:{served.port}"})
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{served.base}/session/x?page=2")
+
+
 def test_a_link_on_another_site_needs_one_more_click(served: Served) -> None:
     headers = {"Accept": "text/html", "Sec-Fetch-Site": "cross-site"}
     page = get(served, "/session/x?q=%3Cscript%3E", headers=headers)

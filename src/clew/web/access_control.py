@@ -167,6 +167,8 @@ class AccessControl:
         if path == SIGN_IN_PATH:
             return self._entry.sign_in(query, headers, scope["method"] == "GET")
         if not self._entry.is_signed_in("; ".join(headers.getlist("cookie"))):
+            if hosts[0] != self._entry.hosts[0]:  # the cookie belongs to the other name of this machine
+                return RedirectResponse(f"http://{self._entry.hosts[0]}{asked}", status_code=303)
             step = "Open the address that clew serve printed, or paste it here."
             return Refusal(401, "This browser is not signed in.", step, sign_in=asked)
         return None

@@ -27,7 +27,7 @@ from clew.wire.layout import SessionFile
 
 INTERVAL = 0.5  # seconds between two looks at the followed sessions
 TREE_INTERVAL = 1.0  # seconds between two looks at all files, or more: a look is to take 1/TREE_SHARE of the time
-TREE_SHARE = 150
+TREE_SHARE = 200
 MAX_STREAMS = 64
 MAX_SESSIONS = 32  # sessions that one stream follows
 MAX_NAMED = 50  # changed sessions that an event names
