@@ -140,7 +140,7 @@ def test_the_headings_of_a_document_are_in_order() -> None:
     [
         ("/g/x.py", "python"),
         ("/g/X.YML", "yaml"),
-        ("/g/Makefile", "makefile"),
+        ("/g/Makefile", "make"),
         ("/g/a.`b", "text"),
         ("/g/none", "text"),
     ],

@@ -39,7 +39,8 @@ def test_files_are_listed_with_the_sessions_that_changed_them(client: httpx.Clie
 
 def test_lines_name_the_prompt_that_wrote_them(client: httpx.Client, demo: DemoSummary) -> None:
     page = unescape(client.get("/blame", params={"file": PRICING}).text)
-    line = page.index("<code>from decimal import ROUND_HALF_UP, Decimal</code>")
+    line = page.index("ROUND_HALF_UP, Decimal</code>")
+    assert '<span class="t-keyword">from</span>' in page
     who = page.rindex('<td class="who"', 0, line)
     assert f'<a href="/session/{demo.sessions["rounding"]}/turn/2" title="Good. Use Decimal' in page[who:line]
     assert "before the first recorded change" in page and "Reconstructed from the transcripts" in page

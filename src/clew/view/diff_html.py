@@ -118,22 +118,25 @@ def _mark_words(removed: Sequence[DiffLine], added: Sequence[DiffLine]) -> None:
     if len(removed) != len(added) or len(added) > _MAX_LINES:
         return
     for old, new in zip(removed, added, strict=True):
-        old_words, new_words = _words(old), _words(new)
-        if max(len(old_words), len(new_words)) > _MAX_WORDS:
-            continue
-        matcher = SequenceMatcher(None, old_words, new_words, autojunk=False)
-        if matcher.ratio() < _MIN_RATIO:
-            continue
-        steps = [step for step in matcher.get_opcodes() if step[0] != "equal"]
-        old.changed = _spans(old_words, [(first, last) for _, first, last, _, _ in steps])
-        new.changed = _spans(new_words, [(first, last) for _, _, _, first, last in steps])
+        old.changed, new.changed = changed_words(old.text, new.text)
+
+
+def changed_words(old: str, new: str, max_words: int = _MAX_WORDS) -> tuple[list[Span], list[Span]]:
+    """Return the spans of the words that differ between two similar texts; none if the texts share too little."""
+    old_words, new_words = ([match[0] for match in _WORD.finditer(text)] for text in (old, new))
+    if max(len(old_words), len(new_words)) > max_words:
+        return [], []
+    matcher = SequenceMatcher(None, old_words, new_words, autojunk=False)
+    if matcher.ratio() < _MIN_RATIO:
+        return [], []
+    steps = [step for step in matcher.get_opcodes() if step[0] != "equal"]
+    return (
+        _spans(old_words, [(first, last) for _, first, last, _, _ in steps]),
+        _spans(new_words, [(first, last) for _, _, _, first, last in steps]),
+    )
 
 
 def _spans(words: Sequence[str], ranges: Sequence[Span]) -> list[Span]:
     """Return ranges of words as spans of characters."""
     starts = list(accumulate(map(len, words), initial=0))
     return [(starts[first], starts[last]) for first, last in ranges if first < last]
-
-
-def _words(line: DiffLine) -> list[str]:
-    return [match[0] for match in _WORD.finditer(line.text)]

@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import PureWindowsPath
 
 from clew.view.row_types import CallRow
 
 PLAIN = "text"
-_BY_SUFFIX = {
-    "cs": "csharp", "h": "c", "htm": "html", "js": "javascript", "kt": "kotlin", "md": "markdown", "ps1": "powershell",
-    "py": "python", "rb": "ruby", "rs": "rust", "sh": "bash", "ts": "typescript", "txt": PLAIN, "yml": "yaml",
-}  # fmt: skip
-_BY_NAME = {"makefile": "makefile", "dockerfile": "dockerfile", "gemfile": "ruby", "rakefile": "ruby"}
-_SUFFIX = re.compile(r"[a-z0-9+-]{1,12}")
 _SHELLS = {"Bash": "bash", "PowerShell": "powershell"}
 _NAMED_VALUE = re.compile(r"[a-z_]{1,40}:(?:\n| )")
 _DIFF = re.compile(r"diff --git |--- [^\n]+\n\+\+\+ |@@ -\d")
 _NUMBER = re.compile(r" *(\d{1,9})(?:\t|→)")
-
-
-def file_language(path: str) -> str:
-    """Return the language of a file by its name."""
-    name = PureWindowsPath(path.strip()).name.lower()
-    if name in _BY_NAME:
-        return _BY_NAME[name]
-    suffix = name.rpartition(".")[2] if "." in name else ""
-    return _BY_SUFFIX.get(suffix, suffix) if _SUFFIX.fullmatch(suffix) else PLAIN
 
 
 def text_language(text: str) -> str:

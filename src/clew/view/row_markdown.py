@@ -16,13 +16,14 @@ from typing import assert_never
 from clew.system.plural import plural
 from clew.view import row_types
 from clew.view.attachments import MAX_LABEL
-from clew.view.fence_language import file_language, input_language, strip_line_numbers, text_language
+from clew.view.fence_language import PLAIN, input_language, strip_line_numbers, text_language
 from clew.view.header import About, BranchNote
 from clew.view.markdown_headings import lower_headings
 from clew.view.nesting import is_expanded, nest_rows
 from clew.view.row_labels import compaction_label, duration_label, totals_labels
 from clew.view.row_types import Row
 from clew.view.sanitize import clean, format_size, format_tokens, one_line
+from clew.view.syntax import file_language
 from clew.view.truncate import truncate
 from clew.wire.json_codec import encode
 from clew.wire.timestamps import format_timestamp
@@ -97,7 +98,7 @@ def _render_row(row: Row, opens: bool, call: row_types.CallRow | None, pictures:
             is_file = bool(call and call.tool == "Read")
             text, first = strip_line_numbers(row.text) if is_file else (row.text, 0)
             start = f"*from line {first}*\n\n" if first > 1 else ""
-            language = file_language(call.text) if call and first else text_language(text)
+            language = (file_language(call.path or call.text) or PLAIN) if call and first else text_language(text)
             return start + _render_output(row, text, language, row.beyond)
         case row_types.InputRow():
             return _render_output(row, row.text, input_language(call, row.text))

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -28,7 +28,9 @@ from clew.provenance.recorded_changes import RecordedChange, changes_of, normali
 from clew.report.session_summary import SessionSummary
 from clew.system.plural import plural
 from clew.view.sanitize import clean
+from clew.view.syntax import file_language, plain_lines, render_line, token_lines
 from clew.web.app_state import AppState
+from clew.web.parameters import as_time, parse_number
 from clew.web.turn_html import session_url
 
 PAGE_SIZE = 200  # files
@@ -72,7 +74,7 @@ class FilesPage:
 
     async def blame(self, request: Request) -> Response:
         """Show the lines of `?file=` with the prompts that wrote them."""
-        path, first = request.query_params.get("file", "")[:4096], _number(request.query_params.get("from", ""))
+        path, first = request.query_params.get("file", "")[:4096], parse_number(request.query_params.get("from", ""))
         values = await asyncio.to_thread(self._blame, path, max(1, first))
         return self._state.renderer.page(request, "blame", f"Lines of {values['name']}", **values)
 
@@ -81,7 +83,7 @@ class FilesPage:
     def _files(self, given: Callable[[str, str], str]) -> dict[str, Any]:
         snapshot = self._snapshot()
         query, session = given("q", "")[:500], given("session", "")[:100]
-        limit = max(PAGE_SIZE, min(_number(given("limit", "")), 100_000))
+        limit = max(PAGE_SIZE, min(parse_number(given("limit", "")), 100_000))
         summaries = [each for each in snapshot.summaries.values() if not session or each.session == session]
         words = query.lower().split()
         found = [file for file in list_changed_files(summaries) if all(word in file.path.lower() for word in words)]
@@ -108,13 +110,13 @@ class FilesPage:
             "key": self._key(file.path),
             "folder": self._clean(folder),
             "name": self._clean(name),
-            "when": _time(file.ended),
+            "when": as_time(file.ended),
             "count": plural(len(file.sessions), "session"),
             "sessions": [
                 {
                     "link": session_url(each.session),
                     "title": self._clean(each.title or each.first_prompt, 100) or "(no prompt)",
-                    "when": _time(each.ended),
+                    "when": as_time(each.ended),
                     "edits": plural(
                         sum(n for path, n in each.edited.items() if normalize_path(path) == wanted), "edit"
                     ),
@@ -183,16 +185,18 @@ class FilesPage:
 
     def _lines(self, found: Blame, first: int, colours: dict[str, int]) -> list[dict[str, Any]]:
         """Return the lines of a page in runs that the same change wrote."""
-        texts = [clean(line.text) for line in found.lines]
+        texts = [clean(line.text).replace("\n", " ") for line in found.lines]
         if not self._state.is_revealed:
             texts = mask_lines(texts)
+        text = "\n".join(texts)
+        html = [Markup(render_line(line)) for line in token_lines(text, file_language(found.path)) or plain_lines(text)]
         stop = min(len(texts), first - 1 + LINES_PER_PAGE)
         runs = []
         for _, group in groupby(found.lines[first - 1 : stop], key=_author):
             lines = list(group)
             change = lines[0].change
             shown = self._change(change, colours) if change else {"reason": lines[0].reason}
-            runs.append({**shown, "lines": [(line.number, texts[line.number - 1]) for line in lines]})
+            runs.append({**shown, "lines": [(line.number, html[line.number - 1]) for line in lines]})
         return runs
 
     def _change(self, change: RecordedChange, colours: dict[str, int]) -> dict[str, Any]:
@@ -235,11 +239,3 @@ def _split(path: str) -> tuple[str, str]:
 
 def _base(path: str) -> str:
     return _split(path.rstrip("/\\"))[1]
-
-
-def _time(seconds: float) -> datetime | None:
-    return datetime.fromtimestamp(seconds, UTC) if seconds else None
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
