@@ -46,6 +46,8 @@ Modules:
                        a partner.
     tree_row           Row and event types of the turn tree.
     truncate           Truncate long texts to their first lines, and count the lines left out.
+    turn_alignment     Align the turns of two conversations: which are the same, which changed, and which only one
+                       of them has.
     turn_json          Export turns as JSON, with agents nested at their calls.
     turn_tree          The tree of a session's turns as a flat list of rows, with the events of each turn.
 """

@@ -4,7 +4,8 @@ Modules:
     access_control  Decide which requests are answered, and set the security headers of every response.
     app_state       The objects that all request handlers share, and the cache of rendered pages.
     async_search    Await the answers of the search thread.
-    compare_page    Compare two sessions, or two branches of one, turn by turn.
+    compare_page    Compare two sessions, or two branches of one: aligned turns, and the files that they left in
+                    different states.
     export_page     Export a session as one file, and draw its charts.
     files_page      The files that sessions changed, and which prompt wrote each line of one of them.
     forms           Read the forms that pages send: short, of our own pages, and with the token of the signed-in
@@ -16,6 +17,7 @@ Modules:
     live_updates    Watch followed sessions, all session files and the index, once for all pages, and stream what
                     changed.
     paging          Split turns into pages of bounded size; appended entries do not change earlier pages.
+    parameters      Read the parameters of an address: values that cannot be understood count as missing.
     preferences     Settings and marks of the web pages: one file in clew's state folder, which all servers of the
                     user share.
     reader_page     The pages of one session: its turns, outline, branches, agents and live changes.
