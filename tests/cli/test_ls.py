@@ -296,3 +296,17 @@ def test_a_file_that_cannot_be_read_does_not_hide_the_others(clew: Run, claude: 
     code, _, err = clew("show", cook)
     assert code == 2
     assert err == f"clew: {path}: Permission denied.\nCheck the permissions of the file and its folder.\n"
+
+
+@pytest.mark.parametrize("kind", ["sessions", "agents", "prompts", "todos", "plans"])
+def test_a_copied_tree_is_listed_by_the_time_that_is_shown(
+    clew: Run, demo: DemoSummary, claude: Path, kind: str
+) -> None:
+    """A copy gives every file another time, in any order; sessions of the index alone have their place too."""
+    for number, path in enumerate(sorted(claude.rglob("*.jsonl"))):
+        os.utime(path, (1_700_000_000 + 7919 * number % 1000, 1_700_000_000 + 7919 * number % 1000))
+    rows = [json.loads(line) for line in clew("ls", kind, "--json")[1].splitlines()]
+    times = [row.get("ended") or row.get("time") or row.get("modified") for row in rows]
+    assert len(times) > 0 and times == sorted(times, reverse=True)
+    limited = [json.loads(line) for line in clew("ls", kind, "--json", "--limit", "3")[1].splitlines()]
+    assert limited == rows[:3]

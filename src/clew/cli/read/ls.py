@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from heapq import merge
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ from clew.facts.secrets.mask_secrets import mask, mask_data
 from clew.system import shell_quoting
 from clew.system.file_errors import ErrorCollector
 from clew.system.plural import plural
-from clew.wire.content_time import is_within
+from clew.wire.content_time import is_within, newest_first
 from clew.wire.json_codec import JsonView
 from clew.wire.known_sessions import INDEX, list_gone_sessions
 from clew.wire.layout import AgentFile, Project, session_at, slugs
@@ -84,25 +85,30 @@ def _masked(row: JsonView) -> JsonView:
 
 
 def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
-    paths: dict[str, str] = {}
+    """Yield the sessions, newest first: those on the disk or in the archive, and those that only the index knows."""
     attic = open_deleted_tree(options.claude_dir)
-    shown = 0
-    for outline in read_outlines(options, fence) if not options.gone else ():
-        row: JsonView = {}
-        with fence.catch(outline.file.path):
-            row = {**_session(outline, paths), **_kept(outline, attic), **(_rounds(outline) if options.rounds else {})}
-        if row:
-            shown += 1
-            yield row
-    if options.archived:
-        return
-    gone = list(_gone(options, fence, attic))
+    gone = list(_gone(options, fence, attic)) if not options.archived else []
     rest = [row for row in gone if options.gone or row["known_from"] == INDEX]
-    yield from rest[: None if options.limit is None else max(0, options.limit - shown)]
+    present = _present(options, fence, attic) if not options.gone else iter(())
+    yield from islice(merge(present, rest, key=_age), options.limit)
     if len(rest) < len(gone) and not options.quiet:
         more = len(gone) - len(rest)
         known = plural(more, "more session is", "more sessions are")
         print_message(f"{known} known from the prompt history alone. List them: clew ls --gone")
+
+
+def _age(row: JsonView) -> float:
+    return -row["when"].timestamp() if row["when"] else 0.0
+
+
+def _present(options: Namespace, fence: ErrorCollector, attic: DeletedTree | None) -> Iterator[JsonView]:
+    paths: dict[str, str] = {}
+    for outline in read_outlines(options, fence):
+        row: JsonView = {}
+        with fence.catch(outline.file.path):
+            row = {**_session(outline, paths), **_kept(outline, attic), **(_rounds(outline) if options.rounds else {})}
+        if row:
+            yield row
 
 
 def _gone(options: Namespace, fence: ErrorCollector, attic: DeletedTree | None) -> Iterator[JsonView]:
@@ -214,7 +220,7 @@ def _agents(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
     chosen = [find_project(place, options.project)] if options.project else place.projects()
     shown = 0
     linked: dict[Path, dict[str, Agent]] = {}
-    for agent in (a for p in chosen for a in p.agents()):
+    for agent in newest_first(a for p in chosen for a in p.agents()):
         if options.limit is not None and shown >= options.limit:
             return
         row: JsonView = {}
