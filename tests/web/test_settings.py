@@ -14,6 +14,7 @@ import pytest
 from benchmarks.served import Served
 from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import talk
+from clew.errors import ClewError
 from clew.view.display_time import time_tag, use_zone
 from clew.web.access_control import MAX_FORM
 from clew.web.preferences import Preferences, Settings
@@ -53,6 +54,14 @@ def test_a_damaged_file_gives_the_defaults(tmp_path: Path, text: str) -> None:
     assert preferences.settings == Settings()
     preferences.set(theme="light")
     assert json.loads(preferences.path.read_text())["settings"]["theme"] == "light"
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("not a folder")
+    preferences = Preferences(str(tmp_path / "state"))
+    assert preferences.settings == Settings()
+    with pytest.raises(ClewError, match="This cannot be saved: "):
+        preferences.set(theme="dark")
 
 
 def test_a_form_changes_settings_and_every_page_follows(

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import time
 import zoneinfo
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from contextlib import suppress
+from dataclasses import dataclass, fields
 from datetime import UTC, tzinfo
 from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from clew.errors import ClewError
 from clew.system.environment import state_home
 from clew.system.private_file import write_private
 
 MAX_SIZE = 4 << 20  # bytes; a larger file is not ours
 SYSTEM = "system"
+MAX_AGE = 1.0  # seconds after which the file is looked at again: pages ask for settings thousands of times
 
 
 @cache
@@ -74,17 +78,21 @@ class Preferences:
         self._lock = Lock()
         self._state: tuple[int, int] | None = None
         self._sections: dict[str, Any] = {}
+        self._settings = Settings()
+        self._checked = -MAX_AGE
 
     @property
     def settings(self) -> Settings:
-        values = self.read("settings")
-        return Settings(**valid_settings(values)) if isinstance(values, dict) else Settings()
+        if time.monotonic() - self._checked >= MAX_AGE:
+            with self._lock:
+                self._load()
+        return self._settings
 
     def set(self, **values: str) -> Settings:
         """Change some settings; values that they cannot have are ignored."""
-        changed = Settings(**(asdict(self.settings) | valid_settings(values)))
-        self.change("settings", lambda _: asdict(changed))
-        return changed
+        given = valid_settings(values)
+        self.change("settings", lambda old: {**(old if isinstance(old, dict) else {}), **given})
+        return self._settings
 
     def read(self, section: str) -> Any:
         """Return the JSON value of a section; None if there is none."""
@@ -93,15 +101,21 @@ class Preferences:
             return self._sections.get(section)
 
     def change(self, section: str, make: Callable[[Any], Any]) -> None:
-        """Replace the value of a section by what `make` returns for it."""
+        """Replace the value of a section by what `make` returns for it. Raises ClewError if it cannot be saved."""
         with self._lock:
             self._load()
             sections = {**self._sections, section: make(self._sections.get(section))}
-            write_private(str(self.path), json.dumps(sections, ensure_ascii=False, indent=1) + "\n")
+            try:
+                write_private(str(self.path), json.dumps(sections, ensure_ascii=False, indent=1) + "\n")
+            except OSError as error:
+                raise ClewError(
+                    f"This cannot be saved: {error.strerror}.", hint=f"It belongs to {self.path}."
+                ) from None
             self._load()
 
     def _load(self) -> None:
         """Read the file if another server changed it. A damaged one is put aside."""
+        self._checked = time.monotonic()
         try:
             stat = self.path.stat()
             if (state := (stat.st_mtime_ns, stat.st_ino)) == self._state:
@@ -111,6 +125,9 @@ class Preferences:
         except (OSError, RecursionError):
             state, sections = None, {}
         except ValueError:
-            self.path.replace(self.path.with_suffix(".damaged"))
+            with suppress(OSError):
+                self.path.replace(self.path.with_suffix(".damaged"))
             state, sections = None, {}
         self._state, self._sections = state, sections if isinstance(sections, dict) else {}
+        values = self._sections.get("settings")
+        self._settings = Settings(**valid_settings(values)) if isinstance(values, dict) else Settings()
