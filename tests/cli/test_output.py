@@ -18,7 +18,10 @@ from xml.etree import ElementTree
 import pytest
 
 from clew.cli.commands import COMMANDS
-from clew.report.svg import Series, area_chart, bar_chart, heat_map
+from clew.report.charts.canvas import Canvas
+from clew.report.charts.columns import Column, area_chart, column_chart, number_labels
+from clew.report.charts.name_bars import name_chart
+from clew.report.charts.scale import TOKENS
 from clew.system import control_characters
 from clew.system.control_characters import clean, clean_name, escape_json
 from tests.cli.hostile import CONTROLS, HOSTILE_ID, NAME, TEXT, forged, hostile_home, leaks
@@ -244,9 +247,21 @@ def test_emoji_and_scripts_keep_their_joiners() -> None:
 @pytest.fixture(params=("svg", "html"))
 def drawn(request: pytest.FixtureRequest, place: Path, tmp_path: Path) -> Iterator[list[str]]:
     found = []
-    for by in ("model", "project", "tool", "branch", "agent", "session", "context"):
+    for by in (
+        "model",
+        "project",
+        "tool",
+        "branch",
+        "agent",
+        "session",
+        "context",
+        "turns",
+        "blocks",
+        "waste",
+        "hourly",
+    ):
         path = tmp_path / f"{by}.{request.param}"
-        session = _words("{id}", place, tmp_path) if by == "context" else []
+        session = _words("{id}", place, tmp_path) if by in ("context", "turns") else []
         _piped(["usage", by, *session, "--plot", str(path), "--quiet"], place)
         found.append(path.read_text(encoding="utf-8"))
     yield found
@@ -261,11 +276,12 @@ def test_plots_are_well_formed_whatever_the_names_are(drawn: list[str]) -> None:
 
 def test_every_kind_of_picture_bears_every_character_and_shortens_long_names() -> None:
     names = ["".join(map(chr, range(start, start + 256))) for start in (0, 0x2000, 0xD800, 0xFF00)] + ["x" * 100_000]
-    series = [Series(name, [1.0] * len(names)) for name in names]
+    columns, labels = [Column(name, [1.0] * len(names), "/x") for name in names], number_labels("12345")
+    canvases = [Canvas(name, 960, has_heading=True) for name in names]
     for svg in (
-        bar_chart(names[0], names, series, str),
-        area_chart(names[1], names, series, str, [(0, name) for name in names]),
-        heat_map(names[2], names, names, [[1.0] * len(names)] * len(names), str),
+        column_chart(canvases[0], columns, names, TOKENS, names[3], labels),
+        area_chart(canvases[1], columns, names, TOKENS, names[4], labels, marks=[0], mark_name=names[2]),
+        name_chart(canvases[2], columns, names, TOKENS),
     ):
         root = ElementTree.fromstring(svg.encode("utf-8"))
         assert len(svg) < 60_000

@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+from clew.cli.cost.usage import ALIASES
 from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import bash, talk
+from clew.report.usage_table import BY
 from tests.cli.conftest import Run
 
 pytestmark = pytest.mark.usefixtures("utc", "kept")
@@ -261,11 +263,32 @@ def test_bars_and_a_heat_map_in_the_terminal(demo: DemoSummary, clew: Run) -> No
     assert code == 0 and "█" in out and "\nMon" in out and max(map(len, out.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("by", [*ALIASES, *BY, "blocks", "context", "turns", "waste"])
+def test_every_view_is_drawn_into_a_file_and_in_the_terminal(
+    demo: DemoSummary, clew: Run, tmp_path: Path, by: str
+) -> None:
+    assert clew("usage", by, "--plot", str(tmp_path / "x.svg"), "-q")[0] == 0
+    assert "<title>" in (tmp_path / "x.svg").read_text()
+    code, out, _ = clew("usage", by, "--plot")
+    assert code == 0 and "█" in out and max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("words", [("limits",), ("--reconcile",)])
+def test_a_view_without_a_chart_refuses_to_draw(clew: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
+    code, out, err = clew("usage", *words, "--plot", str(tmp_path / "x.svg"))
+    assert (code, out) == (2, "") and "has no chart" in err and not (tmp_path / "x.svg").exists()
+
+
+def test_projects_in_a_chart_have_the_names_of_the_list(demo: DemoSummary, clew: Run, tmp_path: Path) -> None:
+    clew("usage", "project", "--plot", str(tmp_path / "x.svg"))
+    assert ">tide-gauge</text>" in (tmp_path / "x.svg").read_text()
+
+
 @pytest.mark.parametrize("ending", ["svg", "html"])
 def test_pictures_in_files(demo: DemoSummary, clew: Run, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"x.{ending}"
     code, _, err = clew("usage", "--plot", str(path))
-    assert code == 0 and str(path) in err and path.read_text().count("<svg") == (2 if ending == "html" else 1)
+    assert code == 0 and str(path) in err and path.read_text().count("<svg") == (4 if ending == "html" else 1)
     assert path.stat().st_mode & 0o077 == 0
     assert clew("usage", "--plot", str(path))[0] == 2  # nothing is written over
 

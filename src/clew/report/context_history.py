@@ -6,12 +6,13 @@ system prompt, the tools, and what Claude Code adds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from clew.conversation.session import Session
 from clew.facts.context_size import CATEGORIES, weigh
 from clew.facts.token_usage import count
+from clew.models import LONG_WINDOW, model_of
 from clew.wire.entry import Entry
 
 KINDS = ("system", *CATEGORIES)
@@ -31,6 +32,13 @@ class ContextPoint(NamedTuple):
 def context_points(session: Session) -> list[ContextPoint]:
     """Return a point for each answered turn of the active path."""
     return list(_iterate_points(session))
+
+
+def context_window(session: Session, points: Sequence[ContextPoint]) -> int:
+    """Return the limit of the model that answered last; the long one, if more than the usual was used."""
+    models = [reply.entries[-1].message for reply in session.replies if not reply.entries[-1].is_synthetic]
+    window = model_of(models[-1].model or "").window if models and models[-1] else 0
+    return LONG_WINDOW if window and max((point.tokens for point in points), default=0) > window else window
 
 
 def _iterate_points(session: Session) -> Iterator[ContextPoint]:

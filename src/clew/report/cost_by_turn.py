@@ -10,14 +10,17 @@ from clew.conversation.session import Session
 from clew.facts.prices import Prices
 from clew.facts.token_usage import Spend, usage
 from clew.report.usage_bucket import bucket_for_reply
-from clew.report.usage_row import UsageRow, sum_buckets
+from clew.report.usage_row import UsageRow, group_buckets
 from clew.report.usage_table import UsageTable
 
 ELSEWHERE = "(other branches)"
 
 
-def cost_by_turn(session: Session, prices: Prices) -> UsageTable:
-    """Return a row for each turn of the active path, including the agents it started. Each reply counts once."""
+def cost_by_turn(session: Session, prices: Prices, *, by_model: bool = False) -> UsageTable:
+    """Return a row for each turn of the active path, including the agents it started, by model if `by_model`.
+
+    Each reply counts once.
+    """
     seen: set[str] = set()
     rows: list[UsageRow] = []
     for turn in session.turns:
@@ -25,12 +28,12 @@ def cost_by_turn(session: Session, prices: Prices) -> UsageTable:
         spent = sum((usage(agent.session.entries) for agent in agents), usage(turn.entries))
         own = {key: spend for key, spend in spent.replies.items() if key not in seen}
         seen |= own.keys()
-        rows.append(_row(own.values(), prices, f"{turn.number:>4}  {' '.join(turn.text.split())}"))
+        rows.append(_row(own.values(), prices, by_model, f"{turn.number:>4}  {' '.join(turn.text.split())}"))
     everything = usage(session).replies
     rest = [spend for key, spend in everything.items() if key not in seen]
     if rest:
-        rows.append(_row(rest, prices, ELSEWHERE))
-    return UsageTable("turn", rows, _row(everything.values(), prices, "Total"))
+        rows.append(_row(rest, prices, by_model, ELSEWHERE))
+    return UsageTable("turn", rows, _row(everything.values(), prices, by_model, "Total"))
 
 
 def _agents_of_call(session: Session, call: Call) -> list[Agent]:
@@ -40,6 +43,8 @@ def _agents_of_call(session: Session, call: Call) -> list[Agent]:
     return [*agents, *(agent for inner in calls for agent in _agents_of_call(session, inner))]
 
 
-def _row(spends: Iterable[Spend], prices: Prices, name: str) -> UsageRow:
+def _row(spends: Iterable[Spend], prices: Prices, by_model: bool, name: str) -> UsageRow:
     hours: dict[str, int] = {}
-    return sum_buckets((bucket_for_reply(spend, None, hours) for spend in spends), prices, name)
+    buckets = (bucket_for_reply(spend, None, hours) for spend in spends)
+    found = group_buckets(buckets, lambda bucket: [(name, bucket)], prices, by_model=by_model)
+    return found[0] if found else UsageRow(name)

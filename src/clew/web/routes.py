@@ -20,6 +20,7 @@ from clew.view.display_time import use_zone
 from clew.web.access_control import AccessControl, EntryToken
 from clew.web.app_state import AppState
 from clew.web.async_search import AsyncSearch
+from clew.web.charts_page import ChartsPage
 from clew.web.compare_page import ComparePage
 from clew.web.export_page import ExportPage
 from clew.web.files_page import FilesPage
@@ -102,7 +103,7 @@ def _reader_routes(state: AppState, base: str) -> list[Route]:
         "/turn/{turn:int}/markdown": reader.markdown,
         "/at/{offset:int}": reader.offset,
         "/export/{format}": exports.export,
-        "/charts": exports.charts,
+        "/charts": ChartsPage(state).full_page,
     }
     return [Route(base + path, answer) for path, answer in answers.items()]
 

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from clew.report.charts.canvas import asset as chart_asset
 from clew.system.design_tokens import token_css
 from clew.view.display_time import time_tag
 from clew.view.html_page import read_asset
@@ -40,7 +41,10 @@ _SECTION_OF_KIND = {
     "reader": "sessions",
     "compare": "sessions",
     "blame": "files",
+    "charts": "sessions",
 }  # others have the name of their kind
+_STYLES = ("tokens.css", "session.css", "app.css", "chart.css")
+_KIND_SCRIPTS = dict.fromkeys(("start", "usage", "charts"), ("chart.js",))
 
 
 class StaticFile(NamedTuple):
@@ -59,6 +63,7 @@ def _load_files() -> dict[str, StaticFile]:
     """Read the static files of the package. `url("{name}")` in a style sheet becomes the address of that file."""
     data = {path.name: path.read_bytes() for path in sorted(_ASSETS.rglob("*")) if path.suffix in _TYPES}
     data |= {"tokens.css": token_css().encode(), "session.css": read_asset("session.css").encode()}
+    data |= {name: chart_asset(name).encode() for name in ("chart.css", "chart.js")}
     files = {name: _static_file(content, name) for name, content in data.items() if name != "app.css"}
     css = data["app.css"].decode()
     for name in files:
@@ -103,8 +108,8 @@ class Renderer:
             "kind": kind,
             "title": title,
             "section": _SECTION_OF_KIND.get(kind, kind),
-            "styles": [name for name in ("tokens.css", "session.css", "app.css", f"{kind}.css") if name in self.files],
-            "scripts": [name for name in (*_SCRIPTS, f"{kind}.js") if name in self.files],
+            "styles": [name for name in (*_STYLES, f"{kind}.css") if name in self.files],
+            "scripts": [name for name in (*_SCRIPTS, *_KIND_SCRIPTS.get(kind, ()), f"{kind}.js") if name in self.files],
         }
 
     def page(self, request: Request, kind: str, title: str, status: int = 200, **values: Any) -> Response:

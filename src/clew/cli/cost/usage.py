@@ -53,6 +53,9 @@ _PLOT = "draw it: in the terminal, or into a new file that ends in .svg, .html o
 
 
 def run(options: Namespace) -> int:
+    if options.plot is not None and (options.by == "limits" or options.reconcile):
+        what = "limits" if options.by == "limits" else "--reconcile"
+        raise Refused([f"usage {what} has no chart"], hint="Leave out --plot.")
     if options.by == "limits":
         from clew.cli.cost.usage_limits import show_limits
 
@@ -118,7 +121,7 @@ def report_usage(plan: UsageOptions) -> int:
     if plan.plot is not None:
         from clew.cli.cost.usage_plot import draw
 
-        return draw(plan, collected, table, prices)
+        return draw(plan, collected, table, prices, labels(plan, table, collected))
     code = show(plan, table, prices, collected)
     return 1 if collected.missed else code
 

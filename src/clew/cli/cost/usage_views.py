@@ -18,7 +18,7 @@ from clew.facts.removed_thinking import replies_without_thinking
 from clew.facts.secrets.mask_secrets import mask
 from clew.report.activity_totals import TOTALS, compare_activity
 from clew.report.collect_buckets import CollectedBuckets
-from clew.report.context_history import KINDS, ContextPoint, context_points
+from clew.report.context_history import KINDS, ContextPoint, context_points, context_window
 from clew.report.cost_by_turn import cost_by_turn
 from clew.report.five_hour_blocks import group_into_blocks
 from clew.report.reconcile import CountDifference, compare_agents, compare_cost_state, compare_stats
@@ -64,7 +64,7 @@ def _context(plan: UsageOptions, session: Session) -> int:
     if plan.plot is not None:
         from clew.cli.cost.usage_plot import draw_context
 
-        return draw_context(plan, points)
+        return draw_context(plan, points, context_window(session, points))
     rows = [_point(point) for point in points]
     if plan.has("json"):
         print_json({"kind": "context", "session": session.id, **row} for row in rows)
@@ -91,11 +91,14 @@ def _print_points(points: list[ContextPoint]) -> None:
 
 
 def _turns(plan: UsageOptions, session: Session, prices: Prices) -> int:
-    table = cost_by_turn(session, prices)
+    table = cost_by_turn(session, prices, by_model=plan.plot is not None)
+    if plan.plot is not None and table.rows:
+        from clew.cli.cost.usage_plot import draw_turns
+
+        return draw_turns(plan, _masked(table))
     lost = _lost_thinking(session)
     turns = [[reply.id for reply in turn.replies if reply.id in lost] for turn in session.turns]
-    for row in table.rows:
-        row.name = one_line(mask(row.name)[0], 46) if row.name[:4].strip().isdigit() else row.name
+    _masked(table)
     if plan.has("json"):
         lists = chain(turns, repeat([]))  # the last row may be that of other branches
         values = (
@@ -113,6 +116,13 @@ def _turns(plan: UsageOptions, session: Session, prices: Prices) -> int:
         ):
             print(line)
     return 0 if table.rows else 1
+
+
+def _masked(table: UsageTable) -> UsageTable:
+    """Mask and shorten the prompts in the names of turns."""
+    for row in table.rows:
+        row.name = one_line(mask(row.name)[0], 46) if row.name[:4].strip().isdigit() else row.name
+    return table
 
 
 def warn_of_session(plan: UsageOptions) -> None:
@@ -147,6 +157,10 @@ def _inaccurate(replies: list[str], turns: list[int]) -> str:
 def _waste(plan: UsageOptions, prices: Prices) -> int:
     fence = ErrorCollector() if plan.is_quiet else ErrorCollector(print_message)
     waste = find_waste(_chosen(plan), prices, fence)
+    if plan.plot is not None:
+        from clew.cli.cost.usage_plot import draw_waste
+
+        return draw_waste(plan, waste) or (1 if fence.problems else 0)
     if plan.has("json"):
         print_json(
             {"kind": "waste", "what": w.kind, "times": w.times, "tokens": w.tokens, "cost_micros": micros(w.cost)}
@@ -187,6 +201,10 @@ def show_blocks(plan: UsageOptions, collected: CollectedBuckets, prices: Prices)
     zone = Zone(query.zone)
     for block in blocks:
         block.row.name = zone.minute(block.start)
+    if plan.plot is not None and blocks:
+        from clew.cli.cost.usage_plot import draw_blocks
+
+        return draw_blocks(plan, blocks, zone)
     if plan.has("json"):
         print_json({"kind": "block", **block.to_json()} for block in blocks)
     elif plan.has("csv"):
