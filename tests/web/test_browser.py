@@ -182,8 +182,8 @@ def test_charts_copies_and_exports(browser: Browser, served: Served, demo: DemoS
             page.get_by_role("link", name="HTML").click()
         assert saved.value.suggested_filename.endswith(f"-{demo.sessions['rounding'][:8]}.html")
         page.get_by_role("link", name="Charts").click()
-        expect(page.get_by_role("img", name="Context by turn")).to_be_visible()
-        expect(page.get_by_role("img", name="Cost by turn")).to_be_visible()
+        expect(page.get_by_role("group", name="Context by turn")).to_be_visible()
+        expect(page.get_by_role("group", name="Cost by turn")).to_be_visible()
         assert page.locator("tbody tr").count() >= 3
         assert accessible(page) == []
 
