@@ -3,13 +3,15 @@
 Modules:
     activity_totals   Count sessions, messages, tool calls and hours in transcripts, and compare them with stats-
                       cache.json.
+    charts/           Charts as SVG, of our own: scales, axes, columns, areas, bars, heat maps, and pages with them.
     collect_buckets   Collect the usage buckets of a report: from the summary if it is sufficient, otherwise from
                       the reply store.
     context_history   Measure the context window of a session turn by turn, and estimate its parts.
     cost_by_turn      Cost of each turn, including the agents that it started.
     custom_prices     Prices from a file of the user, which override the table of the package.
     five_hour_blocks  Group usage into windows of five hours, as subscription limits do, with rates and projections.
-    plots             Plot usage: as SVG charts, and as lines for a terminal.
+    plots             Choose what the charts of usage show: cost by time or name, activity, context, turns, blocks
+                      and waste.
     rate_limits       The limits of a subscription: five hours and a week, as Claude Code passes them to its status
                       line.
     reconcile         Compare our numbers with those that Claude Code recorded, and explain the differences.
@@ -19,7 +21,7 @@ Modules:
                       it did.
     status_format     The format of the status line: text with fields in braces.
     summary_store     Cache the summary of every session, so that only changed ones are read again.
-    svg               Draw bar charts, area charts and heat maps as SVG, and embed them in an HTML page.
+    terminal_plots    Plot usage as lines for a terminal.
     text_table        Format usage as text tables with totals and notes.
     timezone          Map instants to hours, days, weeks and months of the local time zone or a named one.
     usage_bucket      Buckets of usage: sums over replies with the same quarter of an hour, model and mode, or over

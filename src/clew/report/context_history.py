@@ -12,7 +12,7 @@ from typing import NamedTuple
 from clew.conversation.session import Session
 from clew.facts.context_size import CATEGORIES, weigh
 from clew.facts.token_usage import count
-from clew.models import LONG_WINDOW, model_of
+from clew.models import window_of
 from clew.wire.entry import Entry
 
 KINDS = ("system", *CATEGORIES)
@@ -36,9 +36,12 @@ def context_points(session: Session) -> list[ContextPoint]:
 
 def context_window(session: Session, points: Sequence[ContextPoint]) -> int:
     """Return the limit of the model that answered last; the long one, if more than the usual was used."""
-    models = [reply.entries[-1].message for reply in session.replies if not reply.entries[-1].is_synthetic]
-    window = model_of(models[-1].model or "").window if models and models[-1] else 0
-    return LONG_WINDOW if window and max((point.tokens for point in points), default=0) > window else window
+    models = [
+        m.model or ""
+        for reply in session.replies
+        if (m := reply.entries[-1].message) and not reply.entries[-1].is_synthetic
+    ]
+    return window_of(models[-1], max((point.tokens for point in points), default=0)) if models else 0
 
 
 def _iterate_points(session: Session) -> Iterator[ContextPoint]:

@@ -4,9 +4,10 @@ Modules:
     access_control  Decide which requests are answered, and set the security headers of every response.
     app_state       The objects that all request handlers share, and the cache of rendered pages.
     async_search    Await the answers of the search thread.
+    charts_page     The charts of one session: its context, and the cost of each turn.
     compare_page    Compare two sessions, or two branches of one: aligned turns, and the files that they left in
                     different states.
-    export_page     Export a session as one file, and draw its charts.
+    export_page     Export a session as one file.
     files_page      The files that sessions changed, and which prompt wrote each line of one of them.
     forms           Read the forms that pages send: short, of our own pages, and with the token of the signed-in
                     browser.
