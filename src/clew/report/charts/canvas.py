@@ -109,11 +109,22 @@ class Canvas:
         self.y += LINE if entries else 0
 
     def svg(self, kind: str = "chart") -> str:
-        width, height = self.width, number(self.y)
-        size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
         role = "group" if self._has_targets else "img"
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" {size} role="{role}" '
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" {self._size()} role="{role}" '
         return f'{head}aria-label="{hint_text(self.title)}">{"".join(self._parts)}</svg>'
+
+    def _size(self, side: int = 0, top: int = 0) -> str:
+        """Return the attributes for the size, with a margin."""
+        width, height = self.width + 2 * side, number(self.y + 2 * top)
+        return f'viewBox="{-side} {-top} {width} {height}" width="{width}" height="{height}"'
+
+    def standalone(self, svg: str) -> str:
+        """Return the finished drawing as a file of its own, with a margin, a ground, and the colours of both themes."""
+        side, top = 20, 16
+        head, _, body = svg.replace(self._size(), self._size(side, top), 1).partition(">")
+        ground = rect(-side, -top, self.width + 2 * side, self.y + 2 * top, "ground")
+        dark = f"@media (prefers-color-scheme: dark) {{ {_resolve(DARK, HEAT_DARK)} }}"
+        return f"{head}><style>{_resolve(LIGHT, HEAT_LIGHT)} {dark}</style>{ground}{body}\n"
 
 
 def rect(x: float, y: float, width: float, height: float, kind: str) -> str:
@@ -136,19 +147,6 @@ def series_class(index: int, name: str = "") -> str:
 def asset(name: str) -> str:
     """Return the text of `chart.css` or `chart.js`."""
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
-
-
-def standalone(svg: str) -> str:
-    """Return a drawing as a file of its own, with a margin, a ground, and the colours of both themes."""
-    head, _, body = svg.partition(">")
-    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)" width="[\d.]+" height="[\d.]+"', head)
-    assert size is not None
-    width, height = float(size[1]) + 40, float(size[2]) + 32
-    box = f'viewBox="-20 -16 {number(width)} {number(height)}" width="{number(width)}" height="{number(height)}"'
-    ground = rect(-20, -16, width, height, "ground")
-    dark = f"@media (prefers-color-scheme: dark) {{ {_resolve(DARK, HEAT_DARK)} }}"
-    style = f"<style>{_resolve(LIGHT, HEAT_LIGHT)} {dark}</style>"
-    return f"{head.replace(size[0], box)}>{style}{ground}{body}\n"
 
 
 def _resolve(colours: dict[str, str], heat: Sequence[str]) -> str:

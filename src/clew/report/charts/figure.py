@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import NamedTuple
 
-from clew.report.charts.canvas import Canvas, asset, hint_text, standalone
+from clew.report.charts.canvas import Canvas, asset, hint_text
 from clew.report.charts.columns import NARROW
 from clew.system.design_tokens import token_css
 
@@ -32,7 +32,8 @@ class Figure(NamedTuple):
 
     def svg(self) -> str:
         """Return the chart as a file."""
-        return standalone(self.draw(Canvas(self.title, self.width, has_heading=True)))
+        canvas = Canvas(self.title, self.width, has_heading=True)
+        return canvas.standalone(self.draw(canvas))
 
     def html(self) -> str:
         """Return the chart as part of a page, which has the title as a heading."""
