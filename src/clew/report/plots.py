@@ -170,11 +170,16 @@ def replies_by_hour(buckets: Sequence[UsageBucket], zone: Zone) -> list[list[int
     return counts
 
 
-def activity_figure(buckets: Sequence[UsageBucket], zone: Zone, width: int = 720) -> Figure:
-    values = replies_by_hour(buckets, zone)
+def activity_figure(buckets: Sequence[UsageBucket], zone: Zone) -> Figure:
+    return hours_figure(replies_by_hour(buckets, zone), REPLIES)
+
+
+def hours_figure(values: Sequence[Sequence[int]], unit: Unit, width: int = 500) -> Figure:
+    """Return amounts by weekday and hour."""
     rows = [TableRow(name, tuple(f"{value:,}" for value in line)) for name, line in zip(WEEKDAYS, values, strict=True)]
     head = ("Weekday", *(f"{hour:02d}" for hour in range(24)))
-    return Figure("Replies by weekday and hour", lambda canvas: hour_map(canvas, values, REPLIES), head, rows, width)
+    title = f"{unit.name} by weekday and hour"
+    return Figure(title, lambda canvas: hour_map(canvas, values, unit), head, rows, width)
 
 
 def year_figure(
@@ -187,7 +192,7 @@ def year_figure(
         if value
     ]
     title = f"The year up to {last.isoformat()}"
-    return Figure(title, lambda canvas: year_map(canvas, values, last, unit, link), ("Day", unit.name), rows)
+    return Figure(title, lambda canvas: year_map(canvas, values, last, unit, link), ("Day", unit.name), rows, 760)
 
 
 # -- one session

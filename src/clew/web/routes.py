@@ -31,7 +31,9 @@ from clew.web.preferences import Preferences
 from clew.web.reader_page import ReaderPage
 from clew.web.session_cache import SessionCache
 from clew.web.settings_page import SettingsPage
+from clew.web.start_page import StartPage
 from clew.web.templates import Renderer
+from clew.web.usage_data import UsageData
 
 
 def make_app(
@@ -68,9 +70,9 @@ def make_app(
         retry = str(request.url.path) if status >= 500 else ""
         return state.renderer.page(request, "failure", values["sentence"], status, retry=retry, **values)
 
-    home = ListPage(state)
+    home, usage = ListPage(state), UsageData(str(sessions.tree.root))
     routes = [
-        Route("/", home.full_page),
+        *StartPage(state, usage).routes(),
         Route("/sessions", home.full_page),
         Route("/search", home.full_page),
         Route("/list", home.part),

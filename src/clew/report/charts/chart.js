@@ -1,7 +1,7 @@
-// Values of charts by pointer and by keyboard: one tab stop for each chart, arrows move within it.
 "use strict";
+// Values of charts by pointer and by keyboard: one tab stop for each chart, arrows move within it.
 (() => {
-  for (const figure of document.querySelectorAll(".plot")) {
+  const improve = (figure) => {
     const tip = Object.assign(document.createElement("div"), { className: "chart-tip", hidden: true });
     tip.setAttribute("aria-hidden", "true");
     figure.append(tip);
@@ -20,7 +20,7 @@
       const above = last.top - frame.top - tip.offsetHeight - 6;
       tip.style.top = `${above < 0 ? last.bottom - frame.top + 6 : above}px`;
     };
-    const shapeAt = (target) => target.closest?.("[data-tip]");
+    const shapeAt = (target) => target.closest("[data-tip]");
     figure.addEventListener("pointerover", (event) => show(shapeAt(event.target)));
     figure.addEventListener("pointerleave", () => show(null));
     figure.addEventListener("focusin", (event) => show(shapeAt(event.target)));
@@ -36,5 +36,8 @@
       event.preventDefault();
       event.stopPropagation();
     });
-  }
+  };
+  const drawCharts = (place) => place.querySelectorAll(".plot").forEach(improve);
+  if (typeof clew !== "undefined") clew.drawCharts = drawCharts;
+  drawCharts(document);
 })();

@@ -10,7 +10,7 @@ from clew.report.charts.canvas import Canvas, asset, hint_text
 from clew.report.charts.columns import NARROW
 from clew.system.design_tokens import token_css
 
-WIDE = 960
+WIDE, SMALL = 960, 600
 
 
 class TableRow(NamedTuple):
@@ -38,7 +38,8 @@ class Figure(NamedTuple):
     def html(self) -> str:
         """Return the chart as part of a page, which has the title as a heading."""
         drawings = "".join(self._drawing(width, kind) for width, kind in ((self.width, "wide"), (NARROW, "narrow")))
-        return f'<figure class="plot">{drawings}{self._table()}</figure>'
+        size = "plot small" if self.width <= SMALL else "plot"
+        return f'<figure class="{size}">{drawings}{self._table()}</figure>'
 
     def _drawing(self, width: int, kind: str) -> str:
         drawing = self.draw(Canvas(self.title, width, has_heading=False))

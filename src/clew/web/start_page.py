@@ -1,0 +1,247 @@
+"""The start page: what was used, where and when, what runs now, and what is about to be deleted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from clew.collect.expiring_sessions import expiring_sessions
+from clew.facts.prices import MICRO, dollars
+from clew.report.charts.scale import MONEY, REPLIES, TOKENS, Unit
+from clew.report.overview import Overview, Period
+from clew.report.plots import Amounts, hours_figure, name_figure, short_paths, time_figure, year_figure
+from clew.report.session_summary import SessionSummary
+from clew.report.text_table import short_number
+from clew.web.app_state import AppState
+from clew.web.turn_html import session_url
+from clew.web.usage_data import UsageData
+from clew.wire.arrival_time import cleanup_days
+from clew.wire.layout import Project
+from clew.wire.running_sessions import list_running
+
+SPANS = {7: "7 days", 30: "30 days", 90: "90 days", 365: "Year"}
+SPLITS = {"model": "Model", "project": "Project"}
+MOST = 8  # rows of a list
+FIRST_SECONDS, NEXT_SECONDS = 0.2, 1.0  # to wait for new numbers before the page is sent, and for each later question
+
+
+class StartPage:
+    def __init__(self, state: AppState, usage: UsageData) -> None:
+        self._state, self._usage = state, usage
+
+    def routes(self) -> list[Route]:
+        return [Route("/", self.full_page), Route("/overview", self.part)]
+
+    async def full_page(self, request: Request) -> Response:
+        """Show what is known at once; a script asks for the rest."""
+        if request.query_params.get("q"):
+            return Response(status_code=303, headers={"Location": f"/search?{request.url.query}"})
+        overview, is_fresh = await self._usage.overview(self._zone, FIRST_SECONDS)
+        body = await asyncio.to_thread(self._body, request, overview) if overview else ""
+        values: dict[str, Any] = {
+            "body": Markup(body),
+            "is_fresh": is_fresh,
+            "query": request.url.query,
+            "percent": self._usage.percent,
+        }
+        return self._state.renderer.page(request, "start", "Start", **values)
+
+    async def part(self, request: Request) -> Response:
+        """Return the content alone, or how far it is with the status 202."""
+        overview, is_fresh = await self._usage.overview(self._zone, NEXT_SECONDS)
+        if overview is None or not is_fresh:
+            return PlainTextResponse(str(self._usage.percent), 202)
+        return HTMLResponse(await asyncio.to_thread(self._body, request, overview))
+
+    @property
+    def _zone(self) -> str:
+        zone = self._state.preferences.settings.zone
+        return "" if zone == "system" else zone
+
+    def _body(self, request: Request, overview: Overview) -> str:
+        number = request.query_params.get("days", "")
+        days = int(number) if number in map(str, SPANS) else 30
+        by = request.query_params.get("by", "")
+        by = by if by in SPLITS else "model"
+        snapshot = self._state.summaries.current(0.1)
+        since = overview.today - timedelta(days=days - 1)
+        recent = [
+            each for each in snapshot.summaries.values() if each.ended and date.fromtimestamp(each.ended) >= since
+        ]
+        values = {
+            "is_empty": not overview.days and not snapshot.files,
+            "folder": str(self._state.shelf.tree.root),
+            "periods": [self._period(overview.period(name, count)) for name, count in _PERIODS],
+            "days": days,
+            "by": by,
+            "spans": SPANS,
+            "splits": SPLITS,
+            "since": since.isoformat(),
+            "running": self._running(snapshot.summaries),
+            "expiring": self._expiring(),
+            "percent": None if snapshot.is_complete else snapshot.percent,
+            **self._charts(overview, since, by),
+            **self._lists(recent, since),
+        }
+        return self._state.renderer.text("start_body.html", **values)
+
+    def _period(self, period: Period) -> dict[str, Any]:
+        row = period.row
+        return {
+            "name": period.name,
+            "cost": dollars(row.cost) if row.cost or not row.total else "no price",
+            "change": period.change,
+            "before": _BEFORE[period.name],
+            "tokens": short_number(row.total),
+            "sessions": period.sessions,
+            "replies": row.replies,
+            "link": f"/sessions?{urlencode({'since': period.since, 'until': period.until})}",
+            "usage": f"/usage?{urlencode({'by': 'day', 'since': period.since})}",
+        }
+
+    # -- charts
+
+    def _charts(self, overview: Overview, since: date, by: str) -> dict[str, Any]:
+        unit: Unit = MONEY if overview.is_priced else TOKENS
+        folders = {name for found in overview.projects.values() for name in found}
+        names = self._project_names(folders)
+        parts = overview.models if by == "model" else overview.projects
+
+        def amount(day: date) -> Mapping[str, float]:
+            if not overview.is_priced:
+                return {"tokens": overview.days[day].total}
+            return {
+                (name if by == "model" else names[name]): cost / MICRO**2 for name, cost in parts[day].items() if cost
+            }
+
+        rows = [Amounts(day.isoformat(), amount(day)) for day in sorted(overview.days) if day >= since]
+        ends = [datetime(day.year, day.month, day.day) for day in (since, overview.today)]
+        values = {day: row.cost / MICRO**2 if overview.is_priced else row.total for day, row in overview.days.items()}
+        year = year_figure(values, overview.today, unit, lambda day: _sessions(day, day + timedelta(days=1)))
+        projects = [
+            Amounts(names[folder], {"": cost / MICRO**2}, _sessions(since, project=folder))
+            for folder, cost in overview.top_projects(since)
+            if cost
+        ]
+        over_time = time_figure("Over time", "day", rows, unit, link=_span_link, ends=ends, width=1120)
+        return {
+            "over_time": Markup(over_time.html()),
+            "what": "Cost" if overview.is_priced else "Tokens",
+            "year": Markup(year.html()),
+            "hours": Markup(hours_figure(overview.hours, REPLIES).html()),
+            "projects": Markup(name_figure("Projects", "Project", projects, unit, width=560).html())
+            if projects
+            else "",
+        }
+
+    def _project_names(self, folders: set[str]) -> dict[str, str]:
+        root = self._state.shelf.tree.root / "projects"
+        return {
+            name: self._state.clean_text(label)
+            for name, label in short_paths({each: Project(root / each).path().path for each in folders}).items()
+        }
+
+    # -- lists
+
+    def _lists(self, recent: list[SessionSummary], since: date) -> dict[str, Any]:
+        calls: Counter[str] = Counter()
+        failures: Counter[str] = Counter()
+        files: Counter[str] = Counter()
+        commands: Counter[str] = Counter()
+        for each in recent:
+            for name, (count, failed) in each.tools.items():
+                calls[name] += count
+                failures[name] += failed
+            files.update(each.edited)
+            commands.update(each.failing)
+        clean = self._state.clean_text
+        return {
+            "tools": [
+                {
+                    "name": clean(name),
+                    "count": count,
+                    "failed": failures[name],
+                    "link": _sessions(since, tool=name),
+                    "failed_link": f"/search?{urlencode({'q': f'tool:{name} is:error'})}",
+                }
+                for name, count in calls.most_common(MOST)
+            ],
+            "files": [
+                {"name": clean(_tail(path)), "title": clean(path), "count": count, "link": _sessions(since, file=path)}
+                for path, count in files.most_common(MOST)
+            ],
+            "commands": [
+                {"name": clean(line, 80), "count": count, "link": f"/search?{urlencode({'q': _command_query(line)})}"}
+                for line, count in commands.most_common(MOST)
+                if line
+            ],
+        }
+
+    def _running(self, summaries: Mapping[str, SessionSummary]) -> list[dict[str, Any]]:
+        by_id = {each.session: each for each in summaries.values()}
+        found = []
+        for each in list_running(self._state.shelf.tree):
+            summary = by_id.get(each.session)
+            found.append(
+                {
+                    "title": self._state.clean_text(
+                        each.name or (summary.title if summary else "") or each.program, 90
+                    ),
+                    "link": session_url(each.session) if summary else "",
+                    "status": each.status or "runs",
+                    "waiting_for": self._state.clean_text(each.waiting_for, 60),
+                    "project": self._state.clean_text(_tail(each.cwd, 1)),
+                    "since": each.since or each.started,
+                }
+            )
+        return found
+
+    def _expiring(self) -> dict[str, Any]:
+        tree = self._state.shelf.tree
+        files = [
+            file
+            for project in tree.projects()
+            for file in project.sessions()
+            if self._state.shelf.holds(str(file.path))
+        ]
+        found = expiring_sessions(tree.root, files)
+        if not found:
+            return {}
+        last = max(file.mtime_ns for file in found) // 10**9
+        return {
+            "count": len(found),
+            "days": cleanup_days(tree.root),
+            "link": f"/sessions?{urlencode({'until': date.fromtimestamp(last) + timedelta(days=1)})}",
+        }
+
+
+_PERIODS = (("Today", 1), ("Last 7 days", 7), ("Last 30 days", 30))
+_BEFORE = {"Today": "yesterday", "Last 7 days": "the 7 days before", "Last 30 days": "the 30 days before"}
+
+
+def _sessions(since: date, until: date | None = None, **filters: str) -> str:
+    values = {"since": since.isoformat(), "until": until.isoformat() if until else "", **filters}
+    return f"/sessions?{urlencode({name: value for name, value in values.items() if value}, errors='replace')}"
+
+
+def _span_link(since: datetime, until: datetime) -> str:
+    return _sessions(since.date(), until.date())
+
+
+def _tail(path: str, parts: int = 2) -> str:
+    return "/".join([part for part in path.replace("\\", "/").split("/") if part][-parts:])
+
+
+def _command_query(line: str) -> str:
+    """Return a query for the failures of a command: its words, as a phrase."""
+    words = " ".join("".join(letter if letter.isalnum() else " " for letter in line).split()[:6])
+    return f'tool:Bash is:error "{words}"' if words else "tool:Bash is:error"

@@ -1,0 +1,79 @@
+"""Read the usage of all sessions in a thread, and keep the sums of the last state."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from collections.abc import Hashable
+from datetime import date, datetime
+from zlib import crc32
+
+from clew.browse.archived_usage import archived_transcripts
+from clew.facts.prices import load
+from clew.report.collect_buckets import CollectedBuckets, collect_buckets
+from clew.report.overview import Overview
+from clew.report.timezone import Zone
+from clew.report.usage_summary import file_states
+from clew.system.environment import cache_home
+from clew.wire.tree_walk import list_transcripts
+
+
+class UsageData:
+    """The usage of a folder. `percent` is how far the reading of transcripts is."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._latest: tuple[Hashable, Overview] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.percent = 0
+
+    async def overview(self, zone: str, seconds: float) -> tuple[Overview | None, bool]:
+        """Return the newest sums, and whether they are of now; wait at most `seconds` for those of now."""
+        key = (await asyncio.to_thread(self.state), zone, today_in(zone))
+        if self._latest is None or self._latest[0] != key:
+            if self._task is None:
+                self._task = asyncio.create_task(self._update(key, zone))
+            await asyncio.wait({self._task}, timeout=seconds)
+            if self._task.done():
+                task, self._task = self._task, None
+                task.result()
+        return (self._latest[1], self._latest[0] == key) if self._latest else (None, False)
+
+    def state(self) -> int:
+        """Return a number that changes with the transcripts."""
+        return crc32(repr(sorted(file_states(list_transcripts(self._root, [])).items())).encode())
+
+    def collect(self, *, per_reply: bool) -> CollectedBuckets:
+        """Return the usage as `clew usage` counts it."""
+        kept = archived_transcripts(self._root)
+        return collect_buckets(self._root, cache_home(), per_reply=per_reply, kept=kept, progress=self._progress)
+
+    def _progress(self, done: int, total: int) -> None:
+        self.percent = 100 * done // max(1, total)
+
+    async def _update(self, key: Hashable, zone: str) -> None:
+        self.percent = 0
+        overview = await asyncio.to_thread(self._build, zone)
+        self._latest = key, overview
+
+    def _build(self, zone: str) -> Overview:
+        is_enabled = gc.isenabled()
+        gc.disable()  # a list of many replies has no cycles: looking for them takes half of the time
+        try:
+            return Overview(self.collect(per_reply=True).buckets, load(), Zone(zone), today_in(zone))
+        finally:
+            if is_enabled:
+                gc.enable()
+
+
+def today_in(zone: str) -> date:
+    return date.fromisoformat(Zone(zone).day(int(time.time())))
+
+
+def day_start(day: date, zone: str) -> float:
+    """Return the time at which a day begins in a zone."""
+    from zoneinfo import ZoneInfo
+
+    begin = datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(zone) if zone else None)
+    return begin.timestamp()
