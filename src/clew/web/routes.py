@@ -72,13 +72,14 @@ def make_app(
 
     home, usage = ListPage(state), UsageData(str(sessions.tree.root))
     routes = [
-        *StartPage(state, usage).routes(),
+        Route("/", home.full_page),
         Route("/sessions", home.full_page),
         Route("/search", home.full_page),
         Route("/list", home.part),
         Route("/compare", ComparePage(state).full_page),
         *FilesPage(state).routes(),
         *SettingsPage(state).routes(),
+        *StartPage(state, usage).routes(),
         *live.routes(),
         Route("/asset/{mark}/{name}", file),
         *_reader_routes(state, "/session/{session}"),
