@@ -10,6 +10,8 @@ Modules:
     cost_by_turn      Cost of each turn, including the agents that it started.
     custom_prices     Prices from a file of the user, which override the table of the package.
     five_hour_blocks  Group usage into windows of five hours, as subscription limits do, with rates and projections.
+    overview          Sum up the usage of all sessions by day: for the start page, whose charts and numbers all come
+                      from these sums.
     plots             Choose what the charts of usage show: cost by time or name, activity, context, turns, blocks
                       and waste.
     rate_limits       The limits of a subscription: five hours and a week, as Claude Code passes them to its status

@@ -27,7 +27,9 @@ Modules:
                     survive a restart.
     session_cache   Open sessions, looked up by id and cached while there is room.
     settings_page   The settings page: theme, density, width, time zone, first day of the week, masking.
+    start_page      The start page: what was used, where and when, what runs now, and what is about to be deleted.
     templates       Render templates, in which every value is escaped, and serve static files.
     turn_html       Render a page of a session as HTML, with links to its turns and agents.
+    usage_data      Read the usage of all sessions in a thread, and keep the sums of the last state.
     web_server      Run the web application on a socket of this machine.
 """
