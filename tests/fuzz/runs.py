@@ -274,8 +274,8 @@ def pages(case: Case) -> None:
         client.get(door.address, follow_redirects=False)
         for path in (
             "/",
-            "/list",
-            "/list?q=pears",
+            "/sessions/rows",
+            "/search/hits?q=pears",
             f"/compare?a={case.id}&b={HEALTHY}",
             *(base + part for part in parts),
         ):

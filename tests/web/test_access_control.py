@@ -56,7 +56,7 @@ def test_a_wrong_token_is_refused(stranger: httpx.Client, token: str) -> None:
     assert "set-cookie" not in answer.headers
 
 
-@pytest.mark.parametrize("path", ["/", "/list", "/compare", "/session/x", "/asset/x/app.js", "/nowhere"])
+@pytest.mark.parametrize("path", ["/", "/sessions/rows", "/compare", "/session/x", "/asset/x/app.js", "/nowhere"])
 @pytest.mark.parametrize("cookie", ["", "clew-{port}=", "clew-{port}=wrong", "clew-{port}=\xff", "other={token}"])
 def test_without_the_cookie_there_is_nothing(served: Served, stranger: httpx.Client, path: str, cookie: str) -> None:
     headers = {b"Cookie": cookie.format(port=served.port, token=served.token).encode("latin-1")} if cookie else {}
@@ -90,16 +90,16 @@ def test_localhost_is_a_name_too(served: Served, client: httpx.Client) -> None:
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", "https://127.0.0.1:{port}"])
 def test_pages_from_elsewhere_are_refused(served: Served, client: httpx.Client, origin: str) -> None:
     headers = {"Origin": origin.format(port=served.port)}
-    assert client.get("/list", headers=headers).status_code == 403
+    assert client.get("/sessions/rows", headers=headers).status_code == 403
     own = {"Origin": f"http://127.0.0.1:{served.port}"}
-    assert client.get("/list", headers=own).status_code == 200
+    assert client.get("/sessions/rows", headers=own).status_code == 200
 
 
 @pytest.mark.parametrize(
     ("site", "status"), [("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)]
 )
 def test_the_browser_says_which_site_asks(client: httpx.Client, site: str, status: int) -> None:
-    assert client.get("/list", headers={"Sec-Fetch-Site": site}).status_code == status
+    assert client.get("/sessions/rows", headers={"Sec-Fetch-Site": site}).status_code == status
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND"])
@@ -112,7 +112,7 @@ def test_head_says_what_get_would(client: httpx.Client) -> None:
     assert answer.status_code == 200 and answer.content == b""
 
 
-@pytest.mark.parametrize("path", ["/", "/list", "/nowhere", "/session/none", "/enter?token=x"])
+@pytest.mark.parametrize("path", ["/", "/sessions/rows", "/nowhere", "/session/none", "/enter?token=x"])
 def test_every_answer_forbids_what_it_can(client: httpx.Client, path: str) -> None:
     headers = client.get(path).headers
     rules = dict(rule.strip().split(" ", 1) for rule in headers["content-security-policy"].split(";"))

@@ -38,7 +38,9 @@ def secret(demo: DemoSummary) -> Path:
 
 def addresses(path: Path) -> Iterator[str]:
     base = f"/session/{path.stem}"
-    yield from ("/?q=keys", "/?q=thanks", "/list?q=thanks", "/", "/compare", f"/compare?left={path.stem}")
+    yield from ("/search?q=keys", "/search?q=thanks", "/search/hits?q=thanks", "/search/facets?q=thanks", "/search")
+    yield from ("/", "/sessions", "/sessions/rows?q=keys", f"/sessions/preview/{path.stem}", "/search?q=project:")
+    yield from ("/compare", f"/compare?left={path.stem}")
     yield from (base, f"{base}?depth=full&thinking=1", f"{base}?branch=1", f"{base}/outline", f"{base}/page/1")
     yield from (f"{base}/turn/1/markdown", f"{base}/charts", f"{base}/agent/{read(path).agents[0].id}?thinking=1")
     yield from (f"{base}/export/{kind}" for kind in ("html", "md", "json"))
@@ -72,35 +74,23 @@ def test_reading_changes_nothing(secret: Path, demo: DemoSummary, client: httpx.
 def test_a_switch_searches_by_meaning(demo: DemoSummary, client: httpx.Client) -> None:
     asked = {"q": "money amounts are off by a tiny bit"}
     title = "Fix one-cent rounding difference"
-    assert 'name="semantic" value="1">' in client.get("/").text
-    assert title not in client.get("/list", params=asked).text
-    page = client.get("/", params={**asked, "semantic": "1"}).text
+    assert 'name="semantic" value="1">' in client.get("/search").text
+    assert title not in client.get("/search/hits", params=asked).text
+    page = client.get("/search", params={**asked, "semantic": "1"}).text
     assert 'name="semantic" value="1" checked>' in page and "by words and meaning" in page
-    assert title in page.partition('class="sessions"')[2].partition("</li>")[0]
+    assert title in page.partition('class="hits"')[2].partition("</li>")[0]
 
 
-def test_filters_are_part_of_the_query(client: httpx.Client) -> None:
+def test_filters_select_sessions(client: httpx.Client) -> None:
     def found(**given: str) -> set[str]:
-        return set(re.findall(r'<a class="title" href="([^"]+)"', client.get("/list", params=given).text))
+        return set(re.findall(r'<a class="title" href="([^"]+)"', client.get("/sessions/rows", params=given).text))
 
-    everything = found(limit="960")
+    everything = found()
     assert set() < found(model="opus") < everything
     assert found(model="opus", project="/home/ada/src/drip") < found(model="opus")
-    assert found(project='"') == found(project=" ") == found()
-    assert found(since="1d") == set()
-    assert "project: needs" not in client.get("/list", params={"project": "x y"}).text
-
-
-def test_a_download_has_a_readable_name_and_names_its_branches(demo: DemoSummary, client: httpx.Client) -> None:
-    told = talk(seed="download", cwd="/home/ada/x").user("begin").reply("ok").user("left: \u201cway\u201d").reply("a")
-    path = told.rewind(to=2).user("right way").reply("b").write(demo.root)
-    base = f"/session/{path.stem}/export"
-    for kind in ("html", "md", "json"):
-        name = client.get(f"{base}/{kind}").headers["content-disposition"]
-        assert re.fullmatch(rf'attachment; filename="\d{{4}}-\d\d-\d\d-[a-z-]+-{path.stem[:8]}\.{kind}"', name)
-    assert "this document has branch 2." in client.get(f"{base}/md").text
-    assert "this document has branch 1." in client.get(f"{base}/html?branch=1").text
-    assert "## Branch 1 (after turn 1)" in client.get(f"{base}/md?branches=all").text
+    assert found(project="drip") == found(q="project:drip") == found(project="/home/ada/src/drip")
+    assert found(project=" ") == everything and found(project='"') == set()
+    assert found(since="1d") == set() and found(until="2020-01-01") == set()
 
 
 @pytest.mark.parametrize(
@@ -136,7 +126,8 @@ def test_what_is_not_there_is_not_found(client: httpx.Client, demo: DemoSummary,
 )
 def test_a_wish_that_cannot_be_understood_is_left_out(client: httpx.Client, demo: DemoSummary, query: str) -> None:
     assert client.get(f"/session/{demo.sessions['rounding']}?{query}").status_code == 200
-    assert client.get(f"/?limit=x&{query}").status_code == 200
+    assert client.get(f"/sessions?{query}").status_code == 200
+    assert client.get(f"/search?q=a&limit=x&{query}").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -160,8 +151,10 @@ def test_a_wish_that_cannot_be_understood_is_left_out(client: httpx.Client, demo
 )
 def test_any_query_is_answered(client: httpx.Client, words: str) -> None:
     query = urlencode({"q": words}, errors="surrogatepass")
-    assert client.get(f"/list?{query}").status_code == 200
-    assert client.get(f"/?{query}&project={query[2:]}&model={query[2:]}").status_code == 200
+    assert client.get(f"/search/hits?{query}").status_code == 200
+    assert client.get(f"/search?{query}").status_code == 200
+    assert client.get(f"/search/facets?{query}").status_code == 200
+    assert client.get(f"/sessions?{query}&project={query[2:]}&since={query[2:]}&tag={query[2:]}").status_code == 200
 
 
 def test_files_outside_the_tree_are_not_searched(tmp_path: Path) -> None:
@@ -175,26 +168,28 @@ def test_files_outside_the_tree_are_not_searched(tmp_path: Path) -> None:
         index.refresh()
         assert len(index.search("quincunx")) == 1
     with serving(tmp_path / "claude", cache) as served, served.client() as client:
-        assert "Nothing matches." in client.get("/list?q=quincunx").text
-        assert "quincunx" not in client.get("/list").text
+        assert "Nothing matches." in client.get("/search/hits?q=quincunx").text
+        assert "quincunx" not in client.get("/sessions").text
         assert client.get(f"/session/{path.stem}").status_code == 404
 
 
 def test_a_loose_match_says_what_it_lacks(client: httpx.Client) -> None:
-    assert "without: replay" in client.get("/list?q=rounding+order+replay+totals").text
-    assert "without:" not in client.get("/list?q=rounding+order+totals").text
+    assert "without: replay" in client.get("/search/hits?q=rounding+order+replay+totals").text
+    assert "without:" not in client.get("/search/hits?q=rounding+order+totals").text
 
 
 def test_without_an_index_the_newest_are_listed_at_once(demo: DemoSummary, tmp_path: Path) -> None:
     with serving(demo.root, tmp_path) as served, served.client() as client:
-        assert "Fix one-cent rounding" in client.get("/").text
+        assert "Fix one-cent rounding" in client.get("/sessions").text
 
 
 def test_every_passage_leads_to_its_turn(client: httpx.Client, demo: DemoSummary) -> None:
     for words in ("lettuce", "override", "tool:Bash cargo", "has:agent valve", "Decimal"):
-        links = re.findall(r'<p class="passage">.*?<a href="([^"]+)"', client.get("/list", params={"q": words}).text)
+        links = re.findall(
+            r'<p class="passage">.*?<a href="([^"]+)"', client.get("/search/hits", params={"q": words}).text
+        )
         assert links, words
-        for link in links:
+        for link in (link for link in links if "/at/" in link):
             answer = client.get(unescape(link))
             assert answer.status_code == 303, link
             where = answer.headers["location"]
@@ -296,21 +291,21 @@ def test_gone_sessions_are_listed_found_and_marked(stale: Path, tmp_path: Path) 
     with Index.open(stale, tmp_path / "XDG_CACHE_HOME" / "clew") as index:
         index.refresh()
     with serving(stale, tmp_path / "XDG_CACHE_HOME") as served, served.client() as client:
-        client.get("/list")  # begins to read what the archive has
-        for _ in range(100):
-            page = client.get("/list").text
+        client.get("/sessions/rows")  # begins to read what the archive has
+        for _ in range(200):
+            page = client.get("/sessions/rows").text
             if "wombat" in page:
                 break
             time.sleep(0.05)
-        assert "1 session and 2 without transcript, newest first · 1 more in the prompt history" in page
+        assert "1 session · 2 without transcript · 1 more in the prompt history" in page
         assert page.count('<li class="session gone">') == 2 and page.count('<a class="title" href="/session/') == 1
         assert "<img" not in page and "<script" not in page and "<b>" not in page and KEY not in page
-        found = client.get("/list", params={"q": "wombat"}).text
+        found = client.get("/search/hits", params={"q": "wombat"}).text
         assert "only in the archive: the transcript is gone since " in found and "clew restore " in found
         assert 'href="/session/' not in found and "<mark>wombat</mark>" in found
-        found = client.get("/list", params={"q": "pangolin"}).text
+        found = client.get("/search/hits", params={"q": "pangolin"}).text
         assert "only in the prompt history: the transcript is gone; its prompts are all that is left" in found
-        assert "okapi" in client.get("/list", params={"q": "okap"}).text
+        assert "okapi" in client.get("/search/hits", params={"q": "okap"}).text
         assert "wombat" not in client.get("/compare").text
 
 

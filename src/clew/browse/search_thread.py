@@ -118,6 +118,7 @@ class SearchThread:
         self._refresh_wanted = threading.Event()
         self._refreshed = -1e9  # time of the last refresh
         self._is_refreshing = False
+        self._refreshes = self._done_refreshes = 0  # that have begun, and that have ended
         self._has_opened = threading.Event()
         self._threads = [
             threading.Thread(target=self._answer_requests, args=[self._requests], daemon=True, name="clew-search"),
@@ -154,6 +155,13 @@ class SearchThread:
         """Look for new lines, unless that is being done or was done less than `min_age` seconds ago."""
         if not self._is_refreshing and time.monotonic() - self._refreshed >= min_age:
             self._refresh_wanted.set()
+
+    def wait_for_refresh(self, seconds: float) -> None:
+        """Look for new lines now, and wait for that at most some seconds. It blocks the thread."""
+        with self._has_request:
+            number = self._refreshes + 1
+            self._refresh_wanted.set()
+            self._has_request.wait_for(lambda: self._done_refreshes >= number or self._is_stopped, seconds)
 
     # -- searching
 
@@ -253,6 +261,8 @@ class SearchThread:
         while not self._is_stopped:
             self._is_refreshing = True
             self._refresh_wanted.clear()
+            with self._has_request:
+                self._refreshes += 1
             try:
                 index = index or Index.open(self._location.claude, self._location.cache)
                 self._refresh(index)
@@ -261,6 +271,9 @@ class SearchThread:
             except (ClewError, apsw.Error, OSError) as error:
                 progress = RefreshProgress(is_done=True, reason=f"The index cannot be used: {error}")
             self._refreshed, self._is_refreshing = time.monotonic(), False
+            with self._has_request:
+                self._done_refreshes = self._refreshes
+                self._has_request.notify_all()
             self._report_progress(progress)
             self._refresh_wanted.wait()
         if index is not None:

@@ -15,6 +15,7 @@ from clew.system.subprocesses import start_clew
 from clew.wire.tree_walk import TranscriptFile, list_transcripts
 
 OWN_PROCESS = 8 << 20  # bytes of changed sessions from which a process of its own reads them
+FIRST_SECONDS = 5.0  # to wait for the list of files
 MAX_PAUSE = 5.0  # seconds between two updates of the costs
 RELOAD_SECONDS = 1.5  # between two looks at what that process has stored
 
@@ -55,6 +56,7 @@ class SummaryThread:
         self._changed = threading.Condition()
         self._asked = self._answered = 0  # how often a refresh was asked for, and up to which one it was done
         self._refreshed = -1e9
+        self._has_looked = False
         self._is_stopped = False
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()  # of the store together with the snapshot
@@ -71,13 +73,17 @@ class SummaryThread:
             self._wanted.set()
 
     def current(self, seconds: float = 0.1) -> SummarySnapshot:
-        """Look for changes, wait at most `seconds` for them, and return the newest snapshot. It blocks the thread."""
+        """Look for changes, wait at most `seconds` for them, and return the newest snapshot. It blocks the thread.
+
+        The first time it waits until the files are known.
+        """
         with self._changed:
             self._asked += 1
             number = self._asked
         self.refresh()
         with self._changed:
             self._changed.wait_for(lambda: self._answered >= number or self._is_stopped, seconds)
+            self._changed.wait_for(lambda: self._has_looked or self._is_stopped, FIRST_SECONDS)
         return self.snapshot
 
     def stop(self) -> None:
@@ -128,12 +134,17 @@ class SummaryThread:
         mine = {file.path: file for file in files if not file.agent and file.size and self._holds(file.path)}
         changed = store.changed(files)
         total = sum(file.size for file in changed)
+        if not self._has_looked:
+            self._publish(files=mine, total=total)
+            with self._changed:
+                self._has_looked = True
+                self._changed.notify_all()
         if total >= OWN_PROCESS and store.folder:
             self._publish(files=mine, total=total)
             self._answer(number)
             self._refresh_in_process(store)
             self._publish(summaries=self._load(store))
-        elif changed or mine.keys() != self.snapshot.files.keys():
+        elif changed or mine != self.snapshot.files or not self.snapshot.is_complete:
             with self._lock:
                 fresh = store.update(files, changed, is_whole=not missed)
                 known = {path: summary for path, summary in self.snapshot.summaries.items() if path in mine}

@@ -78,7 +78,7 @@ def find_matches(
     Unless `weighed`, every match gets the default relevance.
     """
     where, values = build_conditions(query, lambda: sessions_with_agents(shards)).on_pieces
-    tables = _tables(query)
+    tables = query_tables(query)
     results = MatchList()
     for number, shard in enumerate(shards):
         by_file: dict[int, FileMatches] = {}
@@ -112,7 +112,7 @@ def find_matches(
     return results
 
 
-def _tables(query: Query) -> list[tuple[str, tuple[str, ...], int]]:
+def query_tables(query: Query) -> list[tuple[str, tuple[str, ...], int]]:
     """Return (table, match expression, limit) for each kind of piece to search, the weightiest first."""
     if not query.clauses:
         return [("piece", (), MAX_TOOL_TEXTS)]

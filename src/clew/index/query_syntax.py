@@ -332,7 +332,7 @@ def _check_words(text: str, clauses: list[Clause], filters: dict[str, list[str]]
     if clauses and all(clause.negated for clause in clauses):
         raise BadQuery(text, 0, "A query needs at least one word that is not excluded")
     if empty_position is not None and not clauses and not filters:
-        raise BadQuery(text, empty_position, "The query has no letters or digits; try --substring or --regex")
+        raise BadQuery(text, empty_position, "The query has no letters or digits", hint="Try --substring or --regex.")
 
 
 def _add_filter(filters: dict[str, list[str]], text: str, piece: Piece, negated: bool) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from clew.conversation.turns import Turn
+    from clew.index.facets import Facets
     from clew.index.results import Embedded
     from clew.index.semantic.semantic_search import Semantic
     from clew.index.snippet import Passage
@@ -229,6 +230,15 @@ class Index(IndexFiles):
         from clew.index.assemble import iter_passages
 
         return iter_passages(self.shards, parse_query(text) if isinstance(text, str) else text)
+
+    def count(self, text: str | Query) -> Facets:
+        """Count all sessions and passages that match a query, by project, model, tool, month and kind. Raises
+        BadQuery.
+        """
+        from clew.index.facets import count_facets
+
+        query = parse_query(text) if isinstance(text, str) else text
+        return count_facets(self.shards, query.with_default(self.default) if query.clauses else query)
 
     def recent(self, limit: int = 10, filters: str = "", *, without: str | None = None) -> SearchResults:
         """Return the newest sessions that pass filters such as `project:. since:7d`."""

@@ -91,3 +91,7 @@ class AppState:
     @property
     def mask_count(self) -> MaskCount | None:
         return None if self.is_revealed else MaskCount()
+
+    def is_shown(self, text: str) -> bool:
+        """Return whether a text may appear as it is: it contains neither secrets nor control characters."""
+        return self.clean_text(text) == text

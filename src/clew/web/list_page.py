@@ -1,110 +1,240 @@
-"""The list page: a search, filters, and the matching sessions."""
+"""The list page: all sessions, with filters, groups by day, and a preview."""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import Any
+from urllib.parse import urlencode
 
-from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
 
-from clew.browse.search_thread import SearchAnswer
-from clew.browse.session_item import (
-    SessionItem,
-    count_sessions,
-    describe_unlisted,
-    passage_label,
-    passage_text,
-    set_filter,
+from clew.browse.session_item import SessionItem
+from clew.browse.session_list import (
+    HAS,
+    IS,
+    ORDERS,
+    ListedSession,
+    ListFilters,
+    SessionMarks,
+    count_values,
+    group_name,
+    select_sessions,
 )
-from clew.index.semantic.semantic_search import is_installed
-from clew.index.snippet import Passage
+from clew.errors import NotFound
+from clew.system.plural import plural
+from clew.view.display_time import current_zone
+from clew.view.sanitize import format_size, format_tokens
 from clew.web.app_state import AppState
-from clew.web.turn_html import session_url
+from clew.web.session_row import format_cost, project_hue, row_values, shown_title
+from clew.web.session_rows import SessionRows
 
 PAGE_SIZE = 60
-MAX_RESULTS = 960
-FILTERS = ("project", "since", "model")
-SPANS = {"": "any time", "1d": "a day", "7d": "a week", "30d": "a month", "365d": "a year"}
+GONE_SECONDS = 0.25  # to wait for the sessions whose transcripts are gone
+GONE_AGE = 1.0  # seconds for which they are kept
+MAX_GONE = 960
+MAX_SUGGESTED = 40  # values that a filter suggests
+SPANS = {"1d": "Last 24 hours", "7d": "Last 7 days", "30d": "Last 30 days", "90d": "Last 90 days", "365d": "Last year"}
+LABELS = {
+    "project": "Project",
+    "model": "Model",
+    "tool": "Tool",
+    "file": "File",
+    "tag": "Tag",
+    "has": "With",
+    "is": "Is",
+}
 
 
 class ListPage:
-    def __init__(self, state: AppState) -> None:
-        self._state = state
+    def __init__(self, state: AppState, rows: SessionRows) -> None:
+        self._state, self._rows = state, rows
+        self._gone: tuple[float, tuple[SessionItem, ...], int] = (-1e9, (), 0)
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/sessions", self.full_page),
+            Route("/sessions/rows", self.rows),
+            Route("/sessions/preview/{session}", self.preview),
+        ]
 
     async def full_page(self, request: Request) -> Response:
         values = await self._values(request)
-        answer: SearchAnswer = values["answer"]
-        known = answer if answer.is_building else await self._state.searcher.search("", MAX_RESULTS)
-        folders = sorted({self._state.clean_text(hit.cwd or hit.folder) for hit in known.hits})
-        values |= {"hits_html": Markup(self._hits(values)), "places": folders, "spans": SPANS}
-        values["can_compare"] = is_installed()
+        rows: list[ListedSession] = values["shown"]
+        first = rows[0] if rows else None
+        values["preview"] = self._preview_values(first, values["marks"]) if first and first.summary else None
         return self._state.renderer.page(request, "list", "Sessions", **values)
 
-    async def part(self, request: Request) -> Response:
-        """Return the list alone, for the script that searches while the user types."""
-        return HTMLResponse(self._hits(await self._values(request)))
+    async def rows(self, request: Request) -> Response:
+        """Return a page of rows alone, for scripts."""
+        values = await self._values(request)
+        return HTMLResponse(self._state.renderer.text("list_rows.html", **values))
+
+    async def preview(self, request: Request) -> Response:
+        """Return what the preview shows of a session."""
+        await self._rows.listed()
+        row = self._rows.find(request.path_params["session"])
+        if row is None or row.summary is None:
+            raise NotFound(request.path_params["session"])
+        values = {"preview": self._preview_values(row, self._rows.marks()), "form_token": request.state.form_token}
+        return HTMLResponse(self._state.renderer.text("list_preview.html", **values))
 
     async def _values(self, request: Request) -> dict[str, Any]:
-        parameters = {name: request.query_params.get(name, "")[:500] for name in ("q", "limit", "semantic", *FILTERS)}
-        text = parameters["q"]
-        for name in FILTERS:
-            if parameters[name].strip():
-                text = set_filter(text.strip(), name, parameters[name].strip().replace('"', ""))
-        number = parameters["limit"]
-        limit = (
-            min(MAX_RESULTS, int(number)) if number.isascii() and number.isdigit() and len(number) < 6 else PAGE_SIZE
-        )
-        answer = await self._state.searcher.search(text, max(1, limit), semantic=bool(parameters["semantic"]))
-        return {"given": parameters, "answer": answer, "limit": limit, "asked": bool(text.strip())}
-
-    def _hits(self, values: dict[str, Any]) -> str:
-        answer: SearchAnswer = values["answer"]
-        more = {**values["given"], "limit": min(MAX_RESULTS, values["limit"] * 4)}
-        return self._state.renderer.text(
-            "hits.html",
-            hits=[self._item_values(hit) for hit in answer.hits],
-            more=more if len(answer.hits) >= values["limit"] < MAX_RESULTS else {},
-            said=_describe_answer(answer, values["asked"]),
-            answer=answer,
-        )
-
-    def _item_values(self, hit: SessionItem) -> dict[str, Any]:
+        rows, marks, now = await self._rows.listed(), self._rows.marks(), time.time()
+        filters = ListFilters.parse(request.query_params)
+        reason = ""
+        try:
+            found = select_sessions(rows, filters, marks, now)
+            counts = count_values(rows, filters, marks, now)
+        except ValueError as error:
+            found, counts, reason = [], {}, str(error)
+        number = request.query_params.get("page", "")
+        page = max(1, int(number)) if number.isascii() and number.isdigit() and len(number) < 6 else 1
+        shown = found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
+        is_last = page * PAGE_SIZE >= len(found)
+        gone, unlisted = await self._gone_sessions() if is_last and not filters.parameters() else ((), 0)
+        snapshot = self._rows.snapshot
         return {
-            "link": "" if hit.gone else session_url(hit.session),
-            "note": self._state.clean_text(hit.note),
-            "title": self._state.clean_text(hit.title, 160) or "(no prompt)",
-            "project": self._state.clean_text(hit.project),
-            "cwd": self._state.clean_text(hit.cwd),
-            "branch": self._state.clean_text(hit.branch),
-            "when": hit.when,
-            "messages": hit.messages,
-            "looseness": self._state.clean_text(hit.looseness),
-            "passages": [self._passage(hit, one) for one in hit.passages],
+            "filters": filters,
+            "shown": shown,
+            "marks": marks,
+            "groups": self._groups(shown, filters, marks, now),
+            "gone": [self._gone_values(item) for item in gone],
+            "headline": _describe(len(found), len(rows), reason),
+            "counted": min(page * PAGE_SIZE, len(found)),
+            "total": len(found),
+            "order": ORDERS[filters.order or "newest"],
+            "unlisted": unlisted,
+            "percent": snapshot.percent,
+            "is_building": not snapshot.is_complete,
+            "building_size": format_size(snapshot.total),
+            "page": page,
+            "next_page": "" if is_last else _address(filters, page=str(page + 1)),
+            "menus": self._menus(filters, counts),
+            "chips": [self._chip(filters, name, value) for name, value in filters.active.items()],
+            "here": _address(filters),
+            "is_empty": not rows,
         }
 
-    def _passage(self, hit: SessionItem, match: Passage) -> dict[str, Any]:
-        text, marks = passage_text(match, self._state.is_revealed)
-        link = (
-            f"{session_url(hit.session, match.agent)}/at/{match.offset}" if match.offset >= 0 and not hit.gone else ""
-        )
-        return {"kind": passage_label(match), "html": _highlight(text, marks), "link": link}
+    def _groups(
+        self, shown: list[ListedSession], filters: ListFilters, marks: SessionMarks, now: float
+    ) -> list[tuple[str, list[dict[str, Any]]]]:
+        """Return the rows under their headings; rows that are not in the order of time have none."""
+        groups: list[tuple[str, list[dict[str, Any]]]] = []
+        is_by_time = filters.order in ("", "newest", "oldest")
+        for row in shown:
+            values = row_values(self._state, row, marks, now)
+            if values is None:
+                continue
+            name = group_name(row.ended, now, current_zone()) if is_by_time else ""
+            if not groups or groups[-1][0] != name:
+                groups.append((name, []))
+            groups[-1][1].append(values)
+        return groups
+
+    def _menus(self, filters: ListFilters, counts: dict[str, list[tuple[str, int]]]) -> list[dict[str, Any]]:
+        """Return the menus of filters: their values with counts, and the addresses that they lead to."""
+        menus = []
+        for name, label in LABELS.items():
+            current = filters.active.get(name, "")
+            words = HAS if name == "has" else IS if name == "is" else {}
+            options = [
+                self._option(filters, name, value, words.get(value, value), number)
+                for value, number in counts.get(name, ())[:MAX_SUGGESTED]
+                if self._state.is_shown(value)
+            ]
+            if options or current:
+                menus.append({"name": name, "label": label, "options": options, "current": current})
+        spans = [self._option(filters, "since", value, label) for value, label in SPANS.items()]
+        orders = [self._option(filters, "order", value, label) for value, label in ORDERS.items()]
+        current = filters.since
+        menus.append({"name": "since", "label": "Since", "options": spans, "current": current})
+        menus.append({"name": "order", "label": "Order", "options": orders, "current": filters.order})
+        return menus
+
+    def _option(self, filters: ListFilters, name: str, value: str, label: str, number: int = -1) -> dict[str, Any]:
+        current = filters.order or "newest" if name == "order" else filters.active.get(name, "")
+        shown = _last_parts(label) if name == "file" else label
+        chosen = "" if value == current and name != "order" else value
+        return {
+            "label": self._state.clean_text(shown, 80),
+            "count": number,
+            "is_current": value == current,
+            "href": _address(filters, **{name: chosen}),
+            "hue": project_hue(value) if name == "project" else 0,
+        }
+
+    def _chip(self, filters: ListFilters, name: str, value: str) -> dict[str, str]:
+        words = {**HAS, **IS, **{span: label.lower() for span, label in SPANS.items()}}.get(value, value)
+        label = LABELS.get(name, name.capitalize()).lower()
+        return {"label": f"{label}: {self._state.clean_text(words, 80)}", "href": _address(filters, **{name: ""})}
+
+    def _preview_values(self, row: ListedSession, marks: SessionMarks) -> dict[str, Any]:
+        summary, clean = row.summary, self._state.clean_text
+        assert summary is not None
+        values = row_values(self._state, row, marks, time.time()) or {}
+        window = 100 * summary.context_tokens // summary.context_limit if summary.context_limit else 0
+        return {
+            **values,
+            "title": shown_title(self._state, summary.title),
+            "prompt": clean(summary.first_prompt, 600),
+            "reply": clean(summary.last_reply, 700),
+            "files": [
+                (clean(_last_parts(path), 80), clean(path), number) for path, number in list(summary.edited.items())[:8]
+            ],
+            "more_files": max(0, len(summary.edited) - 8),
+            "tools": sorted(
+                ((clean(name, 40), calls, failed) for name, (calls, failed) in summary.tools.items()),
+                key=lambda tool: -tool[1],
+            )[:6],
+            "cost": format_cost(summary),
+            "tokens": format_tokens(summary.tokens),
+            "window": min(100, window),
+            "messages": summary.messages,
+            "user_tags": [clean(tag, 40) for tag in marks.tags.get(row.session, ())],
+        }
+
+    async def _gone_sessions(self) -> tuple[tuple[SessionItem, ...], int]:
+        """Return the sessions whose transcript is gone, and how many only the prompt history knows."""
+        if time.monotonic() - self._gone[0] > GONE_AGE:
+            try:
+                async with asyncio.timeout(GONE_SECONDS):
+                    answer = await self._state.searcher.search("", MAX_GONE)
+            except TimeoutError:
+                return self._gone[1:]
+            if answer.is_building:
+                return self._gone[1:]
+            self._gone = time.monotonic(), tuple(hit for hit in answer.hits if hit.gone), answer.unlisted
+        return self._gone[1:]
+
+    def _gone_values(self, item: SessionItem) -> dict[str, Any]:
+        clean = self._state.clean_text
+        return {
+            "title": shown_title(self._state, item.title),
+            "project": clean(item.project),
+            "when": item.when,
+            "note": clean(item.note),
+        }
 
 
-def _highlight(text: str, marks: list[tuple[int, int]]) -> Markup:
-    html, at = Markup(), 0
-    for start, stop in marks:
-        html += escape(text[at:start]) + Markup("<mark>") + escape(text[start:stop]) + Markup("</mark>")
-        at = stop
-    return html + escape(text[at:])
+def _last_parts(path: str) -> str:
+    """Return the last three parts of a path."""
+    parts = path.replace("\\", "/").rstrip("/").split("/")
+    return "/".join(parts[-3:]) if len(parts) > 4 else path
 
 
-def _describe_answer(answer: SearchAnswer, has_query: bool) -> str:
-    if answer.reason:
-        return f"{answer.reason}."
-    count = len(answer.hits)
-    if not count:
-        return "Nothing matches." if has_query else "No sessions here."
-    order = "best first" if has_query else "newest first"
-    notes = (f"{count_sessions(answer.hits)}, {order}", answer.meaning_note, describe_unlisted(answer.unlisted))
-    return " · ".join(note for note in notes if note)
+def _address(filters: ListFilters, **changed: str) -> str:
+    parameters = filters.parameters(**changed)
+    return f"/sessions?{urlencode(parameters)}" if parameters else "/sessions"
+
+
+def _describe(found: int, total: int, reason: str) -> str:
+    if reason:
+        return f"{reason}."
+    if not total:
+        return "No sessions."
+    if not found:
+        return f"None of {plural(total, 'session')} matches."
+    return plural(total, "session") if found == total else f"{found:,} of {plural(total, 'session')}"

@@ -27,9 +27,12 @@ from clew.web.files_page import FilesPage
 from clew.web.gone_page import GonePage
 from clew.web.list_page import ListPage
 from clew.web.live_updates import LiveUpdates
+from clew.web.marks import MarksPage
 from clew.web.preferences import Preferences
 from clew.web.reader_page import ReaderPage
+from clew.web.search_page import SearchPage
 from clew.web.session_cache import SessionCache
+from clew.web.session_rows import SessionRows
 from clew.web.settings_page import SettingsPage
 from clew.web.start_page import StartPage
 from clew.web.templates import Renderer
@@ -70,12 +73,11 @@ def make_app(
         retry = str(request.url.path) if status >= 500 else ""
         return state.renderer.page(request, "failure", values["sentence"], status, retry=retry, **values)
 
-    home, usage = ListPage(state), UsageData(str(sessions.tree.root))
+    rows, usage = SessionRows(state), UsageData(str(sessions.tree.root))
     routes = [
-        Route("/", home.full_page),
-        Route("/sessions", home.full_page),
-        Route("/search", home.full_page),
-        Route("/list", home.part),
+        *ListPage(state, rows).routes(),
+        *SearchPage(state, rows).routes(),
+        *MarksPage(state).routes(),
         Route("/compare", ComparePage(state).full_page),
         *FilesPage(state).routes(),
         *SettingsPage(state).routes(),

@@ -35,7 +35,16 @@ _SECTIONS = (  # icon and name of the section, address, label
     ("usage", "/usage", "Usage"),
     ("settings", "/settings", "Settings"),
 )
-_SCRIPTS = ("app.js", "stream.js", "events.js")
+_STYLES = ("tokens.css", "session.css", "app.css", "chart.css", "palette.css")
+_SCRIPTS = ("app.js", "stream.js", "events.js", "palette.js")
+_SHARED = {  # files of a kind of page beside those that have its name
+    "list": ("rows.css",),
+    "search": ("rows.css",),
+    "start": ("rows.css", "chart.js"),
+    "usage": ("chart.js",),
+    "charts": ("chart.js",),
+    "reader": ("rows.css", "pane.css", "pane.js"),
+}
 _SECTION_OF_KIND = {
     "list": "sessions",
     "reader": "sessions",
@@ -43,8 +52,6 @@ _SECTION_OF_KIND = {
     "blame": "files",
     "charts": "sessions",
 }  # others have the name of their kind
-_STYLES = ("tokens.css", "session.css", "app.css", "chart.css")
-_KIND_SCRIPTS = dict.fromkeys(("start", "usage", "charts"), ("chart.js",))
 
 
 class StaticFile(NamedTuple):
@@ -101,6 +108,7 @@ class Renderer:
 
     def head(self, request: Request, kind: str, title: str) -> dict[str, Any]:
         """Return the values that every page starts with; its scripts and styles carry the nonce of the request."""
+        shared = _SHARED.get(kind, ())
         return {
             "nonce": request.state.nonce,
             "form_token": request.state.form_token,
@@ -108,8 +116,12 @@ class Renderer:
             "kind": kind,
             "title": title,
             "section": _SECTION_OF_KIND.get(kind, kind),
-            "styles": [name for name in (*_STYLES, f"{kind}.css") if name in self.files],
-            "scripts": [name for name in (*_SCRIPTS, *_KIND_SCRIPTS.get(kind, ()), f"{kind}.js") if name in self.files],
+            "styles": [
+                name for name in (*_STYLES, *shared, f"{kind}.css") if name in self.files and name.endswith("css")
+            ],
+            "scripts": [
+                name for name in (*_SCRIPTS, *shared, f"{kind}.js") if name in self.files and name.endswith("js")
+            ],
         }
 
     def page(self, request: Request, kind: str, title: str, status: int = 200, **values: Any) -> Response:

@@ -1,45 +1,190 @@
 "use strict";
-// The list: asks while somebody types, and shows the newest answer alone.
+// The list of sessions: filters while the user types, loads further rows, keeps the chosen row, shows a preview, stays live.
 (() => {
-  const form = clew.one("#find");
-  const place = clew.one("#hits");
-  let asked = null;
-  let timer = 0;
+  const place = clew.one("#rows"), form = clew.one("#find"), preview = clew.one("#preview");
+  let request = null, timer = 0;
 
-  const wish = () => new URLSearchParams(Array.from(new FormData(form)).filter(([, value]) => value)).toString();
+  const query = () => new URLSearchParams(Array.from(new FormData(form)).filter(([, value]) => value)).toString();
+  const rowOf = (id) => place.querySelector(`li.session[data-id="${CSS.escape(id)}"]`);
+  const fetchRows = async (words, signal) => {
+    const answer = await fetch("/sessions/rows?" + words, { signal });
+    if (!answer.ok) throw new Error(answer.statusText);
+    return answer.text();
+  };
+  const parse = (html) => Object.assign(document.createElement("template"), { innerHTML: html }).content;
 
-  const ask = async () => {
-    if (asked) asked.abort();
-    asked = new AbortController();
-    const words = wish();
+  // -- filtering: the newest answer alone is shown; if there is none, the old rows do not stay as if they were it
+
+  const reload = async () => {
+    request?.abort();
+    request = new AbortController();
+    const words = query();
     try {
-      const answer = await fetch("/list?" + words, { signal: asked.signal });
-      if (!answer.ok) { clew.toast("The server did not answer. Open the address that clew serve printed."); return; }
-      place.innerHTML = await answer.text();
-      history.replaceState(null, "", location.pathname + (words ? "?" + words : ""));
-      again();
+      const html = await fetchRows(words, request.signal);
+      const kept = clew.chosen()?.dataset?.id;
+      place.innerHTML = html;
+      place.classList.remove("is-stale");
+      history.replaceState(history.state, "", location.pathname + (words ? "?" + words : ""));
+      sessionStorage.setItem("clew-list", words);
+      if (kept && rowOf(kept)) clew.choose(rowOf(kept));
+      watch();
     } catch (failed) {
-      if (failed.name !== "AbortError") clew.toast("The server has ended.");
+      if (failed.name === "AbortError") return;
+      place.classList.add("is-stale");
+      clew.toast("The server does not answer; the list is not up to date.", "bad");
     }
   };
-
-  const again = () => {  // while the index is being built there is more to see in a moment
-    clearTimeout(timer);
-    if (clew.one("[data-building]", place)) timer = setTimeout(ask, 1000);
-  };
-
-  form.addEventListener("input", () => {
-    clearTimeout(timer);
-    timer = setTimeout(ask, form.elements.semantic?.checked ? 600 : 120);  // comparing meanings takes longer
-  });
+  form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(reload, 60); });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     clearTimeout(timer);
-    const first = clew.one("li.session > a", place);
-    if (document.activeElement === form.elements.q && first && wish() === location.search.slice(1)) location.assign(first.href);
-    else ask();
+    const first = clew.one("li.session a.title", place);
+    if (first && query() === location.search.slice(1)) location.assign(first.href); else reload();
   });
-  form.querySelector("button").hidden = true;
-  if (location.pathname === "/search") form.elements.q.focus();
-  again();
+  clew.one("#search-text").addEventListener("click", (event) => { event.currentTarget.href = "/search?" + new URLSearchParams({ q: form.elements.q.value }); });
+
+  // -- further rows are loaded when their link comes near; a group that continues is joined
+
+  const append = (content) => {
+    for (const group of content.querySelectorAll("section.group")) {
+      for (const row of group.querySelectorAll("li.session[data-id]")) if (rowOf(row.dataset.id)) row.remove();
+      const last = clew.all("section.group", place).at(-1);
+      if (last && last.dataset.group === group.dataset.group) clew.one("ol", last).append(...clew.one("ol", group).children);
+      else place.append(group);
+    }
+    const counted = clew.one("#counted", place), shown = clew.all("li.session[data-id]", place).length;
+    if (counted) counted.textContent = shown.toLocaleString("en");
+  };
+  const more = async () => {
+    const link = clew.one("#more", place);
+    if (!link || link.dataset.loading) return false;
+    link.dataset.loading = "1";
+    try {
+      const content = parse(await fetchRows(new URL(link.href).search.slice(1)));
+      link.parentElement.remove();
+      append(content);
+      const next = content.querySelector(".more");
+      if (next) place.append(next);
+      watch();
+      return true;
+    } catch (failed) { delete link.dataset.loading; return false; }
+  };
+  const seen = new IntersectionObserver((entries) => { if (entries.some((each) => each.isIntersecting)) more(); }, { rootMargin: "800px" });
+  const watch = () => {
+    seen.disconnect();
+    const link = clew.one("#more", place);
+    if (link) seen.observe(link);
+    clearTimeout(timer);
+    if (clew.one("[data-building]", place)) timer = setTimeout(() => { if (scrollY < 400) reload(); else watch(); }, 1500);
+  };
+
+  // -- the chosen row: kept in the history, so that Back returns to it, and shown in the preview
+
+  let previewed = clew.one("li.session[data-id]", place)?.dataset.id, previewTimer = 0;
+  const showPreview = async (id) => {
+    if (!id || id === previewed || !preview.offsetParent) return;
+    previewed = id;
+    try {
+      const answer = await fetch("/sessions/preview/" + encodeURIComponent(id));
+      if (answer.ok && previewed === id) { preview.innerHTML = await answer.text(); preview.scrollTop = 0; }
+    } catch (failed) { previewed = ""; }
+  };
+  const remember = (id) => history.replaceState({ ...history.state, chosen: id }, "");
+  place.addEventListener("clew-chosen", (event) => {
+    const id = event.target.dataset.id;
+    remember(id);
+    clearTimeout(previewTimer);
+    previewTimer = setTimeout(() => showPreview(id), 80);
+  });
+  place.addEventListener("click", (event) => {
+    const row = event.target.closest("li.session[data-id]");
+    if (!row) return;
+    if (event.target.closest("a.title")) remember(row.dataset.id);
+    else if (!event.target.closest("a, button")) clew.choose(row);
+  });
+  const restore = async () => {
+    const id = history.state?.chosen;
+    if (!id) return;
+    while (!rowOf(id) && (await more())) { /* the row may be on a later page */ }
+    if (rowOf(id)) clew.choose(rowOf(id));
+  };
+
+  // -- pins and tags, without leaving the page
+
+  const post = async (action, fields) => {
+    const answer = await fetch(action, { method: "POST", body: new URLSearchParams(fields), redirect: "manual" });
+    if (answer.type !== "opaqueredirect" && !answer.ok) throw new Error(answer.statusText);
+  };
+  document.addEventListener("submit", async (event) => {
+    const target = event.target;
+    if (target.getAttribute("action") !== "/marks") return;
+    event.preventDefault();
+    const fields = new FormData(target, event.submitter);
+    try {
+      await post("/marks", fields);
+      const button = event.submitter;
+      if (button?.classList.contains("pin")) {
+        const isPinned = button.name === "pin";
+        button.name = isPinned ? "unpin" : "pin";
+        button.title = isPinned ? "Unpin" : "Pin";
+        button.setAttribute("aria-pressed", String(isPinned));
+        clew.toast(isPinned ? "Pinned." : "No longer pinned.", "good");
+      } else {
+        const id = previewed;
+        previewed = "";
+        await showPreview(id);
+        await reload();
+      }
+    } catch (failed) { clew.toast("The server did not take the change.", "bad"); }
+  });
+  clew.key("p", "pin or unpin the session", () => clew.chosen()?.querySelector(".pin")?.click());
+
+  // -- menus of filters
+
+  clew.all(".narrow").forEach((field) => {
+    field.hidden = false;
+    const options = clew.all("li", field.parentElement);
+    field.addEventListener("input", () => {
+      const word = field.value.toLowerCase();
+      options.forEach((option) => { option.hidden = !option.textContent.toLowerCase().includes(word); });
+    });
+    field.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") { options.find((option) => !option.hidden)?.querySelector("a").click(); event.preventDefault(); }
+    });
+  });
+  document.addEventListener("toggle", (event) => { if (event.target.matches?.(".filter[open]")) clew.one(".narrow, a", event.target)?.focus(); }, true);
+  document.addEventListener("click", (event) => clew.all(".filter[open]").forEach((menu) => { if (!menu.contains(event.target)) menu.open = false; }));
+  document.addEventListener("keydown", (event) => {
+    const menu = event.target.closest?.(".filter[open]");
+    if (!menu) return;
+    if (event.key === "Escape") { menu.open = false; clew.one("summary", menu).focus(); }
+    const links = clew.all("li:not([hidden]) a", menu), step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && links.length) { event.preventDefault(); links[(links.indexOf(document.activeElement) + step + links.length) % links.length].focus(); }
+  });
+
+  // -- live: new sessions appear by themselves at the top; further down a button says how many there are
+
+  const update = async () => {
+    if (document.hidden) return;
+    try {
+      const content = parse(await fetchRows(query()));
+      const rows = Array.from(content.querySelectorAll("li.session[data-id]"));
+      const fresh = rows.filter((row) => !rowOf(row.dataset.id));
+      for (const row of rows) {
+        const old = rowOf(row.dataset.id);
+        if (old && old.innerHTML !== row.innerHTML) old.replaceChildren(...row.childNodes);
+      }
+      clew.one(".new-rows")?.remove();
+      if (!fresh.length) return;
+      if (scrollY < 200) { reload(); return; }
+      const button = Object.assign(document.createElement("button"), { className: "new-rows primary", textContent: `${fresh.length} new session${fresh.length > 1 ? "s" : ""}` });
+      button.addEventListener("click", () => { button.remove(); scrollTo(0, 0); reload(); });
+      place.before(button);
+    } catch (failed) { /* the banner of the shell says that the server is away */ }
+  };
+  clew.follow("sessions", update);
+
+  sessionStorage.setItem("clew-list", location.search.slice(1));
+  watch();
+  restore();
 })();

@@ -1,0 +1,38 @@
+"""The sessions that the list, the search and the palette show, with the marks of the user."""
+
+from __future__ import annotations
+
+import asyncio
+
+from clew.browse.session_list import ListedSession, SessionMarks, list_sessions
+from clew.browse.summary_thread import SummarySnapshot
+from clew.web.app_state import AppState
+from clew.web.marks import read_marks
+
+FRESH_SECONDS = 0.1  # to wait for changes before an answer
+
+
+class SessionRows:
+    """All sessions, newest first. Those of one state of the folder are listed once."""
+
+    def __init__(self, state: AppState) -> None:
+        self._state = state
+        self.snapshot = SummarySnapshot()
+        self._rows: list[ListedSession] = []
+        self._by_id: dict[str, ListedSession] = {}
+
+    async def listed(self) -> list[ListedSession]:
+        """Return all sessions; what changed until now is included, unless that takes too long."""
+        snapshot = await asyncio.to_thread(self._state.summaries.current, FRESH_SECONDS)
+        if snapshot is not self.snapshot:
+            rows = await asyncio.to_thread(list_sessions, snapshot)
+            self.snapshot, self._rows, self._by_id = snapshot, rows, {row.session: row for row in rows}
+        return self._rows
+
+    def find(self, session: str) -> ListedSession | None:
+        """Return a session as of the last listing."""
+        return self._by_id.get(session)
+
+    def marks(self) -> SessionMarks:
+        marks = read_marks(self._state.preferences)
+        return SessionMarks(frozenset(marks.pins), marks.tags)
