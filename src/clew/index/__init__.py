@@ -12,6 +12,7 @@ Modules:
                        camel case.
     cross_passage      Find sessions that contain every word of a query, but not in one passage.
     entry_text         Read the text of an indexed piece again from its transcript, fast enough for a search.
+    facets             Count the sessions that match a query by project, model, tool, month and kind of passage.
     fts_match          Find the passages that match a query, grouped by file, with the data needed to rank them.
     gone_sessions      Find sessions whose transcript is gone but which the archive or Claude Code's own lists still
                        know.
