@@ -24,6 +24,7 @@ from clew.browse.session_list import (
     select_sessions,
 )
 from clew.errors import NotFound
+from clew.report.session_summary import SessionSummary
 from clew.system.plural import plural
 from clew.view.display_time import current_zone
 from clew.view.sanitize import format_size, format_tokens
@@ -64,7 +65,8 @@ class ListPage:
         values = await self._values(request)
         rows: list[ListedSession] = values["shown"]
         first = rows[0] if rows else None
-        values["preview"] = self._preview_values(first, values["marks"]) if first and first.summary else None
+        summary = first.summary if first else None
+        values["preview"] = self._preview_values(first, summary, values["marks"]) if first and summary else None
         return self._state.renderer.page(request, "list", "Sessions", **values)
 
     async def rows(self, request: Request) -> Response:
@@ -78,7 +80,8 @@ class ListPage:
         row = self._rows.find(request.path_params["session"])
         if row is None or row.summary is None:
             raise NotFound(request.path_params["session"])
-        values = {"preview": self._preview_values(row, self._rows.marks()), "form_token": request.state.form_token}
+        preview = self._preview_values(row, row.summary, self._rows.marks())
+        values = {"preview": preview, "form_token": request.state.form_token}
         return HTMLResponse(self._state.renderer.text("list_preview.html", **values))
 
     async def _values(self, request: Request) -> dict[str, Any]:
@@ -171,9 +174,8 @@ class ListPage:
         label = LABELS.get(name, name.capitalize()).lower()
         return {"label": f"{label}: {self._state.clean_text(words, 80)}", "href": _address(filters, **{name: ""})}
 
-    def _preview_values(self, row: ListedSession, marks: SessionMarks) -> dict[str, Any]:
-        summary, clean = row.summary, self._state.clean_text
-        assert summary is not None
+    def _preview_values(self, row: ListedSession, summary: SessionSummary, marks: SessionMarks) -> dict[str, Any]:
+        clean = self._state.clean_text
         values = row_values(self._state, row, marks, time.time()) or {}
         window = 100 * summary.context_tokens // summary.context_limit if summary.context_limit else 0
         return {
