@@ -70,9 +70,10 @@ def visiting(chromium: Browser, served: Served, **options: Any) -> Iterator[tupl
     heard.nothing()
 
 
-def accessible(page: Page) -> list[str]:
-    """Serious findings of axe, as lines; none if all is well."""
-    found = Axe().run(page).response["violations"]
+def accessible(page: Page, *rules: str) -> list[str]:
+    """Serious findings of axe, by all rules or some, as lines; none if all is well."""
+    options = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else None
+    found = Axe().run(page, options=options).response["violations"]
     return [
         f"{each['id']}: {node['html'][:160]} {node.get('failureSummary', '')[:200]}"
         for each in found

@@ -30,12 +30,12 @@ const clew = (() => {
     if (!answer.ok && answer.type !== "opaqueredirect") throw new Error(answer.statusText);
   };
   const windows = new BroadcastChannel("clew");
-  const showTheme = (theme) => { root.dataset.theme = theme; };
-  windows.onmessage = ({ data }) => showTheme(data);
+  const applyTheme = (theme) => { if (theme === "system") delete root.dataset.theme; else root.dataset.theme = theme; };
+  const showTheme = (theme) => { applyTheme(theme); windows.postMessage(theme); };
+  windows.onmessage = ({ data }) => applyTheme(data);
   const switchTheme = async () => {
     const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
     showTheme((root.dataset.theme || system) === "dark" ? "light" : "dark");
-    windows.postMessage(root.dataset.theme);
     try { await post("/settings", { theme: root.dataset.theme }); }
     catch (failed) { toast("The server did not answer, so the theme is not saved.", "bad"); }
   };
@@ -126,5 +126,5 @@ const clew = (() => {
   all("#theme, #keys, [data-copies]").forEach((each) => { each.hidden = false; });
   one("#theme")?.addEventListener("click", switchTheme);
   one("#keys")?.addEventListener("click", help);
-  return { one, all, toast, banner, copy, post, key, keys, choose, step, items, chosen: () => chosen };
+  return { one, all, toast, banner, copy, post, showTheme, key, keys, choose, step, items, chosen: () => chosen };
 })();
