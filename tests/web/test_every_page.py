@@ -23,7 +23,6 @@ VIEWS: tuple[tuple[Literal["light", "dark"], tuple[int, int], tuple[str, ...]], 
     ("light", DESK, ()),
     ("dark", DESK, COLOURS),
     ("light", PHONE, ()),
-    ("dark", PHONE, COLOURS),
 )
 IS_WIDER = "document.documentElement.scrollWidth > innerWidth"
 
