@@ -173,6 +173,7 @@ def test_only_wire_write_opens_files_for_writing_below_the_claude_folder() -> No
         "report/usage_summary.py": "the summary of usage, in the cache folder",
         "report/rate_limits.py": "the limits that were seen last, in the state folder",
         "collect/archive/archive_schema.py": "the archive and its key, in the data folder",
+        "collect/archive/archive_upgrade.py": "a copy of the archive, next to it or where the user says",
         "collect/collector_lock.py": "the lock of the archive",
         "chat/store/session_lock.py": "the lock of a session",
         "chat/mcp/mcp_client.py": "the null device, for what servers say beside their answers",

@@ -64,6 +64,8 @@ CASES: dict[str, list[str]] = {
         "",
         "status",
         "status --json",
+        "verify",
+        "verify --json",
         "install --dry-run",
         "install --hook --dry-run",
         "--dry-run",

@@ -29,10 +29,10 @@ def whole_files_are_always_sent(patch: Patch) -> None:
 @violates("R311", "index and statistics are taken again although they are the same")
 def whole_files_are_always_new(patch: Patch) -> None:
     @patch.wrap(ingest.FileIngester._ingest_document)
-    def wrong(original, self, file, found, id, known):
+    def wrong(original, self, file, found, id, known, must_verify):
         if known:
             known = known._replace(mark=known.mark._replace(chain=b""))
-        return original(self, file, found, id, known)
+        return original(self, file, found, id, known, must_verify)
 
 
 @violates("R313", "without an archive unchanged files are opened")

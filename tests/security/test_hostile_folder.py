@@ -195,7 +195,12 @@ CASES: dict[str, list[tuple[list[str], str]]] = {
     "rewind": [(["rewind", "ID", "--dry-run"], "")],
     "trust": [(["trust", "--dry-run"], ""), (["trust", "--list"], "")],
     "recall": [(["recall", "save", "tulips"], ""), (["recall", "list"], "")],
-    "collect": [(["collect"], ""), (["collect", "status"], ""), (["collect", "install", "--dry-run"], "")],
+    "collect": [
+        (["collect"], ""),
+        (["collect", "status"], ""),
+        (["collect", "verify"], ""),
+        (["collect", "install", "--dry-run"], ""),
+    ],
     "restore": [(["restore", "ID", "--dry-run"], "")],
     "delete": [(["delete", "ID", "--dry-run"], "")],
     "prune": [(["prune", "--older-than", "1d", "--dry-run"], "")],

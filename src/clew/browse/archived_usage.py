@@ -41,4 +41,4 @@ def _describe(file: Archived) -> TranscriptFile:
 
 def _read(file: Archived) -> bytes:
     with Archive.open() as archive:
-        return archive.read(file)
+        return archive.read(file, [])

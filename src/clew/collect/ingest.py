@@ -12,6 +12,7 @@ from clew.collect.discovery import SourceFile, SourceState
 from clew.collect.fingerprint import ReadPosition, ReadVerdict, verify_prefix
 from clew.collect.line_reader import CompleteLines, LongLine, UnfinishedLine, read_lines
 from clew.collect.poll_report import FileFailed, PollReport, Reset
+from clew.collect.repair import repair_generation
 from clew.collect.safe_open import File, open_source, read_at, state_now
 from clew.wire.entry import DECODE_ERRORS, Damaged, Entry, find_line_starts, parse_line, read_piece
 from clew.wire.json_codec import decode
@@ -46,13 +47,15 @@ class FileIngester:
         self.report.opened += 1
         with open_source(self.root, source) as file:
             if source.is_whole:
-                self._ingest_document(file, source, id, known)
+                self._ingest_document(file, source, id, known, must_verify)
             else:
                 self._ingest_lines(file, source, id, known, must_verify)
 
     # -- whole files
 
-    def _ingest_document(self, file: File, source: SourceFile, id: int, known: KnownFile | None) -> None:
+    def _ingest_document(
+        self, file: File, source: SourceFile, id: int, known: KnownFile | None, must_verify: bool
+    ) -> None:
         """Add a side file as one document, if it did not change during the read and, for `.json`, is complete."""
         state = state_now(file)
         if state.size > self.limits.max_stored:
@@ -74,8 +77,14 @@ class FileIngester:
             self.writer.save_unfinished(generation, b"", state.mtime)
             self.report.lines += 1
             self.report.bytes += len(data)
+        elif known and known.generation and must_verify and not is_new:
+            self._repair_document(known.generation, file, source, data)
         self.writer.save_state(id, state, self._trust(state, after))
         self.writer.settle()
+
+    def _repair_document(self, generation: int, file: File, source: SourceFile, data: bytes) -> None:
+        if not self._repair(generation, file, source, b""):
+            self.writer.add_document(generation, data)
 
     # -- files that grow by lines
 
@@ -92,6 +101,8 @@ class FileIngester:
                 self.report.resets.append(Reset(source.path, verdict.reason, number))
         is_stub = bool(known and known.is_stub and not verdict.reason)
         position = verdict.position
+        if must_verify and known and not verdict.reason and not self._repair(generation, file, source, b"\n"):
+            position = ReadPosition(0, 0, self.writer.key)
         remainder = UnfinishedLine(b"", 0)
         for part in read_lines(file, position.offset, self.limits):
             if isinstance(part, UnfinishedLine):
@@ -122,6 +133,16 @@ class FileIngester:
         return verify_prefix(
             file, state, known.state, known.mark, key, self.limits, must_verify=must_verify or known.trust == CHANGED
         )
+
+    def _repair(self, generation: int, file: File, source: SourceFile, end: bytes) -> bool:
+        """Repair what the archive has of a file. Return False if its lines were removed and must be read again."""
+        before = self.writer.repaired
+        is_whole = repair_generation(self.writer, generation, file, end)
+        if not is_whole:
+            self.writer.clear_generation(generation)
+        if self.writer.repaired > before:
+            self.report.repaired.append(source.path)
+        return is_whole
 
     def _add_part(
         self, file: File, generation: int, position: ReadPosition, part: CompleteLines | LongLine

@@ -48,7 +48,11 @@ class PollReport:
     """Files that changed while they were read; the next poll ingests them."""
     missed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    repaired: list[str] = field(default_factory=list)
+    """Files whose lines were damaged in the archive and were written again."""
 
     @property
     def is_quiet(self) -> bool:
-        return not (self.lines or self.gone or self.resets or self.moves or self.failures or self.unsettled)
+        return not (
+            self.lines or self.gone or self.resets or self.moves or self.failures or self.unsettled or self.repaired
+        )

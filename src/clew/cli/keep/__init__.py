@@ -7,6 +7,7 @@ Modules:
     collect_install  `clew collect install` and `uninstall`: show the changes, ask, and apply them.
     collect_setup    `clew collect setup`: create the tables and roles of a store.
     collect_status   `clew collect status`: show the state of the archive.
+    collect_verify   `clew collect verify`: verify every line of the archive.
     delete           `clew delete`: delete sessions that the archive has.
     deletion         Show which sessions would be deleted and what that frees, ask, delete them, and print the
                      result.

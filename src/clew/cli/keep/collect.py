@@ -7,6 +7,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,15 +30,23 @@ FACTS = "#facts"  # what is made of the lines follows them without a word
 _NAMED = 3  # paths that a remark names
 _TURN = 5.0  # seconds that deliveries may take before the next poll
 _LONG = float("inf")
+_ACTIONS = {
+    "install": "collect_install:install",
+    "uninstall": "collect_install:install",
+    "status": "collect_status:status",
+    "verify": "collect_verify:verify",
+    "setup": "collect_setup:setup",
+    "compact": "collect_compact:compact",
+}
 
 
 def add_arguments(command: ArgumentParser) -> None:
-    actions = ("install", "uninstall", "status", "setup", "compact")
     command.add_argument(
         "action",
         nargs="?",
-        choices=actions,
-        help="let it happen by itself, or no more; say how the archive is; make the tables of a store; or tidy up a lake",
+        choices=_ACTIONS,
+        help="install: collect regularly; status: describe the archive; verify: check every line of it; "
+        "setup: create the tables of a store; compact: tidy up a lake",
     )
     command.add_argument("--watch", "-w", action="store_true", help="keep running, and collect new lines")
     command.add_argument(
@@ -81,23 +90,11 @@ def add_arguments(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     from clew.collect.job import lock_archive, open_collector
+    from clew.collect.repair import repair_indexes
 
-    if options.action in ("install", "uninstall"):
-        from clew.cli.keep.collect_install import install
-
-        return install(options)
-    if options.action == "status":
-        from clew.cli.keep.collect_status import status
-
-        return status(options)
-    if options.action == "setup":
-        from clew.cli.keep.collect_setup import setup
-
-        return setup(options)
-    if options.action == "compact":
-        from clew.cli.keep.collect_compact import compact
-
-        return compact(options)
+    if options.action:
+        module, _, function = _ACTIONS[options.action].partition(":")
+        return int(getattr(import_module(f"clew.cli.keep.{module}"), function)(options))
     if options.state and len(options.to) > 1:
         raise Refused(["a state file tells how far one place is, and --to names several"])
     if options.max_line and any(address.startswith(UNLIMITED) for address in options.to):
@@ -112,6 +109,8 @@ def run(options: Namespace) -> int:
     if options.watch:
         return _watch(job, options)
     with lock_archive(job), open_collector(job) as collector, _deliveries(collector, options) as waiting:
+        if options.scrub:
+            repair_indexes(collector.connection)
         report = collector.poll(
             scrub=options.scrub, progress=ProgressBar("Reading transcripts", quiet=options.quiet).update
         )
@@ -212,7 +211,10 @@ def _sync_deleted(collector: Collector, archive: str | None) -> None:
     from clew.collect.archive.sync_deleted_tree import sync_deleted_tree
 
     try:
-        sync_deleted_tree(Archive(collector.connection), collector.root, archive)
+        damaged: list[str] = []
+        sync_deleted_tree(Archive(collector.connection), collector.root, archive, damaged)
+        if damaged:
+            print_message(f"{_named(damaged)} damaged in the archive; see: clew collect verify")
     except OSError as error:
         print_message(f"What is gone could not be laid out for ls and show: {error.filename}: {error.strerror}.")
 
@@ -267,6 +269,8 @@ def _remarks(report: PollReport) -> Iterator[str]:
     if report.damaged:
         kept = noun(report.damaged, "kept as it is", "kept as they are")
         yield f"{plural(report.damaged, 'damaged line')}, {kept}. See: clew check --all"
+    if report.repaired:
+        yield f"{_named(report.repaired)} repaired in the archive: lines of it were damaged."
     if report.expiring:
         days = f"it deletes what is older than {plural(report.days, 'day')}"
         soon = plural(report.expiring, "session")

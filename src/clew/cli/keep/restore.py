@@ -17,6 +17,7 @@ from clew.wire.project_slug import slugs
 
 if TYPE_CHECKING:
     from clew.collect.archive.reader import Archive, ArchivedFile
+    from clew.collect.archive.restore_files import Restored
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -27,6 +28,7 @@ def add_arguments(command: ArgumentParser) -> None:
         "--to", metavar="DIR", help="below this folder, laid out as in ~/.claude (default: where it was)"
     )
     command.add_argument("--generations", action="store_true", help="also what it was before it was rewritten")
+    command.add_argument("--skip-damaged", action="store_true", help="leave out lines that are damaged in the archive")
     command.add_argument("--archive", metavar="FILE", help="another archive")
     command.add_argument("--dry-run", action="store_true", help="say what would be written and write nothing")
     add_common_options(command)
@@ -47,7 +49,10 @@ def run(options: Namespace) -> int:
         sessions = [_find_session(archive, options)] if options.id else _missing_sessions(archive, options)
         steps = [step for each in sessions for step in plan_restore(archive, each, to, generations=options.generations)]
         new = [step for step in steps if not step.is_taken]
-        written = [] if options.dry_run else list(restore(archive, new))
+        results = [] if options.dry_run else list(restore(archive, steps, skip_damaged=options.skip_damaged))
+    failed = {result.step.target: result.problem for result in results if result.problem}
+    written = [result.step.target for result in results if not result.problem]
+    _print_damage(results)
     if options.json:
         print_json(
             {
@@ -58,16 +63,30 @@ def run(options: Namespace) -> int:
                 "bytes": step.file.size,
                 "written": step.target in written,
                 "was_there": step.is_taken,
+                "problem": failed.get(step.target),
             }
             for step in steps
         )
-        return 0
+        return 2 if failed else 0
+    new = [step for step in new if step.target not in failed]
     for step in new:
         print(clean_name(str(step.target)))
     if not options.quiet:
-        taken = len(steps) - len(new)
+        taken = sum(step.is_taken for step in steps)
         _remarks(options, [each.session for each in sessions], taken, sum(step.file.size for step in new))
-    return 0
+    return 2 if failed else 0
+
+
+def _print_damage(results: list[Restored]) -> None:
+    """Name the files that were not written, and those with missing lines."""
+    for result in results:
+        name = clean_name(str(result.step.target))
+        if result.problem:
+            print_message(clean_name(f"clew: {name} was not written: {result.problem}"))
+        elif result.left_out:
+            print_message(f"{name} lacks {plural(result.left_out, 'line')}: damaged in the archive.")
+    if any(result.problem for result in results):
+        print_message("Write the other lines of such a file with --skip-damaged; see: clew collect verify")
 
 
 def _missing_sessions(archive: Archive, options: Namespace) -> list[ArchivedFile]:

@@ -71,8 +71,20 @@ def run(options: Namespace) -> int:
     ) as engine:
         if options.views:
             return _list(engine, form)
+        _print_damage(engine)
         with engine.run(query) as result:
             return _write(result if options.reveal else _masked(result), form, options)
+
+
+def _print_damage(engine: QueryEngine) -> None:
+    """Name lines of the archive that are damaged and therefore missing from the answer."""
+    from clew.collect.sql.archive_engine import SqliteEngine
+
+    damaged = engine.damaged_lines() if isinstance(engine, SqliteEngine) else []
+    if damaged:
+        path, line = damaged[0]
+        others = f" and {plural(len(damaged) - 1, 'other line')}" if len(damaged) > 1 else ""
+        print_message(f"Left out: line {line} of {path}{others}, damaged in the archive. See: clew collect verify")
 
 
 def _list(engine: QueryEngine, form: str) -> int:

@@ -15,12 +15,16 @@ from pathlib import Path
 
 import apsw
 
+from clew.collect.archive.archive_upgrade import (
+    APPLICATION,
+    VERSION,
+    add_version_views,
+    read_version,
+    register_functions,
+    upgrade,
+)
 from clew.errors import StoreError
 from clew.system.sqlite_file import BUSY_MS, WriteTransaction, run_pragmas
-
-VERSION = 1
-APPLICATION = int.from_bytes(b"clew")
-RAW, DEFLATED, ABSENT = 0, 1, 2  # how a content is packed; of an absent one only the hash is stored
 
 _TABLES = """
 CREATE TABLE about(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
@@ -42,6 +46,7 @@ CREATE TABLE generation(
   offset INTEGER NOT NULL DEFAULT 0, lines INTEGER NOT NULL DEFAULT 0,
   chain BLOB NOT NULL, head BLOB NOT NULL DEFAULT x'', tail BLOB NOT NULL DEFAULT x'',
   rest BLOB NOT NULL DEFAULT x'', is_stub INTEGER NOT NULL DEFAULT 0, mtime INTEGER NOT NULL DEFAULT 0,
+  sum INTEGER NOT NULL DEFAULT 0,
   UNIQUE(file, number)
 ) STRICT;
 CREATE TABLE content(
@@ -51,6 +56,7 @@ CREATE TABLE content(
 CREATE TABLE occurrence(
   seq INTEGER PRIMARY KEY, generation INTEGER NOT NULL REFERENCES generation, offset INTEGER NOT NULL,
   number INTEGER NOT NULL, length INTEGER NOT NULL, content INTEGER NOT NULL REFERENCES content,
+  sum INTEGER NOT NULL DEFAULT 0,
   UNIQUE(generation, offset)
 ) STRICT;
 CREATE TABLE quarantine(
@@ -58,7 +64,14 @@ CREATE TABLE quarantine(
   kind TEXT NOT NULL, reason TEXT NOT NULL, salvaged TEXT NOT NULL DEFAULT '[]',
   PRIMARY KEY(generation, offset)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE sink(name TEXT PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
+CREATE TABLE sink(
+  name TEXT PRIMARY KEY, seq INTEGER NOT NULL,
+  head INTEGER NOT NULL DEFAULT 0, mark INTEGER NOT NULL DEFAULT 0, host TEXT NOT NULL DEFAULT '') STRICT;
+CREATE TABLE sink_mark(
+  sink TEXT NOT NULL, seq INTEGER NOT NULL, mark INTEGER NOT NULL, PRIMARY KEY(sink, seq)) STRICT, WITHOUT ROWID;
+CREATE TABLE epoch(host TEXT PRIMARY KEY, parent TEXT NOT NULL, began INTEGER NOT NULL, reason TEXT NOT NULL) STRICT;
+CREATE TABLE erased(
+  kind TEXT NOT NULL, value TEXT NOT NULL, time INTEGER NOT NULL, PRIMARY KEY(kind, value)) STRICT, WITHOUT ROWID;
 CREATE TABLE rejected(
   sink TEXT NOT NULL, seq INTEGER NOT NULL, reason TEXT NOT NULL, PRIMARY KEY(sink, seq)) STRICT, WITHOUT ROWID;
 """
@@ -74,32 +87,61 @@ def open_archive(path: str, *, vfs: str | None = None) -> apsw.Connection:
     connection = apsw.Connection(path, vfs=vfs)
     connection.set_busy_timeout(BUSY_MS)
     try:
-        _prepare(connection)
+        _prepare(connection, path, vfs)
+    except (apsw.Error, OSError, StoreError):
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: apsw.Connection, path: str, vfs: str | None) -> None:
+    register_functions(connection)
+    if (version := read_version(connection)) == 0:
+        with WriteTransaction(connection):
+            _create(connection)
+    elif version < VERSION:
+        upgrade(connection, path, vfs)
+    connection.pragma("journal_mode", "WAL")
+    run_pragmas(connection, _PRAGMAS)
+
+
+def open_read_only(path: str) -> apsw.Connection:
+    """Open an existing archive for queries, also one of an earlier version or on a read-only file system.
+
+    Raises FileNotFoundError if there is none.
+    """
+    if not os.path.exists(path):
+        raise FileNotFoundError(2, "There is no archive; create one with: clew collect", path)
+    connection = _connect_reader(path)
+    try:
+        version = read_version(connection)
+        if version == 0:
+            raise StoreError(f"{path} is not an archive of clew.", "version", False)
+        add_version_views(connection, version)
+        connection.execute("PRAGMA query_only=1")
     except (apsw.Error, StoreError):
         connection.close()
         raise
     return connection
 
 
-def _prepare(connection: apsw.Connection) -> None:
-    if (connection.pragma("application_id"), connection.pragma("user_version")) != (APPLICATION, VERSION):
-        with WriteTransaction(connection):
-            _create(connection)
-    connection.pragma("journal_mode", "WAL")
-    run_pragmas(connection, _PRAGMAS)
-
-
-def open_read_only(path: str) -> apsw.Connection:
-    """Open an existing archive for queries. Raises FileNotFoundError if there is none."""
-    if not os.path.exists(path):
-        raise FileNotFoundError(2, "There is no archive; create one with: clew collect", path)
-    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)  # readers of a WAL need its index
+def _connect_reader(path: str) -> apsw.Connection:
+    """Connect to an archive. Readers of a WAL need its index, which cannot be created on a read-only file system."""
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     connection.set_busy_timeout(BUSY_MS)
-    if connection.pragma("application_id") != APPLICATION or connection.pragma("user_version") != VERSION:
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    except (apsw.ReadOnlyError, apsw.CantOpenError):
         connection.close()
-        raise StoreError(f"{path} is not an archive of this version of clew.", "version", False)
-    connection.execute("PRAGMA query_only=1")
-    return connection
+        if os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal"):
+            raise
+    except apsw.Error:
+        connection.close()
+        raise
+    else:
+        return connection
+    location = f"{Path(path).absolute().as_uri()}?immutable=1"
+    return apsw.Connection(location, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
 def create_private(path: str) -> None:
@@ -134,13 +176,10 @@ def load_key(path: str) -> bytes:
 
 
 def _create(connection: apsw.Connection) -> None:
-    version = connection.pragma("user_version")
-    if (
-        version == VERSION and connection.pragma("application_id") == APPLICATION
-    ):  # another process created it meanwhile
+    if read_version(connection) == VERSION:  # another process created it meanwhile
         return
-    if version or connection.execute("SELECT count(*) FROM sqlite_schema").get:
-        raise StoreError("The file is not an archive of this version of clew and was not changed.", "version", False)
+    if connection.pragma("user_version") or connection.execute("SELECT count(*) FROM sqlite_schema").get:
+        raise StoreError("The file is not an archive of clew and was not changed.", "version", False)
     connection.execute(_TABLES)
     connection.execute("INSERT INTO about VALUES('host', ?)", (secrets.token_hex(16),))
     connection.pragma("application_id", APPLICATION)

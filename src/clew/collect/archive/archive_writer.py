@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from clew.collect.archive.archive_schema import ABSENT, DEFLATED, RAW
+from clew.collect.archive.checksums import ABSENT, DEFLATED, RAW, line_sum, unpack
 from clew.collect.discovery import SourceFile, SourceState
 from clew.collect.fingerprint import ReadPosition, StoredPosition, seal_position
 from clew.collect.line_reader import LongLine
@@ -101,6 +101,7 @@ class ArchiveWriter:
         self.policy = policy
         self.limits = limits
         self.quarantined = 0
+        self.repaired = 0
         self._written = 0
 
     def _begin(self) -> None:
@@ -116,6 +117,12 @@ class ArchiveWriter:
             self.close()
 
     def close(self) -> None:
+        if self.repaired:  # facts that were built without damaged lines are built again
+            self._execute(
+                "INSERT INTO about VALUES('repairs', ?) ON CONFLICT(name) DO UPDATE SET value = value + excluded.value",
+                (str(self.repaired),),
+            )
+            self.repaired = 0
         if self.connection.in_transaction:
             self.connection.execute("COMMIT")
         self._written = 0
@@ -172,6 +179,7 @@ class ArchiveWriter:
             (file, number, reason, now, self.key),
         )
         generation = self.connection.last_insert_rowid()
+        self._seal(generation)
         self._execute("UPDATE file SET generation = ?, scrubbed = ? WHERE id = ?", (generation, now, file))
         return generation
 
@@ -180,10 +188,17 @@ class ArchiveWriter:
             "UPDATE generation SET offset=?, lines=?, chain=?, head=?, tail=?, rest=x'' WHERE id=?",
             (*seal_position(position, self.key), generation),
         )
+        self._seal(generation)
+
+    def _seal(self, generation: int) -> None:
+        """Write the checksum of a generation after a change."""
+        sum = "generation_sum(id, file, number, offset, lines, rest)"
+        self._execute(f"UPDATE generation SET sum = {sum} WHERE id = ?", (generation,))
 
     def save_unfinished(self, generation: int, unfinished: bytes, mtime: int) -> None:
         stored = self.policy.withhold(unfinished, "unfinished").data if unfinished and self.policy.key else unfinished
         self._execute("UPDATE generation SET rest = ?, mtime = ? WHERE id = ?", (stored, mtime, generation))
+        self._seal(generation)
 
     def mark_stub(self, generation: int) -> None:
         """Mark a generation as a stub: it is stored but not delivered."""
@@ -214,12 +229,13 @@ class ArchiveWriter:
             number += 1
             length = len(line) + 1
             if self.policy.key is None:
-                content = self._store_content(hash, masked)
+                content = self.store_content(hash, masked)
             else:
+                hash = sha256(masked.data).digest()
                 if masked.withheld and offset not in damaged:
                     self.quarantine(generation, [QuarantinedLine(offset, length, "withheld", masked.withheld)])
-                content = self._store_content(sha256(masked.data).digest(), masked)
-            rows.append((generation, offset, number, length, content))
+                content = self.store_content(hash, masked)
+            rows.append((generation, offset, number, length, content, hash))
             offset += length
         self._add_occurrences(rows)
         self.quarantine(generation, damage)
@@ -240,16 +256,17 @@ class ArchiveWriter:
         masked = self.policy.mask_document(data)
         if masked.withheld:
             self.quarantine(generation, [QuarantinedLine(0, len(data), "withheld", masked.withheld)])
-        content = self._store_content(sha256(masked.data).digest(), masked)
-        self._add_occurrences([(generation, 0, 1, len(data), content)])
+        hash = sha256(masked.data).digest()
+        self._add_occurrences([(generation, 0, 1, len(data), self.store_content(hash, masked), hash)])
 
     def add_long_line(self, generation: int, number: int, line: LongLine, file: File) -> None:
         """Add a line that is too long to hold in memory, copied as a stream and verified by its hash."""
-        size = line.length - 1
+        size, hash = line.length - 1, line.hash
         masked = MaskedBytes(b"")
         if self.policy.key is not None:
             masked = self.policy.withhold(line.hash, "it is too long to be looked through")
-            content = self._store_content(sha256(masked.data).digest(), masked)
+            hash = sha256(masked.data).digest()
+            content = self.store_content(hash, masked)
         elif size > self.limits.max_stored:
             masked = MaskedBytes(b"", withheld="it is too long to be kept")
             content = self._find_content(line.hash) or self._insert_content(line.hash, size, ABSENT, masked, None)
@@ -257,27 +274,54 @@ class ArchiveWriter:
             content = self._find_content(line.hash) or self._store_stream(line, size, file)
         if masked.withheld:
             self.quarantine(generation, [QuarantinedLine(line.offset, line.length, "withheld", masked.withheld)])
-        self._add_occurrences([(generation, line.offset, number, line.length, content)])
+        self._add_occurrences([(generation, line.offset, number, line.length, content, hash)])
 
     def quarantine(self, generation: int, lines: Iterable[QuarantinedLine]) -> None:
         for line in lines:
             self.quarantined += 1
             self._execute("INSERT INTO quarantine VALUES(?,?,?,?,?,?)", (generation, *line))
 
-    def _add_occurrences(self, rows: Sequence[tuple[int, int, int, int, int]]) -> None:
+    def _add_occurrences(self, rows: Sequence[tuple[int, int, int, int, int, bytes]]) -> None:
+        """Add rows of generation, offset, number, length, content and hash."""
         self._begin()
         self.connection.executemany(
-            "INSERT INTO occurrence(generation, offset, number, length, content) VALUES(?,?,?,?,?)", rows
+            "INSERT INTO occurrence(generation, offset, number, length, content, sum) VALUES(?,?,?,?,?,?)",
+            [(*row[:5], line_sum(*row[:4], row[5])) for row in rows],
         )
 
-    def _store_content(self, hash: bytes, masked: MaskedBytes) -> int:
-        existing = self._find_content(hash)
-        if existing is not None:
-            return existing
-        data, packing = masked.data, RAW
-        if len(data) >= _MIN_PACKED_BYTES and len(packed := zlib.compress(data, _ZLIB_LEVEL)) < len(data):
-            data, packing = packed, DEFLATED
+    def store_content(self, hash: bytes, masked: MaskedBytes) -> int:
+        """Store a content unless it is known. A known one is compared, and replaced if it is damaged."""
+        row = self._execute("SELECT id, packing, data, size FROM content WHERE hash = ?", (hash,)).fetchone()
+        if row is not None and unpack(*row[1:3]) == masked.data and row[3] == len(masked.data):
+            return int(row[0])
+        if row is not None:
+            self._replace_content(int(row[0]), hash, masked)
+            return int(row[0])
+        packing, data = _pack(masked.data)
         return self._insert_content(hash, len(masked.data), packing, masked, data)
+
+    def _replace_content(self, content: int, hash: bytes, masked: MaskedBytes) -> None:
+        """Write a damaged content again."""
+        packing, data = _pack(masked.data)
+        self._execute(
+            "UPDATE content SET hash = ?, size = ?, packing = ?, rules = ?, masked = ?, data = ? WHERE id = ?",
+            (hash, len(masked.data), packing, masked.rules, masked.masked, data, content),
+        )
+        self.repaired += 1
+
+    def repair_line(self, generation: int, offset: int, hash: bytes, masked: MaskedBytes) -> None:
+        """Store the content of a line again, and refer to it."""
+        content = self.store_content(hash, masked)
+        self._execute(
+            "UPDATE occurrence SET content = ? WHERE generation = ? AND offset = ?", (content, generation, offset)
+        )
+        self.repaired += 1
+
+    def clear_generation(self, generation: int) -> None:
+        """Remove the lines of a generation before they are read again."""
+        for table in ("occurrence", "quarantine"):
+            self._execute(f"DELETE FROM {table} WHERE generation = ?", (generation,))
+        self.repaired += 1
 
     def _find_content(self, hash: bytes) -> int | None:
         row = self._execute("SELECT id FROM content WHERE hash = ?", (hash,)).fetchone()
@@ -315,3 +359,9 @@ class ArchiveWriter:
                 hash.update(block)
                 at += len(block)
         return hash.digest()
+
+
+def _pack(data: bytes) -> tuple[int, bytes]:
+    if len(data) >= _MIN_PACKED_BYTES and len(packed := zlib.compress(data, _ZLIB_LEVEL)) < len(data):
+        return DEFLATED, packed
+    return RAW, data

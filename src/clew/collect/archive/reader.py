@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import NamedTuple
 
 import apsw
 
-from clew.collect.archive.archive_schema import ABSENT, DEFLATED, open_read_only
+from clew.collect.archive.archive_schema import open_read_only
+from clew.collect.archive.checksums import ABSENT, damaged_error, generation_sum, read_line
 from clew.collect.archive.sqlite_errors import translate_errors
 from clew.collect.discovery import is_replaced_kind
 from clew.errors import Ambiguous, NotFound, StoreError
@@ -23,8 +23,8 @@ SELECT f.id, r.path, f.path, f.kind, f.project, f.session, f.agent, f.gone, g.id
 FROM file f JOIN root r ON r.id = f.root JOIN generation g ON g.file = f.id
 """
 _CONTENTS = """
-SELECT c.packing, c.data, c.size, c.hash FROM occurrence o JOIN content c ON c.id = o.content
-WHERE o.generation = ? ORDER BY o.offset
+SELECT o.generation, o.offset, o.number, o.length, o.sum, c.packing, c.data, c.size, c.hash, c.rules
+FROM occurrence o LEFT JOIN content c ON c.id = o.content WHERE o.generation = ? ORDER BY o.offset
 """
 
 
@@ -155,23 +155,45 @@ class Archive:
         row = self.connection.execute(f"{_FILES} WHERE g.id = ?", (number,)).fetchone()
         return ArchivedFile(*row) if row else None
 
-    def parts(self, file: ArchivedFile) -> Iterator[bytes]:
-        """Yield the bytes of a generation line by line. Raises StoreError for a line that was too long to be stored."""
-        end = b"" if is_replaced_kind(file.kind) else b"\n"
-        for packing, data, size, hash in self.connection.execute(_CONTENTS, (file.generation,)):
-            if packing == ABSENT:
-                raise StoreError(
-                    f"A line of {size} bytes of {file.path} is not in the archive, only its hash {hash.hex()}.",
-                    "absent",
-                    False,
-                )
-            yield (zlib.decompress(data) if packing == DEFLATED else data) + end
-        if unfinished := self.connection.execute("SELECT rest FROM generation WHERE id = ?", (file.generation,)).get:
-            yield unfinished
+    def parts(self, file: ArchivedFile, damage: list[int] | None = None) -> Iterator[bytes]:
+        """Yield the bytes of a generation line by line, each verified.
 
-    def read(self, file: ArchivedFile) -> bytes:
+        Raises StoreError for a line that is damaged or was too long to be stored, or that is missing. With a list
+        `damage`, such lines are left out and their numbers are added to it.
+        """
+        end = b"" if is_replaced_kind(file.kind) else b"\n"
+        last = 0
+        for row in self.connection.execute(_CONTENTS, (file.generation,)):
+            offset, number, length, size = row[1], row[2], row[3], row[7]
+            raw, is_sound = read_line(row)
+            is_sound = is_sound and offset == last and (bool(row[9]) or abs(length - size - len(end)) != 1)
+            last = offset + length if is_sound else last
+            if is_sound and raw is not None:
+                yield raw + end
+            elif is_sound and row[5] == ABSENT and damage is None:
+                text = f"A line of {size} bytes of {file.path} is not in the archive, only its hash {row[8].hex()}."
+                raise StoreError(text, "absent", False)
+            elif damage is None:
+                raise damaged_error(file.path, number)
+            else:
+                damage.append(number)
+                last = offset + length
+        yield from self._unfinished(file, last, damage)
+
+    def _unfinished(self, file: ArchivedFile, last: int, damage: list[int] | None) -> Iterator[bytes]:
+        """Yield the unfinished last line after verifying that the generation ends where its lines end."""
+        query = "SELECT id, file, number, offset, lines, rest, sum FROM generation WHERE id = ?"
+        row = self.connection.execute(query, (file.generation,)).fetchone()
+        if row is None or row[3] != last or (row[6] is not None and row[6] != generation_sum(*row[:6])):
+            if damage is None:
+                raise damaged_error(file.path, file.lines + 1)
+            damage.append(file.lines + 1)
+        elif row[5]:
+            yield row[5]
+
+    def read(self, file: ArchivedFile, damage: list[int] | None = None) -> bytes:
         """Return the bytes of a generation; `clew.Session` accepts them."""
-        return b"".join(self.parts(file))
+        return b"".join(self.parts(file, damage))
 
     def quarantine(self) -> list[Quarantined]:
         """Return every line that is damaged or was withheld."""

@@ -51,7 +51,7 @@ def _read_prompts(archive: Archive, files: list[ArchivedFile]) -> dict[str, list
     for history in (file for file in files if file.kind == "history"):
         known_lines: set[bytes] = set()
         for generation in archive.generations(history):
-            for prompt in prompts(read_history(archive.read(generation))):
+            for prompt in prompts(read_history(archive.read(generation, []))):
                 if prompt.session_id and prompt.line.json not in known_lines:
                     known_lines.add(prompt.line.json)
                     by_session.setdefault(prompt.session_id, []).append(prompt)
@@ -59,7 +59,7 @@ def _read_prompts(archive: Archive, files: list[ArchivedFile]) -> dict[str, list
 
 
 def _is_empty_list(archive: Archive, file: ArchivedFile) -> bool:
-    return file.kind in ("todo", "task") and file.size < 8 and archive.read(file).strip() in _EMPTY_LISTS
+    return file.kind in ("todo", "task") and file.size < 8 and archive.read(file, []).strip() in _EMPTY_LISTS
 
 
 def _is_safe_id(name: str) -> bool:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clew.collect.archive.reader import Archive, ArchivedFile
-from clew.wire.session_writer import create_exactly
+from clew.errors import StoreError
+from clew.wire.session_writer import create_exactly, find_leftover_drafts
 
 _SHARED_KINDS = ("history", "index", "stats")  # these belong to many sessions
 
@@ -40,11 +41,29 @@ def plan_restore(
     ]
 
 
-def restore(archive: Archive, steps: list[RestoreStep]) -> Iterator[Path]:
+class Restored(NamedTuple):
+    """What became of a step: `problem` says why the file was not written, `left_out` how many lines are missing."""
+
+    step: RestoreStep
+    problem: str = ""
+    left_out: int = 0
+
+
+def restore(archive: Archive, steps: list[RestoreStep], *, skip_damaged: bool = False) -> Iterator[Restored]:
     """Write the files that do not exist yet, the session last: if it exists, so do its side files.
 
-    The files are new: Claude Code deletes those whose modification time is old.
+    The files are new: Claude Code deletes those whose modification time is old. A file with a damaged line is not
+    written, unless `skip_damaged` leaves such lines out. What a killed restore left is removed.
     """
     for step in reversed(steps):
-        if not step.is_taken:
-            yield create_exactly(step.target, archive.parts(step.file))
+        for draft in find_leftover_drafts(step.target):
+            draft.unlink(missing_ok=True)
+        if step.is_taken:
+            continue
+        damage: list[int] = []
+        try:
+            create_exactly(step.target, archive.parts(step.file, damage if skip_damaged else None))
+        except StoreError as error:
+            yield Restored(step, str(error))
+        else:
+            yield Restored(step, left_out=len(damage))

@@ -22,7 +22,7 @@ _HINTS = {
     "io": "Run it again: whatever was not stored is read again.",
     "read-only": "Check that you may write to the file and its folder.",
     "closed": "Check that you may write to the file and its folder.",
-    "damaged": "Leave it unchanged, and use another archive with --archive.",
+    "damaged": "See what is damaged with: clew collect verify; restore a backup with: clew collect restore-archive FILE",
 }
 
 
@@ -31,6 +31,8 @@ def translate_errors(path: str) -> Iterator[None]:
     """Raise SQLite errors as Busy or StoreError."""
     try:
         yield
+    except UnicodeDecodeError as error:  # a flipped bit in a text column
+        raise _translate(path, apsw.CorruptError()) from error
     except apsw.BusyError:
         raise Busy(path) from None
     except apsw.Error as error:

@@ -16,9 +16,12 @@ from clew.wire.layout import Tree
 from clew.wire.session_writer import create_exactly, replace
 
 
-def sync_deleted_tree(archive: Archive, root: str, location: str | None = None) -> int:
+def sync_deleted_tree(
+    archive: Archive, root: str, location: str | None = None, damaged: list[str] | None = None
+) -> int:
     """Write files of deleted sessions and remove those that exist again. Returns the number of files written.
 
+    Lines that are damaged in the archive are left out; the paths of their files are added to `damaged`.
     `location` is the path of the archive, if it is not the default one. A session counts as deleted if its file is
     missing now and it was not moved to another project, and is reconstructed only if there is no transcript of it,
     neither in the archive nor on the disk.
@@ -40,11 +43,15 @@ def sync_deleted_tree(archive: Archive, root: str, location: str | None = None) 
     for path in stale:
         (folder / path).unlink(missing_ok=True)
     written = 0
-    for path, (source, _) in expected.items():
+    for path, (source, name) in expected.items():
         if not os.path.lexists(folder / path):
-            parts, mtime = (archive.parts(source), source.mtime) if isinstance(source, ArchivedFile) else source
+            lost: list[int] = []
+            parts, mtime = (archive.parts(source, lost), source.mtime) if isinstance(source, ArchivedFile) else source
             create_exactly(folder / path, parts, mtime_ns=mtime)
             written += 1
+            if lost:  # write it again next time, in case that it was repaired
+                expected[path] = (source, f"{name}:damaged")
+                (damaged if damaged is not None else []).append(path)
     if before or expected or every:
         missing = {s.path for s in gone}
         present = [s.path for s in every if s.path not in missing]

@@ -15,7 +15,7 @@ import apsw
 
 from clew.collect.discovery import DELIVERED_KINDS
 from clew.collect.masking import Policy
-from clew.collect.sinks.record import COLUMNS, Record, read_records
+from clew.collect.sinks.record import COLUMNS, DAMAGED, Record, read_records
 from clew.errors import StoreError
 
 BATCH_ROWS = 500
@@ -82,18 +82,35 @@ class SequenceCursor:
         last = int(self.connection.execute("SELECT max(seq) FROM occurrence").get or 0)
         query = f"SELECT {COLUMNS} WHERE o.seq > ? AND o.seq <= ? AND {DELIVERABLE} ORDER BY o.seq LIMIT {self.rows}"
         while rows := self.connection.execute(query, (self.position, last)).fetchall():
-            yield from split_batches(read_records(host, rows, policy), self.rows, self.size)
+            yield from split_batches(self._sound(read_records(host, rows, policy)), self.rows, self.size)
+            self.move(int(str(rows[-1][0])))
         if last > self.position:  # skip what is never delivered
             self.move(last)
+
+    def _sound(self, records: Iterator[Record]) -> Iterator[Record]:
+        """Leave out lines that are damaged in the archive, and note them as rejected."""
+        for record in records:
+            if record.withheld == DAMAGED:
+                reject(self.connection, self.sink, record.seq, DAMAGED)
+            else:
+                yield record
 
     def accept(self, batch: Sequence[Record]) -> None:
         self.move(batch[-1].seq)
 
     def move(self, seq: int) -> None:
         self.connection.execute(
-            "INSERT INTO sink VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET seq = max(seq, excluded.seq)",
+            "INSERT INTO sink(name, seq) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET seq = max(seq, excluded.seq)",
             (self.sink, seq),
         )
+
+
+def reject(connection: apsw.Connection, sink: str, seq: int, reason: str) -> None:
+    """Note that a sink was not sent a record."""
+    connection.execute(
+        "INSERT INTO rejected VALUES(?, ?, ?) ON CONFLICT(sink, seq) DO UPDATE SET reason = excluded.reason",
+        (sink, seq, reason),
+    )
 
 
 def split_batches(
@@ -172,10 +189,7 @@ class Delivery(Generic[Item]):
 
     def _reject(self, poison: Item, reason: str) -> None:
         self._rejected += 1
-        self.connection.execute(
-            "INSERT INTO rejected VALUES(?, ?, ?) ON CONFLICT(sink, seq) DO UPDATE SET reason = excluded.reason",
-            (self.sink.name, poison.seq, reason),
-        )
+        reject(self.connection, self.sink.name, poison.seq, reason)
 
     def _retry_delay(self, error: StoreError) -> float:
         """Return the wait after a failure: doubled each time, with jitter, and at least what the server asked for."""

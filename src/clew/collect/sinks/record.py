@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import zlib
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from clew.collect.archive.archive_schema import ABSENT, DEFLATED
+from clew.collect.archive.checksums import ABSENT, read_line
 from clew.collect.discovery import is_replaced_kind
 from clew.collect.masking import Policy
 
+DAMAGED = "it is damaged in the archive"
 _BATCH_BYTES = 64 << 10  # bytes of lines as they are stored
 
 
@@ -71,7 +71,7 @@ class Record(NamedTuple):
 
 COLUMNS = """
 o.seq, f.path, f.kind, f.project, f.session, f.agent, f.id, g.number, o.number, o.offset, o.length, f.mtime,
-c.hash, c.packing, c.data
+c.hash, c.packing, c.data, g.id, o.sum, c.size
 FROM occurrence o JOIN generation g ON g.id = o.generation JOIN file f ON f.id = g.file
 JOIN content c ON c.id = o.content
 """
@@ -91,17 +91,19 @@ def read_records(host: str, rows: Iterable[Sequence[Any]], policy: Policy) -> It
 
 
 def _mask_batch(host: str, rows: Sequence[Sequence[Any]], policy: Policy) -> Iterator[Record]:
-    sources = [(row, is_replaced_kind(row[2]), _unpack(row[13], row[14])) for row in rows]
-    lines = policy.mask_lines([raw for _, is_file, raw in sources if raw is not None and not is_file])
-    for row, is_file, raw in sources:
+    sources = [(row, is_replaced_kind(row[2]), *_read(row)) for row in rows]
+    lines = policy.mask_lines([raw for _, is_file, raw, _ in sources if raw is not None and not is_file])
+    for row, is_file, raw, withheld in sources:
         names = (row[0], host, *row[1:12], row[12].hex())
         if raw is None:
-            yield Record._make((*names, None, 0, "it is too long to be kept"))
+            yield Record._make((*names, None, 0, withheld))
         else:
             masked = policy.mask_document(raw) if is_file else next(lines)
             yield Record._make((*names, masked.data, masked.masked, masked.withheld))
 
 
-def _unpack(packing: int, data: bytes) -> bytes | None:
-    """Return the stored bytes of a line; None if only its hash is stored."""
-    return None if packing == ABSENT else zlib.decompress(data) if packing == DEFLATED else data
+def _read(row: Sequence[Any]) -> tuple[bytes | None, str]:
+    """Return the verified bytes of a line; else None and why."""
+    number, offset, length, hash, packing, data, generation, sum, size = (*row[8:11], *row[12:18])
+    raw, is_sound = read_line((generation, offset, number, length, sum, packing, data, size, hash))
+    return raw, "" if raw is not None else "it is too long to be kept" if is_sound and packing == ABSENT else DAMAGED

@@ -41,6 +41,7 @@ def create_table_sql(table: FactTable) -> str:
 _SCHEMA = ";\n".join(
     (
         "CREATE TABLE about(seq INTEGER NOT NULL) STRICT",
+        "CREATE TABLE damage(file INTEGER NOT NULL, path TEXT NOT NULL, line INTEGER NOT NULL) STRICT",
         "INSERT INTO about VALUES(0)",
         *map(create_table_sql, TABLES),
         *(f"CREATE VIEW {name} AS {text}" for name, text in VIEWS.items()),
@@ -66,6 +67,10 @@ class SqliteEngine:
         connection.authorizer = _authorize
         connection.limit(apsw.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
         connection.set_progress_handler(self._is_expired, _PROGRESS_STEPS)
+
+    def damaged_lines(self) -> list[tuple[str, int]]:
+        """Return the path and number of each line that is damaged in the archive, and missing from the facts."""
+        return [(str(path), int(str(line))) for path, line in self.connection.execute("SELECT path, line FROM damage")]
 
     def _is_expired(self) -> bool:
         """Return whether to end the query. Calling this also lets Python handle Ctrl-C."""
@@ -116,12 +121,18 @@ def refresh_facts(
 ) -> apsw.Connection:
     """Open the facts at a path and rebuild those of every file with new lines."""
     host = str(source.execute("SELECT value FROM about WHERE name = 'host'").get)
-    connection = _open_cache(path, f"{__version__} {prices.date} {prices.source} {host}")
+    repairs = source.execute("SELECT value FROM about WHERE name = 'repairs'").get
+    connection = _open_cache(path, f"{__version__} {prices.date} {prices.source} {host} {repairs}")
     with WriteTransaction(connection):
         files = changed_since(source, int(connection.execute("SELECT seq FROM about").get))
         done, total = 0, sum(file.size for file in files)
         for file in files:
-            write_facts(connection, build_facts(source, host, file, Policy(), prices))
+            facts = build_facts(source, host, file, Policy(), prices)
+            write_facts(connection, facts)
+            connection.execute("DELETE FROM damage WHERE file = ?", (file.file,))
+            connection.executemany(
+                "INSERT INTO damage VALUES(?, ?, ?)", [(file.file, file.path, line) for line in facts.damaged]
+            )
             done += file.size
             if progress:
                 progress(done, total)

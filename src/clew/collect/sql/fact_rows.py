@@ -13,7 +13,7 @@ import apsw
 
 from clew.collect.masking import Policy
 from clew.collect.sinks.outbox import DELIVERABLE
-from clew.collect.sinks.record import COLUMNS, read_records
+from clew.collect.sinks.record import COLUMNS, DAMAGED, read_records
 from clew.collect.sql.fact_tables import CALL, FILE, REPLY, TURN, FileFacts, Value
 from clew.conversation.replies import Call, Reply
 from clew.conversation.reply_ids import reply_key
@@ -62,8 +62,14 @@ def build_facts(connection: apsw.Connection, host: str, file: ChangedFile, polic
     """Build the rows of a file. Secrets are masked in its lines first, so that no derived value contains any."""
     query = f"SELECT {COLUMNS} WHERE o.generation = ? ORDER BY o.offset"
     rows = connection.execute(query, (file.generation,))
-    lines = [line.raw or b"" for line in read_records(host, rows, policy)]
-    return _FactBuilder(host, file, b"".join(line + b"\n" for line in lines), prices).facts(len(lines))
+    lines: list[bytes] = []
+    damaged: list[int] = []
+    for record in read_records(host, rows, policy):
+        lines.append(record.raw or b"")
+        if record.withheld == DAMAGED:
+            damaged.append(record.line)
+    facts = _FactBuilder(host, file, b"".join(line + b"\n" for line in lines), prices).facts(len(lines))
+    return facts._replace(damaged=tuple(damaged))
 
 
 def sql_text(value: str | None) -> str:

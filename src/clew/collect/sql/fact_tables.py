@@ -138,3 +138,5 @@ class FileFacts(NamedTuple):
     file: int
     seq: int
     rows: dict[str, list[tuple[Value, ...]]]
+    damaged: tuple[int, ...] = ()
+    """The numbers of lines that are damaged in the archive, and left out."""
