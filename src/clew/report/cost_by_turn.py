@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from clew.conversation.agent_sessions import Agent
 from clew.conversation.replies import Call
 from clew.conversation.session import Session
+from clew.conversation.turns import Turn
 from clew.facts.prices import Prices
 from clew.facts.token_usage import Spend, usage
 from clew.report.usage_bucket import bucket_for_reply
@@ -22,18 +23,24 @@ def cost_by_turn(session: Session, prices: Prices, *, by_model: bool = False) ->
     Each reply counts once.
     """
     seen: set[str] = set()
-    rows: list[UsageRow] = []
-    for turn in session.turns:
-        agents = (agent for call in turn.calls for agent in _agents_of_call(session, call))
-        spent = sum((usage(agent.session.entries) for agent in agents), usage(turn.entries))
-        own = {key: spend for key, spend in spent.replies.items() if key not in seen}
-        seen |= own.keys()
-        rows.append(_row(own.values(), prices, by_model, f"{turn.number:>4}  {' '.join(turn.text.split())}"))
+    rows = list(turn_costs(session, session.turns, prices, seen, by_model=by_model))
     everything = usage(session).replies
     rest = [spend for key, spend in everything.items() if key not in seen]
     if rest:
         rows.append(_row(rest, prices, by_model, ELSEWHERE))
     return UsageTable("turn", rows, _row(everything.values(), prices, by_model, "Total"))
+
+
+def turn_costs(
+    session: Session, turns: Iterable[Turn], prices: Prices, seen: set[str], *, by_model: bool = False
+) -> Iterator[UsageRow]:
+    """Yield a row for each of some turns; replies in `seen` are not counted, and those that are counted are added."""
+    for turn in turns:
+        agents = (agent for call in turn.calls for agent in _agents_of_call(session, call))
+        spent = sum((usage(agent.session.entries) for agent in agents), usage(turn.entries))
+        own = {key: spend for key, spend in spent.replies.items() if key not in seen}
+        seen |= own.keys()
+        yield _row(own.values(), prices, by_model, f"{turn.number:>4}  {' '.join(turn.text.split())}")
 
 
 def _agents_of_call(session: Session, call: Call) -> list[Agent]:

@@ -47,6 +47,14 @@ def progressive_rows(session: Session, options: ViewOptions) -> Iterator[Row]:
     yield from rows(session, turns[shared:], options)
 
 
+def early_rows(session: Session, options: ViewOptions, most: int) -> Iterator[Row]:
+    """Yield the rows of at most `most` turns at the start of a large file, without reading the rest of it."""
+    head = _load_head(session)
+    if head and (early := _final_turns(head.turns)):
+        yield from preamble_rows(head, options)
+        yield from rows(head, early[:most], options, partial(_find_agents, session.file, head))
+
+
 def _load_head(session: Session) -> Session | None:
     """Return the start of a large file as a session; None if the file is small."""
     if session.path is None or os.path.getsize(session.path) < MIN_BYTES:

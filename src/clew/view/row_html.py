@@ -42,7 +42,7 @@ from clew.view.truncate import truncate
 
 LONG_LINES, LONG_CHARACTERS = 30, 3000  # a longer prompt is folded
 _SHOWN_LINES, _SHOWN_CHARACTERS = 8, 700  # of a folded prompt
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
+NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")  # of a call or agent that an id contains
 _NUMBERED = re.compile(r" {0,8}(\d{1,7})(?:→|\t)(.*)")
 
 
@@ -124,7 +124,7 @@ class _Page:
 
     def _id(self, row: row_types.CallRow | row_types.AgentRow, kind: str = "") -> str:
         """Return an id attribute that a link can name; "" if the id has unusual characters."""
-        return f' id="{self._prefix}{kind or row.kind}-{row.id}"' if _NAME.fullmatch(row.id) else ""
+        return f' id="{self._prefix}{kind or row.kind}-{row.id}"' if NAME.fullmatch(row.id) else ""
 
     def _group(self, group: CallGroup) -> str:
         files = "".join(

@@ -13,7 +13,7 @@ from clew.view.export_session import export_parts, view_options
 from clew.view.header import About, describe_session
 from clew.view.static_site import file_name
 from clew.web.app_state import AppState
-from clew.web.reader_page import PageTarget, page_target
+from clew.web.page_target import PageTarget, page_target
 
 FORMATS = {"html": "html", "md": "markdown", "json": "json"}
 MEDIA_TYPES = {"html": "text/html", "md": "text/markdown", "json": "application/x-ndjson"}

@@ -24,6 +24,7 @@ from clew.web.charts_page import ChartsPage
 from clew.web.compare_page import ComparePage
 from clew.web.export_page import ExportPage
 from clew.web.files_page import FilesPage
+from clew.web.find_page import FindPage
 from clew.web.gone_page import GonePage
 from clew.web.list_page import ListPage
 from clew.web.live_updates import LiveUpdates
@@ -104,8 +105,12 @@ def _reader_routes(state: AppState, base: str) -> list[Route]:
         "": reader.full_page,
         "/page/{page:int}": reader.page,
         "/outline": reader.outline,
+        "/header": reader.header,
+        "/find": FindPage(state).find,
+        "/call/{call}": reader.call,
         "/turn/{turn:int}": reader.turn,
         "/turn/{turn:int}/markdown": reader.markdown,
+        "/turn/{turn:int}/prompt": reader.prompt,
         "/at/{offset:int}": reader.offset,
         "/export/{format}": exports.export,
         "/charts": ChartsPage(state).full_page,

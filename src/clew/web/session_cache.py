@@ -9,8 +9,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import Lock
+from typing import Any, TypeVar
 
 from clew.conversation.agent_sessions import AGENT_TOOLS, Agent
 from clew.conversation.branches import Branch
@@ -23,6 +26,7 @@ from clew.wire.entry import Item
 from clew.wire.layout import AgentFile, SessionFile, Tree, claude_dir
 from clew.wire.tail_reader import Tail
 
+T = TypeVar("T")
 MAX_OPEN = 4  # open sessions
 MAX_BYTES = 256 << 20  # bytes of their files; an open session needs about 2.3 times its file (measured at 48 MB)
 
@@ -75,6 +79,16 @@ class SessionSnapshot:
     def __init__(self, session: Session, state: str, edition: int) -> None:
         self.session, self.state, self.edition = session, state, edition
         self._readings: dict[tuple[str, int], Reading] = {}
+        self._memo: dict[Hashable, Any] = {}
+        self._lock = Lock()
+
+    def memo(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return a value that is computed once for this moment."""
+        with self._lock:
+            if key not in self._memo:
+                self._memo[key] = make()
+            value: T = self._memo[key]
+            return value
 
     def reading(self, agent: str = "", branch: int = 0) -> Reading:
         """Return the session or one of its agents, along its active branch or another. Raises NotFound."""
@@ -134,6 +148,10 @@ class OpenSession:
     def size(self) -> int:
         return self._tail.offset if self._tail else self.file.size
 
+    @property
+    def is_read(self) -> bool:
+        return self._snapshot is not None
+
     def refresh(self) -> SessionSnapshot:
         state = file_state(self.file)
         if self._snapshot is None or self._snapshot.state != state:
@@ -183,6 +201,11 @@ class SessionCache:
             raise NotFound(session)
         newest = min(files, key=sort_key)
         return CachedFile(newest.path, newest.project_folder, newest.size, newest.mtime_ns, self.root)
+
+    def is_open(self, session: str) -> bool:
+        """Return whether a session has been read."""
+        opened = self._open_sessions.get(session)
+        return opened is not None and opened.is_read
 
     async def open(self, session: str) -> SessionSnapshot:
         """Return the current snapshot of a session. Raises NotFound."""

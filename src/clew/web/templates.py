@@ -43,12 +43,13 @@ _SHARED = {  # files of a kind of page beside those that have its name
     "start": ("rows.css", "chart.js"),
     "usage": ("chart.js",),
     "charts": ("chart.js",),
-    "reader": ("rows.css", "pane.css", "pane.js"),
+    "reader": ("rows.css", "pane.css", "session.js", "pane.js"),
 }
 _SECTION_OF_KIND = {
     "list": "sessions",
     "reader": "sessions",
     "compare": "sessions",
+    "find": "sessions",
     "blame": "files",
     "charts": "sessions",
 }  # others have the name of their kind
@@ -69,7 +70,8 @@ def _static_file(data: bytes, name: str) -> StaticFile:
 def _load_files() -> dict[str, StaticFile]:
     """Read the static files of the package. `url("{name}")` in a style sheet becomes the address of that file."""
     data = {path.name: path.read_bytes() for path in sorted(_ASSETS.rglob("*")) if path.suffix in _TYPES}
-    data |= {"tokens.css": token_css().encode(), "session.css": read_asset("session.css").encode()}
+    data |= {name: read_asset(name).encode() for name in ("session.css", "session.js")}
+    data |= {"tokens.css": token_css().encode()}
     data |= {name: chart_asset(name).encode() for name in ("chart.css", "chart.js")}
     files = {name: _static_file(content, name) for name, content in data.items() if name != "app.css"}
     css = data["app.css"].decode()
