@@ -106,8 +106,10 @@ def test_a_turn_has_an_address(browser: Browser, served: Served, long_session: s
         page.locator("#outline a[data-turn='150']").click()
         expect(page.locator("#turn-150")).to_be_in_viewport()
         expect(page.locator("#outline a[data-turn='150']")).to_have_attribute("aria-current", "true")
-        page.locator("#pages .earlier a:visible").first.click()
+        page.mouse.move(600, 500)
+        page.mouse.wheel(0, -10)
         expect(page.locator(".page")).not_to_have_count(1)
+        expect(page.locator("#turn-150")).to_be_in_viewport()
 
 
 def test_a_running_session_is_followed(browser: Browser, served: Served, demo: DemoSummary) -> None:
@@ -116,7 +118,8 @@ def test_a_running_session_is_followed(browser: Browser, served: Served, demo: D
     with visiting(browser, served, viewport=DESK) as (page, _):
         page.goto(f"{served.base}/session/{path.stem}")
         expect(page.locator(".call.waiting")).to_be_visible()
-        expect(page.locator("#live")).to_be_visible()
+        expect(page.locator("#numbers .live")).to_be_visible()
+        expect(page.locator("#numbers")).to_contain_text("1 turn")
         more = told.result("built <b>it</b>").reply("It is built.").user("and the second").reply("Done too.")
         with open(path, "ab") as file:
             file.write(more.bytes()[len(told.bytes()) :])
@@ -124,7 +127,8 @@ def test_a_running_session_is_followed(browser: Browser, served: Served, demo: D
         expect(page.locator("#turn-1")).to_contain_text("It is built.")
         expect(page.locator(".call.waiting")).to_have_count(0)
         expect(page.locator("#outline li")).to_have_count(2)
-        expect(page.locator("#toasts")).to_have_text("Turn 2 was begun.")
+        expect(page.locator("#toasts")).to_have_text("Turn 2 has begun.")
+        expect(page.locator("#numbers")).to_contain_text("2 turns")
         back = more.rewind(to=2).user("another second").reply("Another way.")
         with open(path, "ab") as file:
             file.write(back.bytes()[len(more.bytes()) :])
@@ -141,6 +145,8 @@ def test_branches_are_switched_and_compared(browser: Browser, served: Served, de
         page.get_by_label("Branch").select_option(label="1: left way")
         expect(page.locator("#turn-2")).to_contain_text("went left")
         assert "branch=1" in page.url
+        expect(page.locator("#turn-2 .fork")).to_have_text("branch 2: right way")
+        page.get_by_label("More about this session").click()
         page.get_by_role("link", name="Compare").click()
         page.goto(f"{served.base}/compare?left={path.stem}&right={path.stem}:1")
         expect(page.locator("#left-turn-2")).to_contain_text("went right")
@@ -165,12 +171,19 @@ def test_charts_copies_and_exports(browser: Browser, served: Served, demo: DemoS
     address = f"{served.base}/session/{demo.sessions['rounding']}"
     with visiting(browser, served, viewport=DESK, permissions=["clipboard-read", "clipboard-write"]) as (page, _):
         page.goto(address)
-        page.get_by_role("button", name="Copy").click()
+        more = page.get_by_label("More about this session")
+        more.click()
+        page.locator("[data-copies=resume]").click()
         expect(page.locator("#toasts")).to_have_text("The command was copied.")
         assert demo.sessions["rounding"] in page.evaluate("navigator.clipboard.readText()")
+        page.keyboard.press("Escape")
         page.get_by_role("link", name="Turn 1 as Markdown").click()
         expect(page.locator("#toasts")).to_have_text("The turn was copied.")
         assert page.evaluate("navigator.clipboard.readText()").startswith("## 1 · The till says 2.68")
+        page.get_by_role("link", name="Prompt of turn 2").click()
+        expect(page.locator("#toasts")).to_have_text("The prompt was copied.")
+        assert page.evaluate("navigator.clipboard.readText()").startswith("Good. Use Decimal")
+        more.click()
         with page.expect_download() as saved:
             page.get_by_role("link", name="HTML").click()
         assert saved.value.suggested_filename.endswith(f"-{demo.sessions['rounding'][:8]}.html")
@@ -206,9 +219,9 @@ def test_keyboard_alone(browser: Browser, served: Served) -> None:
         expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
         page.keyboard.press("Escape")
         page.keyboard.press("/")
-        expect(page.locator("body.search #find input").first).to_be_focused()
+        expect(page.get_by_label("Find in this session")).to_be_focused()
         page.keyboard.type("cent")
-        expect(page.locator("#find input").first).to_have_value("cent")
+        expect(page.locator("#pages mark").first).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from clew.conversation.agent_sessions import AGENT_TOOLS
+from clew.facts.tool_catalog import tool_name
 from clew.system.plural import plural
 from clew.view.nesting import EXPANDED_TOOLS, NestingStep, contains
 from clew.view.row_types import CallRow, Row
@@ -38,7 +39,7 @@ class CallGroup:
     @property
     def label(self) -> str:
         """The calls by kind, in the order of their first calls."""
-        counts = Counter(_NOUNS.get(call.tool, "other call") for call in self.calls)
+        counts = Counter(_NOUNS.get(call.tool) or f"{tool_name(call.tool)} call".strip() for call in self.calls)
         return ", ".join(plural(count, noun) for noun, count in counts.items())
 
     @property

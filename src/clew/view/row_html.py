@@ -43,6 +43,7 @@ from clew.view.truncate import truncate
 LONG_LINES, LONG_CHARACTERS = 30, 3000  # a longer prompt is folded
 _SHOWN_LINES, _SHOWN_CHARACTERS = 8, 700  # of a folded prompt
 NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")  # of a call or agent that an id contains
+_INTERRUPTED = re.compile(r"Request interrupted by user(?: for tool use)?")  # what Claude Code writes
 _NUMBERED = re.compile(r" {0,8}(\d{1,7})(?:→|\t)(.*)")
 
 
@@ -135,7 +136,7 @@ class _Page:
         failed = f' <span class="state">{group.failures} failed</span>' if group.failures else ""
         style = "calls failed" if group.failures else "calls"
         head = f'<details class="{style}"{self._id(group.calls[0], "calls")}><summary>'
-        return f"{head}{escape(group.label)}{took}{failed}{files}</summary>\n"
+        return f"{head}{escape(one_line(group.label))}{took}{failed}{files}</summary>\n"
 
     def _render_call(self, row: row_types.CallRow, opens: bool) -> str:
         decision = _render_decision(row.decision) if row.decision else ""
@@ -205,7 +206,7 @@ def _render_text(row: Row) -> str:
             text = f"Compacted ({one_line(row.trigger or 'unknown')}{compaction_label(row)}"
             return f'<div class="compaction">{escape(text)}){time_tag(row.time)}</div>\n'
         case row_types.InterruptRow():
-            return _render_decision(f"The user interrupted: {row.text}", " interrupt")
+            return _render_decision(f"The user interrupted: {_INTERRUPTED.sub('', row.text)}", " interrupt")
         case row_types.PictureRow():
             return _render_picture(row)
         case (
@@ -268,7 +269,7 @@ def _said_html(text: str) -> str:
 
 def _render_decision(text: str, style: str = "") -> str:
     """Return what a person or a rule decided: the words before the first colon say who decided what."""
-    who, _, words = clean(text).strip().partition(": ")
+    who, _, words = clean(text).strip().partition(":")
     said = f'<div class="said">{escape(words.strip())}</div>' if words.strip() else ""
     return f'<div class="decision{style}"><b>{escape(who)}</b>{said}</div>\n'
 

@@ -30,6 +30,7 @@ from clew.view.rows import rows
 from clew.view.sanitize import format_tokens
 from clew.web.app_state import AppState
 from clew.web.find_page import MAX_WORDS
+from clew.web.live_updates import state_mark
 from clew.web.page_target import PageTarget, page_target
 from clew.web.paging import Page, page_of_turn
 from clew.web.session_cache import Reading
@@ -74,7 +75,7 @@ class ReaderPage:
                 yield await asyncio.to_thread(self._early, session, choice)
             loaded = target or await page_target(self._state, request)
             values = await asyncio.to_thread(self._values, loaded, at, find)
-            yield self._state.renderer.text("session.html", **names, **values)
+            yield self._state.renderer.text("session.html", **{**names, **values})
 
         return Streaming(parts(), media_type="text/html")
 
@@ -235,6 +236,7 @@ class ReaderPage:
         facts = self._facts(target)
         path = target.snapshot.session.path
         return {
+            "base": target.base,
             "turns": plural(len(facts.turns), "turn"),
             "cost": dollars(facts.cost) if facts.cost else "",
             "output": f"{format_tokens(facts.output)} output tokens" if facts.output else "",
@@ -262,6 +264,7 @@ class ReaderPage:
             "pages": len(reading.pages),
             "outline": Markup(self._outline(target)),
             "find": find,
+            "state": state_mark(target.snapshot.state),
         }
 
     def _branches(self, reading: Reading) -> list[dict[str, Any]]:

@@ -47,14 +47,18 @@ const session = (() => {
     marks.push(...found.filter((parts) => parts.length));
   };
   const BLOCKS = "p, pre, summary, li, td, th, h3, h4, h5, h6, .said, .todo, .note, .error, .decision, .compaction";
-  const mark = (text) => {
-    unmark();
+  // Mark a text everywhere, or also in a part that was added; returns the number of matches.
+  const mark = (text, added) => {
+    const last = added ? marks[current] : null;
+    if (!added) unmark();
     const wanted = text.trim().toLowerCase();
     if (!wanted) return 0;
+    marks = marks.filter(([first]) => first.isConnected);
+    const start = marks.length;
     const skipped = ".turn > header, .links, .own";
-    all(BLOCKS, root()).filter((block) => !block.closest(skipped) && block.textContent.toLowerCase().includes(wanted))
+    all(BLOCKS, added || root()).filter((block) => !block.closest(skipped) && block.textContent.toLowerCase().includes(wanted))
       .forEach((block) => markBlock(block, wanted));
-    marks.forEach(([first]) => {
+    marks.slice(start).forEach(([first]) => {
       for (let holder = first.closest("details"); holder; holder = holder.parentElement.closest("details")) {
         const summary = one(":scope > summary", holder);
         if (!summary.contains(first)) summary.dataset.hits = 1 + Number(summary.dataset.hits || 0);
@@ -63,6 +67,8 @@ const session = (() => {
       const link = turn && one('a[data-turn="' + turnNumber(turn) + '"]');
       if (link) link.dataset.hits = 1 + Number(link.dataset.hits || 0);
     });
+    marks.sort(([first], [second]) => (first.compareDocumentPosition(second) & 4 ? -1 : 1));
+    current = last ? marks.indexOf(last) : -1;
     return marks.length;
   };
   const reveal = (element) => {
@@ -71,8 +77,9 @@ const session = (() => {
     }
   };
   // Go to the next mark, or to the first one after an element. Returns false at either end.
-  const step = (by, after) => {
-    const next = after ? marks.findIndex(([first]) => after.contains(first) || after.compareDocumentPosition(first) & 4) : current + by;
+  const step = (by, after) => (after
+    ? to(marks.findIndex(([first]) => after.contains(first) || after.compareDocumentPosition(first) & 4)) : to(current + by));
+  const to = (next) => {
     if (next < 0 || next >= marks.length) return false;
     all("mark.current", root()).forEach((each) => each.classList.remove("current"));
     current = next;
@@ -107,6 +114,10 @@ const session = (() => {
   const turnNumber = (turn) => (/(\d+)/.exec(turn.id || "") || ["", ""])[1];
   let place = "";
   let moved = () => {};
+  let isHeld = false;  // a turn that was chosen stays the current one until the reader scrolls
+  const hold = (turn) => { isHeld = true; show(turn); };
+  ["wheel", "touchmove", "pointerdown"].forEach((kind) => addEventListener(kind, () => { isHeld = false; }, { passive: true }));
+  addEventListener("keydown", (event) => { if (/^(Page|Arrow|Home|End| )/.test(event.key)) isHeld = false; });
   const show = (turn) => {
     const number = turnNumber(turn);
     if (!number || number === place) return;
@@ -123,7 +134,7 @@ const session = (() => {
     moved(number, turn);
   };
   const sight = new IntersectionObserver((seen) => {
-    seen.filter((each) => each.isIntersecting).forEach((each) => show(each.target));
+    if (!isHeld) seen.filter((each) => each.isIntersecting).forEach((each) => show(each.target));
   }, { rootMargin: "-12% 0px -80% 0px" });
   const seen = new WeakSet();
   const observe = () => all(".turn[id]", root()).forEach((turn) => { if (!seen.has(turn)) { seen.add(turn); sight.observe(turn); } });
@@ -173,7 +184,7 @@ const session = (() => {
   if (field) {
     field.addEventListener("input", () => { mark(field.value); tell(); });
     field.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") { event.preventDefault(); step(event.shiftKey ? -1 : 1) || (current = event.shiftKey ? marks.length : -1, step(event.shiftKey ? -1 : 1)); tell(); }
+      if (event.key === "Enter") { event.preventDefault(); step(event.shiftKey ? -1 : 1) || to(event.shiftKey ? marks.length - 1 : 0); tell(); }
       if (event.key === "Escape") { field.value = ""; unmark(); tell(); }
     });
     all("[data-step]").forEach((button) => button.addEventListener("click", () => { step(Number(button.dataset.step)); tell(); }));
@@ -183,5 +194,5 @@ const session = (() => {
   one("select[data-only]")?.addEventListener("change", (event) => filter(event.target.value));
   const refresh = () => { observe(); copyButtons(); pictures(); };
   refresh();
-  return { mark, unmark, step, reveal, fold, filter, split, refresh, turnNumber, marks: () => marks.length, current: () => current, onMove: (action) => { moved = action; } };
+  return { mark, unmark, step, to, reveal, hold, fold, filter, split, refresh, turnNumber, marks: () => marks.length, current: () => current, onMove: (action) => { moved = action; } };
 })();
