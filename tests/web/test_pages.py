@@ -42,6 +42,13 @@ def addresses(path: Path) -> Iterator[str]:
     yield from ("/", "/sessions", "/sessions/rows?q=keys", f"/sessions/preview/{path.stem}", "/search?q=project:")
     yield from ("/compare", f"/compare?left={path.stem}")
     yield from (base, f"{base}?depth=full&thinking=1", f"{base}?branch=1", f"{base}/outline", f"{base}/page/1")
+    yield from (
+        f"{base}/find?q=key",
+        f"{base}/find?q=thanks",
+        f"{base}?find=key",
+        f"{base}/header",
+        f"{base}/turn/2/prompt",
+    )
     yield from (f"{base}/turn/1/markdown", f"{base}/charts", f"{base}/agent/{read(path).agents[0].id}?thinking=1")
     yield from (f"{base}/export/{kind}" for kind in ("html", "md", "json"))
     yield f"/compare?left={path.stem}&right={path.stem}:1&from=1"

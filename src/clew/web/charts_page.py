@@ -15,7 +15,7 @@ from clew.report.cost_by_turn import cost_by_turn
 from clew.report.plots import context_figure, turns_figure
 from clew.view.header import NO_PROMPT
 from clew.web.app_state import AppState
-from clew.web.reader_page import PageTarget, page_target
+from clew.web.page_target import PageTarget, page_target
 
 
 class ChartsPage:
