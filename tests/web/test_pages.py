@@ -47,7 +47,7 @@ def addresses(path: Path) -> Iterator[str]:
         f"{base}/find?q=thanks",
         f"{base}?find=key",
         f"{base}/header",
-        f"{base}/turn/2/prompt",
+        f"{base}/turn/1/prompt",
     )
     yield from (f"{base}/turn/1/markdown", f"{base}/charts", f"{base}/agent/{read(path).agents[0].id}?thinking=1")
     yield from (f"{base}/export/{kind}" for kind in ("html", "md", "json"))
