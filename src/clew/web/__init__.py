@@ -9,6 +9,7 @@ Modules:
                        different states.
     export_page        Export a session as one file.
     files_page         The files that sessions changed, and which prompt wrote each line of one of them.
+    find_page          Find words in all turns of a session, loaded by the browser or not.
     forms              Read the forms that pages send: short, of our own pages, and with the token of the signed-in
                        browser.
     gone_page          The page of a session whose transcript is gone: where it is known from, what is left of it,
@@ -19,6 +20,8 @@ Modules:
                        changed.
     marks              Pins, tags and saved searches: what the user notes on the pages, kept in clew's own
                        preferences.
+    page_target        Resolve what a request asks for: a session or one of its agents, along a branch, with
+                       options.
     paging             Split turns into pages of bounded size; appended entries do not change earlier pages.
     parameters         Read the parameters of an address: values that cannot be understood count as missing.
     preferences        Settings and marks of the web pages: one file in clew's state folder, which all servers of
@@ -39,6 +42,8 @@ Modules:
     start_page         The start page: what was used, where and when, what runs now, and what is about to be
                        deleted.
     templates          Render templates, in which every value is escaped, and serve static files.
+    turn_facts         What each turn of a reading did and cost, for the header, the margin and the outline of the
+                       reader.
     turn_html          Render a page of a session as HTML, with links to its turns and agents.
     usage_data         Read the usage of all sessions in a thread, and keep the sums of the last state.
     web_server         Run the web application on a socket of this machine.
