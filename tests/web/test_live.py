@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -168,15 +169,26 @@ def test_windows_recover_when_the_server_restarts(browser: Browser, root: Path, 
         page.goto(f"{first.base}/session/{path.stem}")
         other = page.context.new_page()
         other.goto(f"{first.base}/settings")
+        listing, searching = page.context.new_page(), page.context.new_page()
+        listing.goto(f"{first.base}/sessions")
+        searching.goto(f"{first.base}/search?q=prompt")
+        expect(searching.locator("li.session").first).to_be_visible()
         port = str(first.port)
-    for window in (page, other):
+    listing.locator("#find input[type=search]").fill("nothing has this")
+    expect(listing.locator("#rows")).to_have_class(re.compile("is-stale"))
+    searching.locator("#find input[type=search]").fill("nothing has this")
+    expect(searching.locator("#found")).to_have_class(re.compile("is-stale"))
+    expect(searching.locator(".toast")).to_contain_text("not the results of this search")
+    for window in (page, other, listing, searching):
         expect(window.locator("#banner")).to_have_text("Not connected, retrying. Is clew serve running?")
         assert window.evaluate("getComputedStyle(document.querySelector('main')).opacity") < "1"
     more = told.user("second prompt").reply("second answer")
     append(path, told, more)
     with serving(root, tmp_path, "--port", port) as second:
-        for window in (page, other):
+        for window in (page, other, listing, searching):
             expect(window.locator("#banner")).to_be_hidden()
+        expect(listing.locator("#rows li.session")).to_have_count(0)
+        expect(searching.locator("#found li.session")).to_have_count(0)
         expect(page.locator("#turn-2")).to_contain_text("second answer")
         append(path, more, more.user("third prompt").reply("third answer"))
         expect(page.locator("#turn-3")).to_contain_text("third answer")

@@ -34,7 +34,10 @@
     clearTimeout(timer);
     if (state === "open") {
       clew.banner("");
-      if (wasLost) clew.toast("Connected again.", "good");
+      if (wasLost) {
+        clew.toast("Connected again.", "good");
+        document.dispatchEvent(new Event("clew-reconnected"));  // what failed meanwhile can be asked again
+      }
       wasLost = false;
       return;
     }

@@ -183,6 +183,7 @@
     } catch (failed) { /* the banner of the shell says that the server is away */ }
   };
   clew.follow("sessions", update);
+  document.addEventListener("clew-reconnected", reload);
 
   sessionStorage.setItem("clew-list", location.search.slice(1));
   watch();

@@ -94,6 +94,7 @@
     }));
   };
 
+  document.addEventListener("clew-reconnected", () => { if (place.matches(".is-stale")) search(); });
   showRecent();
   if (!field.value) field.focus();
   again();
