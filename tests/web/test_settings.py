@@ -135,6 +135,8 @@ def test_times_are_shown_in_the_zone_of_the_settings() -> None:
     with use_zone(timezone(timedelta(hours=5, minutes=30))):
         shown = '<time datetime="2026-03-14T23:30:00.000Z" title="2026-03-14 23:30 UTC">2026-03-15 05:00</time>'
         assert time_tag(moment) == shown
+        assert ' title="2026-03-15 05:00 (2026-03-14 23:30 UTC)">3h<' in time_tag(moment, text="3h")
+    assert ' title="2026-03-14 23:30 UTC">3h<' in time_tag(moment, text="3h")
 
 
 def test_a_zone_changes_the_times_of_pages(served: Served, client: httpx.Client, demo: DemoSummary) -> None:

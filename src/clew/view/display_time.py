@@ -32,11 +32,12 @@ def local_time(time: datetime) -> datetime:
 
 
 def time_tag(time: datetime | None, pattern: str = "%Y-%m-%d %H:%M", text: str = "") -> str:
-    """Return a time in the chosen zone as HTML, with the UTC in its title. `text` is shown in its place."""
+    """Return a time in the chosen zone as HTML, with the UTC in its title. `text`, such as an age, is shown instead."""
     if time is None:
         return ""
-    shown = local_time(time)
-    utc = time.astimezone(UTC)
-    is_same = shown.utcoffset() == utc.utcoffset() and not text
-    title = "" if is_same else f' title="{utc:%Y-%m-%d %H:%M} UTC"'
-    return f'<time datetime="{format_timestamp(time)}"{title}>{text or format(shown, pattern)}</time>'
+    shown, utc = local_time(time), f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    is_utc = not shown.utcoffset()
+    exact = utc if is_utc else f"{shown:%Y-%m-%d %H:%M} ({utc})"
+    title = exact if text else "" if is_utc else utc
+    attribute = f' title="{title}"' if title else ""
+    return f'<time datetime="{format_timestamp(time)}"{attribute}>{text or format(shown, pattern)}</time>'

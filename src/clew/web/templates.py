@@ -98,6 +98,7 @@ class Renderer:
             "one_line": one_line,
             "tokens": format_tokens,
             "size": format_size,
+            "age": lambda time: Markup(time_tag(time, text=format_age(time))),
             "moment": lambda time, pattern="%Y-%m-%d %H:%M": Markup(time_tag(time, pattern)),
         }
         self._templates.globals |= {"file": self.address, "sections": _SECTIONS}
