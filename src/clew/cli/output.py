@@ -71,9 +71,6 @@ def print_data(parts: Iterable[bytes], *, is_json: bool = False) -> None:
     sys.stdout.buffer.flush()
 
 
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet evaluates a cell that begins with one of these
-
-
 def print_csv(columns: Sequence[str], rows: Iterable[Iterable[Any]], file: TextIO | None = None) -> int:
     """Print rows as CSV, on stdout or to a file. Return how many.
 
@@ -82,6 +79,8 @@ def print_csv(columns: Sequence[str], rows: Iterable[Iterable[Any]], file: TextI
     """
     import csv
 
+    from clew.system.spreadsheet import safe_cell
+
     target = file if file is not None else sys.stdout
     if not target.isatty():
         target = getattr(target, "stream", target)  # lossless: not through the guard
@@ -89,7 +88,7 @@ def print_csv(columns: Sequence[str], rows: Iterable[Iterable[Any]], file: TextI
     def cell(value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        safe = f"'{value}" if value.startswith(_FORMULAS) else value
+        safe = safe_cell(value)
         return clean_name(safe) if target.isatty() else safe.encode("utf-8", "replace").decode()
 
     writer = csv.writer(target, lineterminator="\n")

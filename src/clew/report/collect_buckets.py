@@ -38,6 +38,24 @@ class CollectedBuckets:
         self.files = files
         self.missed = missed
 
+    def name_agents(self) -> None:
+        """Put the types of agents, which the files beside theirs tell, in the place of their ids."""
+        from pathlib import Path
+
+        from clew.wire.side_files import read_meta
+
+        types = {"": "(main)"}
+        for file in self.files:
+            if file.agent:
+                meta = read_meta(Path(file.path).with_suffix(".meta.json"))
+                types[file.agent] = (meta.agent_type if meta else None) or "(no type)"
+        self.buckets = [
+            bucket._replace(context=bucket.context._replace(agent=types.get(bucket.context.agent, "(no type)")))
+            if bucket.context
+            else bucket
+            for bucket in self.buckets
+        ]
+
 
 def collect_buckets(
     root: str,

@@ -130,6 +130,8 @@ def cost_figure(
     *,
     link: Callable[[str], str] | None = None,
     span: SpanLink | None = None,
+    ends: Sequence[datetime] = (),
+    width: int = WIDE,
 ) -> Figure:
     """Return the cost of a table with models, or its tokens if nothing has a price. `names` are those that people know."""
     is_priced = any(row.cost for row in table.rows)
@@ -143,8 +145,8 @@ def cost_figure(
     ]
     unit, title = MONEY if is_priced else TOKENS, f"{'Cost' if is_priced else 'Tokens'} by {table.by}"
     if table.by in TIMES:
-        return time_figure(title, table.by, rows, unit, link=span)
-    return name_figure(title, table.by.capitalize(), rows, unit)
+        return time_figure(title, table.by, rows, unit, link=span, ends=ends, width=width)
+    return name_figure(title, table.by.capitalize(), rows, unit, width=width)
 
 
 def short_paths(paths: Mapping[str, str]) -> dict[str, str]:
@@ -260,13 +262,13 @@ def turns_figure(table: UsageTable, link: Callable[[int], str] | None = None) ->
 # -- other views
 
 
-def blocks_figure(blocks: Sequence[FiveHourBlock], zone: Zone) -> Figure:
+def blocks_figure(blocks: Sequence[FiveHourBlock], zone: Zone, width: int = WIDE) -> Figure:
     is_priced = any(block.row.cost for block in blocks)
     rows = [
         Amounts(zone.hour(block.start), {"": price(block.row) if is_priced else block.row.total}) for block in blocks
     ]
     title = f"{'Cost' if is_priced else 'Tokens'} of blocks of five hours, by their beginning"
-    return time_figure(title, "hour", rows, MONEY if is_priced else TOKENS)
+    return time_figure(title, "hour", rows, MONEY if is_priced else TOKENS, width=width)
 
 
 def waste_figure(waste: Sequence[Waste]) -> Figure:

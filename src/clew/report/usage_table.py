@@ -8,8 +8,8 @@ from clew.report.usage_row import UsageRow, group_buckets, model_name, split_buc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import NamedTuple
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any, NamedTuple
 
     from clew.facts.prices import Prices
     from clew.report.usage_bucket import UsageBucket
@@ -73,6 +73,15 @@ def build_table(buckets: Iterable[UsageBucket], query: UsageQuery, prices: Price
     if query.limit is not None:
         rows = (rows[-query.limit :] if query.limit else []) if query.by in TIMES else rows[: query.limit]
     return UsageTable(query.by, rows, total)
+
+
+def table_json(table: UsageTable, prices: Prices, labels: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows and the total as JSON objects; `labels` are names that people know."""
+    for row in table.rows:
+        label = {"label": labels[row.name]} if row.name in labels else {}
+        models = {"models": [part.to_json() for part in row.models.values()]} if row.models else {}
+        yield {"kind": "usage", "by": table.by, **row.to_json(), **label, **models}
+    yield {"kind": "total", **table.total.to_json(), "price_date": prices.date, "price_source": prices.source}
 
 
 def _total(rows: list[UsageRow]) -> UsageRow:

@@ -38,6 +38,7 @@ from clew.web.settings_page import SettingsPage
 from clew.web.start_page import StartPage
 from clew.web.templates import Renderer
 from clew.web.usage_data import UsageData
+from clew.web.usage_page import UsagePage
 
 
 def make_app(
@@ -76,13 +77,14 @@ def make_app(
 
     rows, usage = SessionRows(state), UsageData(str(sessions.tree.root))
     routes = [
+        *StartPage(state, usage).routes(),
         *ListPage(state, rows).routes(),
         *SearchPage(state, rows).routes(),
         *MarksPage(state).routes(),
         Route("/compare", ComparePage(state).full_page),
         *FilesPage(state).routes(),
         *SettingsPage(state).routes(),
-        *StartPage(state, usage).routes(),
+        *UsagePage(state, usage).routes(),
         *live.routes(),
         Route("/asset/{mark}/{name}", file),
         *_reader_routes(state, "/session/{session}"),

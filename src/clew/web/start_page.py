@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,18 +16,19 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from clew.collect.expiring_sessions import expiring_sessions
+from clew.browse.summary_thread import SummarySnapshot
+from clew.collect.expiring_sessions import SOON, expiring_sessions
 from clew.facts.prices import MICRO, dollars
 from clew.report.charts.scale import MONEY, REPLIES, TOKENS, Unit
 from clew.report.overview import Overview, Period
-from clew.report.plots import Amounts, hours_figure, name_figure, short_paths, time_figure, year_figure
+from clew.report.plots import Amounts, hours_figure, name_figure, time_figure, year_figure
 from clew.report.session_summary import SessionSummary
 from clew.report.text_table import short_number
 from clew.web.app_state import AppState
 from clew.web.turn_html import session_url
-from clew.web.usage_data import UsageData
+from clew.web.usage_data import ProjectNames, UsageData, day_start
 from clew.wire.arrival_time import cleanup_days
-from clew.wire.layout import Project
+from clew.wire.layout import SessionFile
 from clew.wire.running_sessions import list_running
 
 SPANS = {7: "7 days", 30: "30 days", 90: "90 days", 365: "Year"}
@@ -37,6 +40,7 @@ FIRST_SECONDS, NEXT_SECONDS = 0.2, 1.0  # to wait for new numbers before the pag
 class StartPage:
     def __init__(self, state: AppState, usage: UsageData) -> None:
         self._state, self._usage = state, usage
+        self._drawn: dict[tuple[str, int], tuple[Overview, dict[str, Any]]] = {}  # by what a page shows
 
     def routes(self) -> list[Route]:
         return [Route("/", self.full_page), Route("/overview", self.part)]
@@ -74,9 +78,10 @@ class StartPage:
         by = by if by in SPLITS else "model"
         snapshot = self._state.summaries.current(0.1)
         since = overview.today - timedelta(days=days - 1)
-        recent = [
-            each for each in snapshot.summaries.values() if each.ended and date.fromtimestamp(each.ended) >= since
-        ]
+        begin = day_start(since, self._zone)
+        recent = [each for each in snapshot.summaries.values() if each.ended >= begin]
+        if self._drawn.get((by, days), (None,))[0] is not overview:
+            self._drawn[by, days] = overview, self._charts(overview, since, by)
         values = {
             "is_empty": not overview.days and not snapshot.files,
             "folder": str(self._state.shelf.tree.root),
@@ -87,9 +92,9 @@ class StartPage:
             "splits": SPLITS,
             "since": since.isoformat(),
             "running": self._running(snapshot.summaries),
-            "expiring": self._expiring(),
+            "expiring": self._expiring(snapshot),
             "percent": None if snapshot.is_complete else snapshot.percent,
-            **self._charts(overview, since, by),
+            **self._drawn[by, days][1],
             **self._lists(recent, since),
         }
         return self._state.renderer.text("start_body.html", **values)
@@ -112,15 +117,16 @@ class StartPage:
 
     def _charts(self, overview: Overview, since: date, by: str) -> dict[str, Any]:
         unit: Unit = MONEY if overview.is_priced else TOKENS
-        folders = {name for found in overview.projects.values() for name in found}
-        names = self._project_names(folders)
+        names = ProjectNames(self._state, {name for found in overview.projects.values() for name in found})
         parts = overview.models if by == "model" else overview.projects
 
         def amount(day: date) -> Mapping[str, float]:
             if not overview.is_priced:
                 return {"tokens": overview.days[day].total}
             return {
-                (name if by == "model" else names[name]): cost / MICRO**2 for name, cost in parts[day].items() if cost
+                (name if by == "model" else names.labels[name]): cost / MICRO**2
+                for name, cost in parts[day].items()
+                if cost
             }
 
         rows = [Amounts(day.isoformat(), amount(day)) for day in sorted(overview.days) if day >= since]
@@ -128,7 +134,11 @@ class StartPage:
         values = {day: row.cost / MICRO**2 if overview.is_priced else row.total for day, row in overview.days.items()}
         year = year_figure(values, overview.today, unit, lambda day: _sessions(day, day + timedelta(days=1)))
         projects = [
-            Amounts(names[folder], {"": cost / MICRO**2}, _sessions(since, project=folder))
+            Amounts(
+                names.labels[folder],
+                {"": cost / MICRO**2},
+                _sessions(since, filters={"project": folder} if names.public(folder) == folder else {}),
+            )
             for folder, cost in overview.top_projects(since)
             if cost
         ]
@@ -143,14 +153,11 @@ class StartPage:
             else "",
         }
 
-    def _project_names(self, folders: set[str]) -> dict[str, str]:
-        root = self._state.shelf.tree.root / "projects"
-        return {
-            name: self._state.clean_text(label)
-            for name, label in short_paths({each: Project(root / each).path().path for each in folders}).items()
-        }
-
     # -- lists
+
+    def _public(self, **filters: str) -> dict[str, str]:
+        """Return the filters that contain no secret."""
+        return {name: value for name, value in filters.items() if self._state.clean_text(value) == value}
 
     def _lists(self, recent: list[SessionSummary], since: date) -> dict[str, Any]:
         calls: Counter[str] = Counter()
@@ -170,17 +177,26 @@ class StartPage:
                     "name": clean(name),
                     "count": count,
                     "failed": failures[name],
-                    "link": _sessions(since, tool=name),
-                    "failed_link": f"/search?{urlencode({'q': f'tool:{name} is:error'})}",
+                    "link": _sessions(since, filters=self._public(tool=name)),
+                    "failed_link": f"/search?{urlencode({'q': f'tool:{clean(name)} is:error'})}",
                 }
                 for name, count in calls.most_common(MOST)
             ],
             "files": [
-                {"name": clean(_tail(path)), "title": clean(path), "count": count, "link": _sessions(since, file=path)}
+                {
+                    "name": clean(_tail(path)),
+                    "title": clean(path),
+                    "count": count,
+                    "link": _sessions(since, filters=self._public(file=path)),
+                }
                 for path, count in files.most_common(MOST)
             ],
             "commands": [
-                {"name": clean(line, 80), "count": count, "link": f"/search?{urlencode({'q': _command_query(line)})}"}
+                {
+                    "name": clean(line, 80),
+                    "count": count,
+                    "link": f"/search?{urlencode({'q': _command_query(clean(line))})}",
+                }
                 for line, count in commands.most_common(MOST)
                 if line
             ],
@@ -205,21 +221,19 @@ class StartPage:
             )
         return found
 
-    def _expiring(self) -> dict[str, Any]:
-        tree = self._state.shelf.tree
-        files = [
-            file
-            for project in tree.projects()
-            for file in project.sessions()
-            if self._state.shelf.holds(str(file.path))
-        ]
-        found = expiring_sessions(tree.root, files)
+    def _expiring(self, snapshot: SummarySnapshot) -> dict[str, Any]:
+        root = self._state.shelf.tree.root
+        limit = time.time_ns() - (cleanup_days(root) - SOON) * 86_400 * 10**9
+        old = [(Path(path), file) for path, file in snapshot.files.items() if file.mtime_ns < limit]
+        found = expiring_sessions(
+            root, [SessionFile(path, path.parent, file.size, file.mtime_ns) for path, file in old]
+        )
         if not found:
             return {}
         last = max(file.mtime_ns for file in found) // 10**9
         return {
             "count": len(found),
-            "days": cleanup_days(tree.root),
+            "days": cleanup_days(root),
             "link": f"/sessions?{urlencode({'until': date.fromtimestamp(last) + timedelta(days=1)})}",
         }
 
@@ -228,8 +242,9 @@ _PERIODS = (("Today", 1), ("Last 7 days", 7), ("Last 30 days", 30))
 _BEFORE = {"Today": "yesterday", "Last 7 days": "the 7 days before", "Last 30 days": "the 30 days before"}
 
 
-def _sessions(since: date, until: date | None = None, **filters: str) -> str:
-    values = {"since": since.isoformat(), "until": until.isoformat() if until else "", **filters}
+def _sessions(since: date, until: date | None = None, filters: Mapping[str, str] | None = None) -> str:
+    """Return the address of the sessions of some days that pass filters."""
+    values = {"since": since.isoformat(), "until": until.isoformat() if until else "", **(filters or {})}
     return f"/sessions?{urlencode({name: value for name, value in values.items() if value}, errors='replace')}"
 
 

@@ -40,8 +40,8 @@ _SCRIPTS = ("app.js", "stream.js", "events.js", "palette.js")
 _SHARED = {  # files of a kind of page beside those that have its name
     "list": ("rows.css",),
     "search": ("rows.css",),
-    "start": ("rows.css", "chart.js"),
-    "usage": ("chart.js",),
+    "start": ("rows.css", "chart.js", "fill.js"),
+    "usage": ("chart.js", "fill.js"),
     "charts": ("chart.js",),
     "reader": ("rows.css", "pane.css", "session.js", "pane.js"),
 }

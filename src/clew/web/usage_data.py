@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from datetime import date, datetime
 from zlib import crc32
+from zoneinfo import ZoneInfo
 
 from clew.browse.archived_usage import archived_transcripts
 from clew.facts.prices import load
 from clew.report.collect_buckets import CollectedBuckets, collect_buckets
 from clew.report.overview import Overview
+from clew.report.plots import short_paths
 from clew.report.timezone import Zone
 from clew.report.usage_summary import file_states
 from clew.system.environment import cache_home
+from clew.web.app_state import AppState
+from clew.wire.layout import Project
 from clew.wire.tree_walk import list_transcripts
 
 
@@ -67,13 +71,27 @@ class UsageData:
                 gc.enable()
 
 
+class ProjectNames:
+    """Names of project folders: as lists show them, and for addresses. Sessions tell the path of a folder."""
+
+    def __init__(self, state: AppState, folders: Iterable[str]) -> None:
+        root = state.shelf.tree.root / "projects"
+        known = {each.folder: each.cwd for each in state.summaries.snapshot.summaries.values() if each.cwd}
+        self._paths = {name: known.get(name) or Project(root / name).path().path for name in folders}
+        self._state = state
+        self.labels = {name: state.clean_text(label) for name, label in short_paths(self._paths).items()}
+
+    def public(self, folder: str) -> str:
+        """Return the name of a folder for addresses; one that contains a secret gets another name."""
+        texts = (folder, self._paths.get(folder, ""))
+        is_open = all(self._state.clean_text(text) == text for text in texts)
+        return folder if is_open else f"folder-{crc32(folder.encode('utf-8', 'replace')):08x}"
+
+
 def today_in(zone: str) -> date:
     return date.fromisoformat(Zone(zone).day(int(time.time())))
 
 
 def day_start(day: date, zone: str) -> float:
     """Return the time at which a day begins in a zone."""
-    from zoneinfo import ZoneInfo
-
-    begin = datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(zone) if zone else None)
-    return begin.timestamp()
+    return datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(zone) if zone else None).timestamp()

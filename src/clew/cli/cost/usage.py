@@ -10,14 +10,13 @@ import sys
 from clew.cli.cost.usage_request import UsageOptions, collect_usage, print_csv, print_json, terminal_width
 from clew.cli.options import add_common_options
 from clew.errors import Refused
-from clew.report.usage_table import BY, UsageQuery, build_table, needs_replies
+from clew.report.usage_table import BY, UsageQuery, build_table, needs_replies, table_json
 from clew.system.terminal_style import stdout_style
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable, Iterable
-    from typing import Any
+    from collections.abc import Callable
 
     from clew.facts.prices import Prices
     from clew.report.collect_buckets import CollectedBuckets
@@ -112,9 +111,7 @@ def report_usage(plan: UsageOptions) -> int:
         _warn(plan)
         return show_blocks(plan, collected, prices)
     if plan.query.by == "agent":
-        from clew.cli.cost.usage_views import with_agent_types
-
-        with_agent_types(collected)
+        collected.name_agents()
     table = build_table(collected.buckets, _with_models(plan), prices)
     if table.rows:
         _warn(plan)
@@ -147,7 +144,7 @@ def show(plan: UsageOptions, table: UsageTable, prices: Prices, collected: Colle
         return 1
     names = labels(plan, table, collected)
     if plan.has("json"):
-        print_json(_table_json(table, prices, names))
+        print_json(table_json(table, prices, names))
     elif plan.has("csv"):
         print_csv({**row.to_json(), **_label(row, names)} for row in table.rows)
     else:
@@ -201,10 +198,3 @@ def _measure(table: UsageTable) -> Callable[[str], int]:
     from clew.view.sanitize import columns
 
     return columns
-
-
-def _table_json(table: UsageTable, prices: Prices, names: dict[str, str]) -> Iterable[dict[str, Any]]:
-    for row in table.rows:
-        models = {"models": [part.to_json() for part in row.models.values()]} if row.models else {}
-        yield {"kind": "usage", "by": table.by, **row.to_json(), **_label(row, names), **models}
-    yield {"kind": "total", **table.total.to_json(), "price_date": prices.date, "price_source": prices.source}

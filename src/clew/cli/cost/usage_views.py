@@ -34,7 +34,7 @@ from clew.view.sanitize import columns
 from clew.wire.content_time import last_used
 from clew.wire.layout import Project, SessionFile, Tree, claude_dir, session_at
 from clew.wire.lookup import find_session
-from clew.wire.side_files import read_meta, read_stats
+from clew.wire.side_files import read_stats
 
 _NAMED = 5  # replies and turns that a warning names
 
@@ -241,21 +241,6 @@ def _title(path: str) -> str:
     except READ_ERRORS:
         return ""
     return one_line(mask(title or "")[0], 40)
-
-
-def with_agent_types(collected: CollectedBuckets) -> None:
-    """Agents by their type, which the file beside their own tells, in place of their ids."""
-    types = {"": "(main)"}
-    for file in collected.files:
-        if file.agent:
-            meta = read_meta(Path(file.path).with_suffix(".meta.json"))
-            types[file.agent] = (meta.agent_type if meta else None) or "(no type)"
-    collected.buckets = [
-        bucket._replace(context=bucket.context._replace(agent=types.get(bucket.context.agent, "(no type)")))
-        if bucket.context
-        else bucket
-        for bucket in collected.buckets
-    ]
 
 
 def _reconcile(plan: UsageOptions, prices: Prices) -> int:

@@ -35,11 +35,11 @@ class Figure(NamedTuple):
         canvas = Canvas(self.title, self.width, has_heading=True)
         return canvas.standalone(self.draw(canvas))
 
-    def html(self) -> str:
-        """Return the chart as part of a page, which has the title as a heading."""
+    def html(self, *, has_table: bool = True) -> str:
+        """Return the chart as part of a page, which has the title as a heading, and maybe the table."""
         drawings = "".join(self._drawing(width, kind) for width, kind in ((self.width, "wide"), (NARROW, "narrow")))
         size = "plot small" if self.width <= SMALL else "plot"
-        return f'<figure class="{size}">{drawings}{self._table()}</figure>'
+        return f'<figure class="{size}">{drawings}{self._table() if has_table else ""}</figure>'
 
     def _drawing(self, width: int, kind: str) -> str:
         drawing = self.draw(Canvas(self.title, width, has_heading=False))

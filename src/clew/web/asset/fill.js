@@ -1,7 +1,7 @@
 "use strict";
-// The numbers of the start page, as soon as they are there.
+// Put content into its place as soon as the server has it: `data-fill` is its address.
 (() => {
-  const place = document.querySelector("#overview");
+  const place = document.querySelector("[data-fill]");
   const fill = async () => {
     try {
       const answer = await fetch(place.dataset.fill);
@@ -16,5 +16,5 @@
       clew.drawCharts(place);
     } catch (failed) { clew.toast("The numbers could not be read. Reload the page.", "bad"); }
   };
-  if (place.dataset.fill) fill();
+  if (place) fill();
 })();
