@@ -16,6 +16,7 @@ Modules:
     private_file          Files of clew's own that only the user may read.
     regex_deadline        Run regular expressions of users with a time limit.
     shell_quoting         Build the shell commands that clew prints, quoted for the shell that will run them.
+    spreadsheet           Cells of CSV files that no spreadsheet runs.
     sqlite_file           Share the SQLite basics of all caches and of the archive: transactions, pragmas, reset.
     subprocesses          Start programs without executing anything from the working folder, which can be an
                           untrusted repository.

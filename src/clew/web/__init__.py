@@ -46,5 +46,7 @@ Modules:
                        reader.
     turn_html          Render a page of a session as HTML, with links to its turns and agents.
     usage_data         Read the usage of all sessions in a thread, and keep the sums of the last state.
+    usage_page         The usage page: the tables and charts of `clew usage` with filters, and their numbers as
+                       files.
     web_server         Run the web application on a socket of this machine.
 """
