@@ -242,6 +242,7 @@ def count_values(
 
     They are counted among the sessions that the other filters select.
     """
+    states = {name: _state_test(name, marks, now) for name in IS}
     counted: dict[str, Callable[[ListedSession], Iterable[str]]] = {
         "project": lambda row: [_project(row)] if _project(row) else [],
         "model": lambda row: row.summary.models if row.summary else (),
@@ -249,7 +250,7 @@ def count_values(
         "tag": marks.tags_of,
         "file": lambda row: row.summary.edited if row.summary else (),
         "has": lambda row: [name for name, test in _HAS_TESTS.items() if row.summary and test(row.summary)],
-        "is": lambda row: [name for name in IS if _state_test(name, marks, now)(row)],
+        "is": lambda row: [name for name, test in states.items() if test(row)],
     }
     shared = select_sessions(rows, filters._replace(order=""), marks, now)
     values = {}
