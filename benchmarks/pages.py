@@ -37,7 +37,26 @@ SESSIONS = 3_000
 WINDOWS = 10
 ROUNDS = 3
 QUERY = "valve"
-WORDS = "valve pump feed menu oven gauge tide clock price cent order report sensor station rain bread invoice till".split()
+WORDS = [
+    "valve",
+    "pump",
+    "feed",
+    "menu",
+    "oven",
+    "gauge",
+    "tide",
+    "clock",
+    "price",
+    "cent",
+    "order",
+    "report",
+    "sensor",
+    "station",
+    "rain",
+    "bread",
+    "invoice",
+    "till",
+]
 # Notes when an element first has a size, the tasks that hold up the page, and from each key to the next list.
 WATCH = """(() => {
     const seen = window.benchmark = { first: {}, tasks: [], keys: [], wanted: %s };
