@@ -56,7 +56,7 @@ def measure(root: Path, scratch: Path, peers: int, resumed: int) -> Iterator[Lin
     yield from start_up(scratch)
     yield from export.measure(root, scratch, bool(peers))
     yield from search.measure(root, scratch)
-    yield from web.measure(root, scratch)
+    yield from web.measure(scratch, compares=bool(peers))
     if peers:
         yield from peer.compare(scratch, peers)
 

@@ -5,7 +5,6 @@ each key of a search, ten windows of a session that grows; agentsview on the sam
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import signal
@@ -37,7 +36,7 @@ SESSIONS = 3_000
 WINDOWS = 10
 ROUNDS = 3
 QUERY = "valve"
-WORDS = [
+WORDS = (
     "valve",
     "pump",
     "feed",
@@ -51,12 +50,7 @@ WORDS = [
     "order",
     "report",
     "sensor",
-    "station",
-    "rain",
-    "bread",
-    "invoice",
-    "till",
-]
+)
 # Notes when an element first has a size, the tasks that hold up the page, and from each key to the next list.
 WATCH = """(() => {
     const seen = window.benchmark = { first: {}, tasks: [], keys: [], wanted: %s };
@@ -103,7 +97,7 @@ class Site:
     session: str = "/session/"
 
 
-def measure(scratch: Path, peers: bool = True) -> Iterator[Line | Note]:
+def measure(scratch: Path, compares: bool) -> Iterator[Line | Note]:
     """What `make bench` says of the pages."""
     path = browser.program()
     if path is None:
@@ -114,7 +108,7 @@ def measure(scratch: Path, peers: bool = True) -> Iterator[Line | Note]:
         yield from reading(chromium, large, scratch)
         yield from listing(chromium, many, scratch)
         yield from windows(chromium, scratch)
-        if peers:
+        if compares:
             yield from beside(chromium, (large, many), scratch)
 
 
@@ -133,7 +127,7 @@ def many_sessions(home: Path) -> Path:
     """A home with 3,000 short sessions in 20 projects."""
     chance = random.Random(7)
     for number in range(SESSIONS):
-        told = talk(seed=f"many {number}", cwd=f"/home/ada/{WORDS[number % 18]}-{number % 20}", branch="main")
+        told = talk(seed=f"many {number}", cwd=f"/home/ada/{WORDS[number % 13]}-{number % 20}", branch="main")
         for _ in range(1 + number % 3):
             told = told.user(f"{' '.join(chance.choices(WORDS, k=9))}?").reply(" ".join(chance.choices(WORDS, k=60)))
         told.write(home / ".claude")
@@ -171,7 +165,9 @@ def reading(chromium: Browser, home: Path, scratch: Path) -> Iterator[Line | Not
     session = Path(transcripts(home / ".claude")[0])
     with Index.open(home / ".claude", scratch / "pages-cache" / "clew") as index:
         index.refresh()
-    cold, warm, memory = [], [], []
+    cold: list[float] = []
+    warm: list[float] = []
+    memory: list[float] = []
     for number in range(ROUNDS):
         with clew(home, scratch / "pages-cache") as site, visit(chromium, site) as context:
             page = context.new_page()
@@ -312,15 +308,3 @@ def peak(process: int) -> float:
     """The most memory that a process has held, in MB."""
     lines = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
-
-
-def main() -> None:
-    import tempfile
-
-    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as scratch:
-        for line in measure(Path(scratch)):
-            print(line, flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.load import load
+from benchmarks.pages import peak
 from benchmarks.served import serving
-from benchmarks.web import growing, peak
+from benchmarks.web import growing
 
 
 def follow(folder: Path, readers: int, seconds: float) -> None:
