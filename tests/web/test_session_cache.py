@@ -11,6 +11,7 @@ from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk, task
 from clew.errors import NotFound
 from clew.web import session_cache as module
+from clew.web.loading import INTERVAL, progress_lines
 from clew.web.paging import PAGE_ENTRIES, page_of_turn, split_pages
 from clew.web.session_cache import SessionCache, SessionSnapshot
 
@@ -201,3 +202,21 @@ def test_the_pages_of_a_turn_that_goes_on_are_settled_but_for_its_first_and_last
     reading = SessionSnapshot(session, "", 0).reading()
     settled = [reading.is_settled(page) for page in reading.pages]
     assert settled == [False, *([True] * (len(settled) - 2)), False]
+
+
+def test_a_session_that_takes_long_to_read_says_how_far_it_is(tmp_path: Path) -> None:
+    path = long_talk(60, calls=3).write(tmp_path)
+    shelf = SessionCache(str(tmp_path))
+    assert shelf.progress(path.stem) == (0, 0)
+
+    async def lines() -> list[str]:
+        opening: asyncio.Future[object] = asyncio.ensure_future(shelf.open(path.stem))
+        soon = [line async for line in progress_lines(opening, lambda: (1, 2))]
+        assert soon == [], "what is read at once has no progress"
+        reading = asyncio.ensure_future(asyncio.sleep(2.5 * INTERVAL))
+        counts = iter([(0, 60_000_000), (24_000_000, 60_000_000), (60_000_000, 60_000_000)])
+        return [line async for line in progress_lines(reading, lambda: next(counts))]
+
+    first, second = asyncio.run(lines())
+    assert "Reading 60 MB … 0 %" in first and "Reading 60 MB … 40 %" in second
+    assert shelf.progress(path.stem) == (path.stat().st_size,) * 2

@@ -18,6 +18,7 @@ Modules:
     list_page          The list page: all sessions, with filters, groups by day, and a preview.
     live_updates       Watch followed sessions, all session files and the index, once for all pages, and stream what
                        changed.
+    loading            Say how far the reading of a large session is, in the page that is being sent.
     marks              Pins, tags and saved searches: what the user notes on the pages, kept in clew's own
                        preferences.
     page_target        Resolve what a request asks for: a session or one of its agents, along a branch, with

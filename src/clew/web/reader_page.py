@@ -31,6 +31,7 @@ from clew.view.sanitize import format_tokens
 from clew.web.app_state import AppState
 from clew.web.find_page import MAX_WORDS
 from clew.web.live_updates import state_mark
+from clew.web.loading import progress_lines
 from clew.web.page_target import PageTarget, page_target
 from clew.web.paging import Page, page_of_turn
 from clew.web.session_cache import Reading
@@ -73,7 +74,10 @@ class ReaderPage:
             yield self._state.renderer.text("reader.html", **top, **names, size=size, find=find)
             if size >= MIN_BYTES and at == 1 and not choice.only and not self._state.shelf.is_open(session):
                 yield await asyncio.to_thread(self._early, session, choice)
-            loaded = target or await page_target(self._state, request)
+            opening = asyncio.ensure_future(page_target(self._state, request))
+            async for line in progress_lines(opening, lambda: self._state.shelf.progress(session)):
+                yield line
+            loaded = await opening
             values = await asyncio.to_thread(self._values, loaded, at, find)
             yield self._state.renderer.text("session.html", **{**names, **values})
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -22,7 +22,7 @@ from clew.conversation.turns import Turn
 from clew.errors import NotFound
 from clew.web.paging import Page, split_pages
 from clew.wire.content_time import sort_key
-from clew.wire.entry import Item
+from clew.wire.entry import Item, read
 from clew.wire.layout import AgentFile, SessionFile, Tree, claude_dir
 from clew.wire.tail_reader import Tail
 
@@ -143,6 +143,7 @@ class OpenSession:
     _tail: Tail | None = None
     _items: tuple[Item, ...] = ()
     _edition: int = 0
+    done: int = 0  # bytes that have been read so far
 
     @property
     def size(self) -> int:
@@ -161,7 +162,7 @@ class OpenSession:
 
     def _session(self) -> Session:
         if self._tail is None:
-            session = Session(self.file.path, file=self.file)
+            session = Session(tuple(self._read_counting()), file=self.file)
             self._items = tuple(item for item in session.items if item.line.is_terminated)
             last = self._items[-1].line if self._items else None
             self._tail = Tail(self.file.path, last.end, last.number + 1) if last else Tail(self.file.path)
@@ -172,6 +173,11 @@ class OpenSession:
         self._edition += self._tail.restarted
         self._items = tuple(fresh) if self._tail.restarted else (*self._items, *fresh)
         return Session(self._items, file=self.file)
+
+    def _read_counting(self) -> Iterator[Item]:
+        for item in read(self.file.path):
+            self.done = item.line.end
+            yield item
 
 
 class SessionCache:
@@ -206,6 +212,11 @@ class SessionCache:
         """Return whether a session has been read."""
         opened = self._open_sessions.get(session)
         return opened is not None and opened.is_read
+
+    def progress(self, session: str) -> tuple[int, int]:
+        """Return how many bytes of a session that is being opened have been read, and how many there are."""
+        opened = self._open_sessions.get(session)
+        return (opened.done, opened.file.size) if opened else (0, 0)
 
     async def open(self, session: str) -> SessionSnapshot:
         """Return the current snapshot of a session. Raises NotFound."""
