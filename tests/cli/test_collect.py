@@ -44,9 +44,8 @@ def test_a_second_collector_is_told_so(clew: Run, demo: DemoSummary, data: Path)
     clew("collect")
     with hold_lock(str(data / "clew" / "archive" / "archive.lock")):
         code, out, err = clew("collect")
-    assert (code, out) == (2, "")
-    assert "is in use since" in err
-    assert "Another collector (process" in err
+    assert (code, out) == (0, "")  # a timer beside `--watch` has not failed
+    assert "Another collector (process" in err and "Nothing was done here." in err
 
 
 def test_a_deleted_session_is_restored_byte_for_byte(

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +16,7 @@ import pytest
 from clew.cli import main
 from clew.collect.install_check import find_hooks, read_timer
 from clew.collect.install_plan import apply_plan, plan_hook, plan_timer
+from clew.collect.units import service_unit
 from clew.errors import Refused, StoreError
 from clew.system.subprocesses import MAIN
 
@@ -47,7 +52,7 @@ def test_a_timer_is_two_units_and_their_start(config: Path) -> None:
     gone = Ran()
     apply_plan(plan_timer(["collect"], remove=True, platform="linux"), gone)
     assert gone == ["systemctl --user disable --now clew-collect.timer", "systemctl --user daemon-reload"]
-    assert list((config / "systemd/user").iterdir()) == []
+    assert not (config / "systemd").exists()
 
 
 def test_a_timer_on_a_mac_is_an_agent(config: Path, tmp_path: Path) -> None:
@@ -55,7 +60,109 @@ def test_a_timer_on_a_mac_is_an_agent(config: Path, tmp_path: Path) -> None:
     apply_plan(plan_timer(["collect", "--archive", "/a&b.db"], platform="darwin"), ran)
     agent = tmp_path / "Library/LaunchAgents/clew-collect.plist"
     assert "<string>/a&amp;b.db</string>" in agent.read_text()
-    assert ran == [f"launchctl load -w {agent}"]
+    domain = f"gui/{os.getuid()}"
+    assert ran == [f"launchctl bootstrap {domain} {agent}"]
+    gone = Ran()
+    apply_plan(plan_timer(["collect"], remove=True, platform="darwin"), gone)
+    assert (gone, agent.exists()) == ([f"launchctl bootout {domain}/dev.clew.collect"], False)
+
+
+def test_watching_is_a_service_that_replaces_the_timer(config: Path) -> None:
+    apply_plan(plan_timer(["collect"], platform="linux"), Ran())
+    ran = Ran()
+    arguments = ["collect", "--watch", "--to", "https://x.example/in"]
+    apply_plan(plan_timer(arguments, environment={"CLEW_ALLOW_HTTP": "a b"}, watch=True, platform="linux"), ran)
+    service = (config / "systemd/user/clew-collect.service").read_text()
+    assert "Type=exec\n" in service and "Restart=on-failure\n" in service and "WantedBy=default.target" in service
+    assert 'Environment="CLEW_ALLOW_HTTP=a b"\n' in service
+    assert not (config / "systemd/user/clew-collect.timer").exists()
+    assert ran == [
+        "systemctl --user disable --now clew-collect.timer",
+        "systemctl --user daemon-reload",
+        "systemctl --user enable --now clew-collect.service",
+    ]
+    gone = Ran()
+    apply_plan(plan_timer(["collect"], remove=True, platform="linux"), gone)
+    assert gone[0] == "systemctl --user disable --now clew-collect.service"
+
+
+def test_without_systemd_a_line_for_cron_is_shown(config: Path) -> None:
+    with pytest.raises(Refused) as caught:
+        plan_timer(["collect", "--archive", "/srv/my 100%.db"], platform="freebsd14")
+    assert caught.value.hint.startswith("Add this line with crontab -e: */15 * * * * cd / && ")
+    assert caught.value.hint.endswith("collect --archive '/srv/my 100\\%.db' --quiet")
+
+
+@pytest.mark.parametrize("watch", [False, True])
+def test_units_are_hardened(tmp_path: Path, watch: bool) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("there is no systemd-analyze")
+    unit = tmp_path / "clew-collect.service"
+    unit.write_text(service_unit(["/usr/bin/true"], {}, watch=watch))
+    ran = subprocess.run(
+        [analyze, "security", "--offline=yes", "--user", str(unit)],
+        env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = re.search(r"exposure level for \S+: ([0-9.]+)", ran.stdout)
+    if found is None:
+        pytest.skip(f"systemd-analyze cannot be used: {ran.stderr[:200]}")
+    assert float(found[1]) <= 3.0
+
+
+def test_installing_keeps_every_option_and_the_folders_of_the_environment(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("CLEW_ALLOW_HTTP", "db.internal")
+    (tmp_path / "claude").mkdir()
+    given = [
+        "--to",
+        "postgresql://ada@db/s",
+        "--token-file",
+        "/srv/pw",
+        "--redact",
+        "--reveal",
+        "--state",
+        "/srv/s.json",
+    ]
+    given += ["--max-line", "10M", "--max-file", "1G", "--watch", "--every", "5", "--lean"]
+    assert main(["collect", "install", *given, "--dry-run"]) == 0
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "ExecStart=" in line]
+    words = line.replace('"', "").split()
+    for name, value in (
+        ("--to", "postgresql://ada@db/s"),
+        ("--token-file", "/srv/pw"),
+        ("--state", "/srv/s.json"),
+        ("--max-line", str(10 << 20)),
+        ("--every", "5"),
+        ("--claude-dir", str(tmp_path / "claude")),
+        ("--archive", str(tmp_path / "data/clew/archive/archive.db")),
+    ):
+        assert words[words.index(name) + 1] == value
+    assert {"--watch", "--redact", "--reveal", "--lean"} <= set(words)
+
+
+def test_a_password_in_an_address_is_not_written_into_a_unit(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    address = "postgresql://ada:hunter2@db/s"
+    assert main(["collect", "install", "--to", address, "--dry-run"]) == 2
+    captured = capsys.readouterr()
+    assert "hunter2" not in captured.out + captured.err and "--token-file" in captured.err
+
+
+def test_removing_the_hook_leaves_no_backup_behind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = tmp_path / "settings.json"
+    settings.write_text(json.dumps(SETTINGS))
+    for action in ("install", "uninstall"):
+        assert main(["collect", action, "--hook", "--yes", "--claude-dir", str(tmp_path)]) == 0
+    names = {path.name for path in tmp_path.iterdir()}
+    assert json.loads(settings.read_bytes()) == SETTINGS
+    assert "settings.json.bak-1" not in names
 
 
 def test_a_timer_that_does_not_start_is_told(config: Path) -> None:

@@ -17,6 +17,7 @@ from clew.collect.sinks.http import HttpSink
 from clew.collect.sinks.jsonl import JsonLines
 from clew.collect.sinks.outbox import POISON, Delivery, SequenceCursor
 from clew.collect.sinks.record import Record
+from clew.collect.sinks.rejected import list_rejected, retry_rejected
 from clew.errors import StoreError
 from tests.collect.collect_fixture import KEY, World, line, session
 
@@ -321,3 +322,76 @@ def test_a_server_that_is_not_there_is_tried_later(world: World, server: Server)
     outcome = deliver(world, HttpSink(server.address, timeout=2.0))
     assert outcome.error.retryable
     assert "does not answer" in str(outcome.error)
+
+
+# -- several sinks, filters, rejected records
+
+
+def test_a_turn_ends_after_a_batch_and_says_that_more_waits(world: World) -> None:
+    world.write(ONE, b"".join(line(number) for number in range(20)))
+    world.poll()
+    shelf = Shelf()
+    cursor = SequenceCursor(world.connection, shelf.name, rows=5)
+    delivery = Delivery(shelf, cursor, world.connection, Policy(KEY))
+    outcome = delivery.run(0.0, lambda: True)
+    assert outcome is not None and (outcome.sent, outcome.is_complete) == (5, False)
+    outcome = delivery.run(0.0)
+    assert outcome is not None and (outcome.sent, outcome.is_complete) == (15, True)
+
+
+def test_a_delivery_that_is_complete_waits_as_long_as_configured(world: World) -> None:
+    shelf = Shelf()
+    world.write(ONE, line(1))
+    world.poll()
+    delivery = Delivery(shelf, SequenceCursor(world.connection, shelf.name), world.connection, Policy(KEY), every=60.0)
+    assert delivery.run(100.0) is not None
+    assert delivery.run(159.0) is None
+    assert delivery.run(160.0) is not None
+
+
+def test_what_a_sink_is_not_to_have_is_passed_over(world: World) -> None:
+    shelf = Shelf()
+    world.write(ONE, line(1))
+    world.write(TWO, line(2))
+    world.poll()
+    id = Path(TWO).stem
+    assert deliver(world, shelf, wants=lambda record: record.session == id).sent == 1
+    assert [record.session for record in shelf.records] == [id]
+    assert deliver(world, shelf).sent == 0
+
+
+def test_rejected_records_are_listed_and_sent_again(world: World) -> None:
+    """Of four records two are poison; later one of these is accepted."""
+    bad = {2, 3}
+    shelf = Shelf(
+        lambda records: StoreError("a poison", POISON, False) if bad & {record.line for record in records} else None
+    )
+    world.write(ONE, b"".join(line(number) for number in range(4)))
+    world.poll()
+    delivery = Delivery(shelf, SequenceCursor(world.connection, shelf.name), world.connection, Policy(KEY))
+    outcome = delivery.run(0.0)
+    assert outcome is not None and (outcome.sent, outcome.rejected) == (2, 2)
+    assert [(r.sink, r.path, r.line, r.reason) for r in list_rejected(world.connection)] == [
+        ("shelf", ONE, 2, "a poison"),
+        ("shelf", ONE, 3, "a poison"),
+    ]
+    bad.remove(3)
+    outcome = retry_rejected(delivery).run(0.0)
+    assert outcome is not None and (outcome.sent, outcome.rejected) == (1, 1)
+    assert [r.line for r in list_rejected(world.connection)] == [2]
+    bad.clear()
+    assert retry_rejected(delivery).run(0.0) is not None
+    assert list_rejected(world.connection) == []
+    assert sorted(record.line for record in shelf.records) == [1, 2, 3, 4]
+
+
+def test_a_retry_that_fails_forgets_nothing(world: World) -> None:
+    errors = [StoreError("a poison", POISON, False), StoreError("away", "unavailable", True)]
+    shelf = Shelf(lambda records: errors.pop(0) if errors else None)
+    world.write(ONE, line(1))
+    world.poll()
+    delivery = Delivery(shelf, SequenceCursor(world.connection, shelf.name), world.connection, Policy(KEY))
+    delivery.run(0.0)
+    outcome = retry_rejected(delivery).run(0.0)
+    assert outcome is not None and outcome.error is not None
+    assert [r.reason for r in list_rejected(world.connection)] == ["a poison"]

@@ -11,11 +11,15 @@ from pathlib import Path
 import pytest
 
 from clew.cli import main
+from clew.collect.config import SinkConfig
+from clew.collect.job import CollectJob, open_collector
+from clew.collect.sinks.address import deliveries
 from clew.demo.talk import bash, talk
 from clew.system.extras import install_hint
 from tests.collect.postgres import PASSWORD, Cluster, Store
 
 Run = Callable[..., tuple[int, str, str]]
+OTHER = "5e551011-aaaa-4bbb-8ccc-000000000009"
 SECRET = "sk-ant-api03-" + "Zq7" * 12
 
 
@@ -82,3 +86,29 @@ def test_the_extra_that_is_missing_is_named(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 2
     assert install_hint("stores") in done.stderr
+
+
+def test_a_day_that_is_dropped_under_a_sender_loses_no_line(clew: Run, store: Store, tmp_path: Path) -> None:
+    """The owner drops a day while a collector watches: the next lines of that day are accepted."""
+    talk().user("One").reply("Two").write(tmp_path / "claude")
+    password = tmp_path / "password"
+    job = CollectJob(str(tmp_path / "claude"), str(tmp_path / "archive.db"))
+    sink = SinkConfig(store.address("ada"), token_file=str(password))
+    with open_collector(job) as collector, deliveries(collector, [sink]) as waiting:
+        collector.poll()
+        lines = waiting[0]
+        assert (lines.run(0.0) or pytest.fail()).sent == 2
+        [(day,)] = store.ask("SELECT DISTINCT day FROM clew.line")
+        store.ask(f"DROP TABLE clew.line_{day.replace('-', '_')}")
+        talk(OTHER).user("Three").reply("Four").write(tmp_path / "claude")
+        collector.poll()
+        outcome = lines.run(0.0)
+        assert outcome is not None and (outcome.sent, outcome.rejected, outcome.error) == (2, 0, None)
+    assert store.ask("SELECT count(*) FROM clew.line") == [(2,)]
+
+
+def test_a_store_is_tried_before_anything_is_sent(clew: Run, store: Store) -> None:
+    code, out, _ = clew("collect", "test", "--to", store.address("ada"))
+    assert (code, "may be written to" in out) == (0, True)
+    code, out, err = clew("collect", "test", "--to", store.address("rio"))
+    assert code == 2 and "does not allow this user to write" in out and "GRANT clew_writer" in err

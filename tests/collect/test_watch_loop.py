@@ -97,7 +97,7 @@ def test_polls_become_rarer_while_nothing_happens() -> None:
 
 def test_a_change_wakes_the_watcher(job: CollectJob) -> None:
     pytest.importorskip("watchfiles")
-    due = notified_times(job.root)
+    due = notified_times(job.root, Pace(2.0))
     next(due)
     stop = threading.Event()
 
@@ -114,3 +114,17 @@ def test_a_change_wakes_the_watcher(job: CollectJob) -> None:
     finally:
         stop.set()
         writer.join()
+
+
+def test_a_backlog_is_not_waited_for() -> None:
+    waits: list[float] = []
+    pace = Pace(2.0)
+    due = poll_times(pace, waits.append)
+    next(due)
+    pace.has_backlog = True
+    next(due)
+    next(due)
+    assert waits == []
+    pace.has_backlog = False
+    next(due)
+    assert waits == [2.0]

@@ -9,6 +9,7 @@ import itertools
 import sys
 import time
 
+from clew.collect.config import SinkConfig
 from clew.collect.job import CollectJob, lock_archive, open_collector
 from clew.collect.sinks.address import deliveries
 
@@ -16,7 +17,11 @@ from clew.collect.sinks.address import deliveries
 def work(root: str, archive: str, sink: str, polls: int | None = None) -> None:
     """Poll and deliver, again and again or so many times."""
     job = CollectJob(root, archive)
-    with lock_archive(job), open_collector(job) as collector, deliveries(collector, [sink], reveal=True) as waiting:
+    with (
+        lock_archive(job),
+        open_collector(job) as collector,
+        deliveries(collector, [SinkConfig(sink, reveal=True)]) as waiting,
+    ):
         for _ in itertools.count() if polls is None else range(polls):
             collector.poll()
             for delivery in waiting:

@@ -112,6 +112,6 @@ def plans_are_missed(patch: Patch) -> None:
 
 @violates("R366", "the files beside conversations are always taken")
 def beside_files_are_taken(patch: Patch) -> None:
-    @patch.wrap(collect._job)
+    @patch.wrap(collect.collect_job)
     def wrong(original, options):
         return replace(original(options), extras=True)

@@ -4,6 +4,8 @@ Modules:
     archive/           The local archive: a SQLite file with every line of every session.
     collector          Poll a Claude Code folder: ingest changed files, follow moved ones, record deleted ones.
     collector_lock     A lock file that allows one collector at a time per archive.
+    config             Read the configuration of the collector: the sinks it sends to, each with its own
+                       credentials, filters and pace.
     direct_collect     Collect without an archive: send new lines directly to a sink and keep the offsets in a state
                        file.
     discovery          List the files to collect, their kind, owner and file-system state, in reading order.
@@ -24,9 +26,12 @@ Modules:
     repair             Repair damaged contents of the archive from the file that they were read from, while it still
                        exists.
     safe_open          Open exactly the file that the scan listed, never a link that replaced it.
+    sink_health        Remember how the deliveries to each sink went, and describe it for people, scripts and
+                       Prometheus.
     sinks/             Where collected lines are delivered: files, HTTP, OpenTelemetry, PostgreSQL, Delta Lake.
     split_secrets      Mask secrets that are split across the border of two text blocks.
     sql/               Tables and views for `clew sql`, the same on every engine.
+    units              Text of the units that run the collector: systemd, launchd, or a line of a crontab.
     watch_loop         Poll repeatedly: after file-system notifications, and at intervals because notifications can
                        get lost.
 """

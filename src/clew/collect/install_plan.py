@@ -1,22 +1,24 @@
 """Plan and install a timer or a hook that runs `clew collect` regularly.
 
 A plan is made first, and nothing is done that it does not show. A timer runs every 15 minutes: a systemd user unit
-or a launchd agent. A hook of Claude Code runs when a session ends. Either can be removed; everything else in the
-settings is preserved. Both run an isolated interpreter, because Claude Code runs hooks in the folder of a project,
-which can contain untrusted code.
+or a launchd agent (see `units`); with `--watch` a service keeps running instead. A hook of Claude Code runs when a
+session ends. Either can be removed; everything else in the settings is preserved. Both run an isolated interpreter,
+because Claude Code runs hooks in the folder of a project, which can contain untrusted code.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
-from xml.sax.saxutils import escape
 
+from clew.collect import units
 from clew.collect.install_check import find_hooks, parse_hook, read_timer
 from clew.errors import Refused, StoreError
 from clew.system import shell_quoting
@@ -25,47 +27,7 @@ from clew.system.subprocesses import clew_process_command, neutral_folder, resol
 from clew.wire.json_codec import decode
 from clew.wire.session_writer import back_up, create_exactly, replace
 
-_MINUTES = 15
-_LABEL = "clew-collect"
 _EVENT = "SessionEnd"
-
-_SERVICE = """\
-[Unit]
-Description=Keep Claude Code sessions
-
-[Service]
-Type=oneshot
-Nice=10
-WorkingDirectory=/
-ExecStart={command}
-"""
-_TIMER = f"""\
-[Unit]
-Description=Keep Claude Code sessions every {_MINUTES} minutes
-
-[Timer]
-OnBootSec=1min
-OnUnitActiveSec={_MINUTES}min
-
-[Install]
-WantedBy=timers.target
-"""
-_AGENT = """\
-<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-<plist version="1.0">
-<dict>
-  <key>Label</key><string>{label}</string>
-  <key>ProgramArguments</key>
-  <array>
-{arguments}
-  </array>
-  <key>WorkingDirectory</key><string>/</string>
-  <key>StartInterval</key><integer>{seconds}</integer>
-  <key>ProcessType</key><string>Background</string>
-</dict>
-</plist>
-"""
 
 
 class PlannedFile(NamedTuple):
@@ -88,9 +50,15 @@ class InstallPlan(NamedTuple):
 
 
 def plan_timer(
-    arguments: Sequence[str], *, remove: bool = False, keep: bool = False, platform: str = sys.platform
+    arguments: Sequence[str],
+    *,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    watch: bool = False,
+    remove: bool = False,
+    keep: bool = False,
+    platform: str = sys.platform,
 ) -> InstallPlan:
-    """Plan a timer that runs `clew` with these arguments, or its removal.
+    """Plan a timer that runs `clew` with these arguments, or a service that keeps running with `watch`, or its removal.
 
     With `keep`, an outdated timer keeps its arguments.
     """
@@ -102,36 +70,46 @@ def plan_timer(
     old = read_timer(path) if keep else None
     command = clew_process_command(*(old.arguments if old and old.state != "current" else arguments))
     if platform == "darwin":
-        return _plan_launchd(path, command, remove)
-    unit = f"{_LABEL}.timer"
-    service = _SERVICE.format(command=" ".join(_quote_systemd(argument) for argument in command)).encode()
-    files = {path: service, path.with_name(unit): _TIMER.encode()}
-    switch = ("disable", "--now") if remove else ("enable", "--now")
-    commands = [("systemctl", "--user", *switch, unit), ("systemctl", "--user", "daemon-reload")]
-    return InstallPlan(
-        tuple(PlannedFile(path, _read_or_none(path), None if remove else data) for path, data in files.items()),
-        tuple(commands if remove else reversed(commands)),
-    )
+        log = str(Path(user_home()) / "Library" / "Logs" / f"{units.LABEL}.log")
+        return _plan_launchd(path, units.launchd_agent(command, environment, log, watch=watch), remove)
+    if platform != "linux":
+        line = units.crontab_line(command, environment)
+        raise Refused(["there is no systemd on this system"], hint=f"Add this line with crontab -e: {line}")
+    return _plan_systemd(path, units.service_unit(command, environment, watch=watch), watch, remove)
+
+
+def _plan_systemd(path: Path, service: str, watch: bool, remove: bool) -> InstallPlan:
+    """Plan the unit files. What an earlier installation of the other kind wrote is removed."""
+    timer = path.with_name(f"{units.LABEL}.timer")
+    texts = {path: service, timer: None if watch else units.timer_unit()}
+    changes = [
+        PlannedFile(file, _read_or_none(file), None if remove or text is None else text.encode())
+        for file, text in texts.items()
+    ]
+    running = path.name if changes[1].before is None and changes[0].before is not None else timer.name
+    reload, stop = ("systemctl", "--user", "daemon-reload"), ("systemctl", "--user", "disable", "--now", running)
+    if remove:
+        return InstallPlan(tuple(changes), (stop, reload))
+    unit = path.name if watch else timer.name
+    is_replaced = changes[0].before is not None and (watch or running != unit)
+    start = ("systemctl", "--user", "enable", "--now", unit)
+    return InstallPlan(tuple(changes), (*([stop] if is_replaced else []), reload, start))
 
 
 def timer_file(platform: str = sys.platform) -> Path:
     """Return the file that defines what the timer runs: a launchd agent or a systemd user unit."""
     if platform == "darwin":
-        return Path(user_home()) / "Library" / "LaunchAgents" / f"{_LABEL}.plist"
-    return Path(config_home(), "systemd", "user", f"{_LABEL}.service")
+        return Path(user_home()) / "Library" / "LaunchAgents" / f"{units.LABEL}.plist"
+    return Path(config_home(), "systemd", "user", f"{units.LABEL}.service")
 
 
-def _quote_systemd(argument: str) -> str:
-    """Quote an argument for `ExecStart` of systemd."""
-    escaped = argument.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
-    return escaped if escaped.replace("/", "").replace("-", "").replace(".", "").isalnum() else f'"{escaped}"'
-
-
-def _plan_launchd(path: Path, program: Sequence[str], remove: bool) -> InstallPlan:
-    elements = "\n".join(f"    <string>{escape(argument)}</string>" for argument in program)
-    data = _AGENT.format(label=_LABEL, arguments=elements, seconds=_MINUTES * 60).encode()
-    command = ("launchctl", "unload" if remove else "load", "-w", str(path))
-    return InstallPlan((PlannedFile(path, _read_or_none(path), None if remove else data),), (command,))
+def _plan_launchd(path: Path, agent: str, remove: bool) -> InstallPlan:
+    before = _read_or_none(path)
+    domain = f"gui/{os.getuid()}" if hasattr(os, "getuid") else "gui"
+    stop = ("launchctl", "bootout", f"{domain}/{units.AGENT_LABEL}")
+    start = ("launchctl", "bootstrap", domain, str(path))
+    commands = (stop,) if remove else (stop, start) if before is not None else (start,)
+    return InstallPlan((PlannedFile(path, before, None if remove else agent.encode()),), commands)
 
 
 def plan_hook(settings: Path, arguments: Sequence[str], *, remove: bool = False, keep: bool = False) -> InstallPlan:
@@ -208,7 +186,8 @@ def run_program(command: Sequence[str]) -> int:
 def apply_plan(plan: InstallPlan, run: Callable[[Sequence[str]], int] = run_program) -> list[Path]:
     """Carry out a plan. Returns the backups of files that contained more than our part."""
     backups: list[Path] = []
-    if any(change.after is None for change in plan.changes):
+    is_removal = all(change.after is None for change in plan.changes)
+    if is_removal:
         for command in plan.commands:  # stop the timer before its files are removed
             run(command)
     for change in plan.changes:
@@ -218,13 +197,37 @@ def apply_plan(plan: InstallPlan, run: Callable[[Sequence[str]], int] = run_prog
             create_exactly(change.path, (change.after,))
         elif change.after is None:
             change.path.unlink(missing_ok=True)
+            _remove_empty_folders(change.path.parent)
         else:
             backups += filter(None, [back_up(change.path)])
             replace(change.path, change.after)
-    if all(change.after is not None for change in plan.changes):
-        for command in plan.commands:
+    for command in () if is_removal else plan.commands:
+        if command[1:2] == ("bootout",) or "disable" in command:  # what is replaced may not be running
+            run(command)
+        else:
             _run_checked(command, run)
     return backups
+
+
+def _remove_empty_folders(folder: Path) -> None:
+    """Remove the folders of units, if nothing else is in them."""
+    while folder.name in ("user", "systemd") and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent
+
+
+def remove_backups(settings: Path) -> list[Path]:
+    """Remove backups of settings that have the same content as the settings now. Returns the removed files."""
+    now = _parse_settings(settings, _read_or_none(settings))
+    removed = []
+    for path in sorted(settings.parent.glob(f"{settings.name}.bak-*")):
+        try:
+            if decode(path.read_bytes()) == now:
+                path.unlink()
+                removed.append(path)
+        except (OSError, ValueError):
+            continue
+    return removed
 
 
 def _run_checked(command: Sequence[str], run: Callable[[Sequence[str]], int]) -> None:

@@ -22,11 +22,15 @@ _DEBOUNCE_MS = 400  # changes within this time trigger one poll
 
 
 class Pace:
-    """The wait before the next poll: short after a change, growing while nothing changes."""
+    """The wait before the next poll: short after a change, growing while nothing changes.
+
+    With a backlog there is no wait: a sink accepts records, and more are waiting.
+    """
 
     def __init__(self, every: float) -> None:
         self.every = every
         self.wait = every
+        self.has_backlog = False
 
     def update(self, report: PollReport) -> None:
         self.wait = self.every if not report.is_quiet else min(self.wait * 1.5, self.every * _MAX_SLOWDOWN)
@@ -36,14 +40,17 @@ def poll_times(pace: Pace, sleep: Callable[[float], None] = time.sleep) -> Itera
     """Yield when a poll is due: now, and after each wait."""
     while True:
         yield
-        sleep(pace.wait)
+        if not pace.has_backlog:
+            sleep(pace.wait)
 
 
-def notified_times(root: str) -> Iterator[None]:
-    """Yield when a poll is due: now, after each change below the root, and at least once a minute."""
+def notified_times(root: str, pace: Pace) -> Iterator[None]:
+    """Yield when a poll is due: now, after each change below the root, at least once a minute, and during a backlog."""
     from watchfiles import watch as changes
 
     yield
+    while pace.has_backlog:
+        yield
     pause = int(_FALLBACK_SECONDS * 1000)
     for _ in changes(
         root,
@@ -54,10 +61,12 @@ def notified_times(root: str) -> Iterator[None]:
         raise_interrupt=True,
     ):
         yield
+        while pace.has_backlog:
+            yield
 
 
 def due_times(root: str, pace: Pace) -> Iterator[None]:
-    return notified_times(root) if find_spec("watchfiles") else poll_times(pace)
+    return notified_times(root, pace) if find_spec("watchfiles") else poll_times(pace)
 
 
 def watch(

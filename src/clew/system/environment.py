@@ -187,6 +187,28 @@ def otlp_headers() -> str:
     return os.environ.get("OTEL_EXPORTER_OTLP_HEADERS") or ""
 
 
+def named_folders() -> set[str]:
+    """Return the names of the variables that move the folders of clew or of Claude Code, if they are set."""
+    return {name for name in ("CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME") if os.environ.get(name)}
+
+
+def unit_environment() -> dict[str, str]:
+    """Return the variables that an installed collector needs; none of them is a secret."""
+    names = (ALLOW_HTTP, "XDG_STATE_HOME", "XDG_CACHE_HOME", "PGHOST", "PGPORT", "PGSERVICEFILE", "PGSSLROOTCERT")
+    return {name: os.environ[name] for name in (*names, "AWS_REGION", "AWS_PROFILE") if os.environ.get(name)}
+
+
+def lost_credentials() -> list[str]:
+    """Return the names of credentials in this environment, which an installed collector does not have."""
+    names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "PGPASSWORD", "OTEL_EXPORTER_OTLP_HEADERS")
+    return [name for name in names if os.environ.get(name)]
+
+
+def secret_variable(name: str) -> str:
+    """Return a secret from the variable that a configuration names, or ""."""
+    return os.environ.get(name) or ""
+
+
 def cloud_options() -> dict[str, str]:
     """Return the `AWS_` variables, which configure object stores and their credentials."""
     return {name: value for name, value in os.environ.items() if name.startswith("AWS_")}

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clew.cli.keep.collect_delivery import chosen_sinks, open_deliveries
 from clew.cli.options import add_common_options, parse_size
 from clew.cli.output import clean_name, format_size, print_json, print_message
 from clew.cli.progress import ProgressBar
-from clew.errors import NotFound, Refused
+from clew.errors import Busy, NotFound, Refused
 from clew.system.plural import noun, plural
 from clew.wire.layout import claude_dir
 
@@ -22,19 +21,18 @@ if TYPE_CHECKING:
     from clew.collect.collector import Collector
     from clew.collect.job import CollectJob
     from clew.collect.poll_report import PollReport
-    from clew.collect.sinks.outbox import Delivery, DeliveryOutcome
     from clew.errors import StoreError
 
-UNLIMITED = ("otlp+", "delta:", "s3://")  # places that are sent what was made of lines
-FACTS = "#facts"  # what is made of the lines follows them without a word
+_UNLIMITED = ("otlp+", "delta:", "s3://")  # sinks that are sent values derived from lines
 _NAMED = 3  # paths that a remark names
-_TURN = 5.0  # seconds that deliveries may take before the next poll
-_LONG = float("inf")
 _ACTIONS = {
     "install": "collect_install:install",
     "uninstall": "collect_install:install",
+    "init": "collect_config:init",
+    "test": "collect_config:test",
     "status": "collect_status:status",
     "verify": "collect_verify:verify",
+    "rejected": "collect_rejected:rejected",
     "setup": "collect_setup:setup",
     "compact": "collect_compact:compact",
 }
@@ -45,7 +43,8 @@ def add_arguments(command: ArgumentParser) -> None:
         "action",
         nargs="?",
         choices=_ACTIONS,
-        help="install: collect regularly; status: describe the archive; verify: check every line of it; "
+        help="install: collect regularly; init: write a configuration of sinks; test: try them; status: describe the "
+        "archive and the sinks; verify: check every line of the archive; rejected: list what a sink cannot take; "
         "setup: create the tables of a store; compact: tidy up a lake",
     )
     command.add_argument("--watch", "-w", action="store_true", help="keep running, and collect new lines")
@@ -59,6 +58,9 @@ def add_arguments(command: ArgumentParser) -> None:
         action="append",
         default=[],
         help="also there: postgresql://…, s3://…, delta:FOLDER, parquet:FOLDER, otlp+https://…, https://…, or FILE.jsonl",
+    )
+    command.add_argument(
+        "--config", metavar="FILE", help="another configuration of sinks (default: ~/.config/clew/collect.toml)"
     )
     command.add_argument(
         "--token-file",
@@ -82,6 +84,10 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--redact", action="store_true", help="mask secrets before anything is written")
     command.add_argument("--lean", action="store_true", help="conversations alone, without the files beside them")
     command.add_argument("--scrub", action="store_true", help="compare all that was ever read with what is there now")
+    command.add_argument("--retry", action="store_true", help="with rejected: send the records again")
+    command.add_argument(
+        "--prometheus", action="store_true", help="with status: print the numbers as text for Prometheus"
+    )
     command.add_argument("--hook", action="store_true", help="install a hook of Claude Code instead of a timer")
     command.add_argument("--yes", action="store_true", help="install without being asked")
     command.add_argument("--dry-run", action="store_true", help="say what would be read and write nothing")
@@ -89,68 +95,45 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from clew.collect.job import lock_archive, open_collector
-    from clew.collect.repair import repair_indexes
-
     if options.action:
         module, _, function = _ACTIONS[options.action].partition(":")
         return int(getattr(import_module(f"clew.cli.keep.{module}"), function)(options))
-    if options.state and len(options.to) > 1:
-        raise Refused(["a state file tells how far one place is, and --to names several"])
-    if options.max_line and any(address.startswith(UNLIMITED) for address in options.to):
+    if options.max_line and any(address.startswith(_UNLIMITED) for address in options.to):
         raise Refused(["--max-line is for places that are sent lines: not for otlp+https://…, delta: or s3://…"])
     if options.no_archive:
         from clew.cli.keep.collect_direct import collect_directly
 
         return collect_directly(options)
-    job = _job(options)
+    if options.state and len(chosen_sinks(options)) > 1:
+        raise Refused(["a state file tells how far one place is, and there are several"])
+    job = collect_job(options)
     if options.dry_run:
         return _preview(job, options)
     if options.watch:
         return _watch(job, options)
-    with lock_archive(job), open_collector(job) as collector, _deliveries(collector, options) as waiting:
+    try:
+        return _collect_once(job, options)
+    except Busy as busy:
+        if not busy.path.endswith(".lock"):
+            raise
+        print_message(f"{busy.hint} Nothing was done here.")
+        return 0
+
+
+def _collect_once(job: CollectJob, options: Namespace) -> int:
+    from clew.collect.job import lock_archive, open_collector
+    from clew.collect.repair import repair_indexes
+
+    with lock_archive(job), open_collector(job) as collector, open_deliveries(collector, job, options) as rounds:
         if options.scrub:
             repair_indexes(collector.connection)
         report = collector.poll(
             scrub=options.scrub, progress=ProgressBar("Reading transcripts", quiet=options.quiet).update
         )
         _print_report(report, job, options)
-        is_delivered = _deliver(collector, waiting, options)
+        is_delivered = rounds.run(once=True)
         _sync_deleted(collector, job.archive)
     return 2 if report.failures or report.missed or not is_delivered else 0
-
-
-def _deliveries(collector: Collector, options: Namespace) -> AbstractContextManager[list[Delivery[Any]]]:
-    from clew.collect.sinks.address import deliveries
-
-    token = Path(options.token_file).expanduser().read_text().strip() if options.token_file else ""
-    about = {"state": options.state, "reveal": options.reveal, "max_line": options.max_line}
-    return deliveries(collector, options.to, token=token, **about)
-
-
-def _deliver(collector: Collector, waiting: list[Delivery[Any]], options: Namespace) -> bool:
-    """Hand on what is new; whether all of it went."""
-    end = time.monotonic() + (_TURN if options.watch else _LONG)
-    outcomes = [o for each in waiting if (o := each.run(time.monotonic(), lambda: time.monotonic() > end))]
-    for outcome in outcomes:
-        _print_outcome(outcome, options)
-    if options.state and not waiting:
-        from clew.collect.sinks.state_file import save_archived_positions
-
-        save_archived_positions(collector.connection, collector.root, options.state)
-    return not any(outcome.error or outcome.rejected for outcome in outcomes)
-
-
-def _print_outcome(outcome: DeliveryOutcome, options: Namespace) -> None:
-    if options.json:
-        error = str(outcome.error) if outcome.error else None
-        print_json([{"kind": "delivered", **outcome._asdict(), "error": error}])
-    elif outcome.sent and not outcome.sink.endswith(FACTS):
-        print(clean_name(f"{plural(outcome.sent, 'record')} went to {outcome.sink}"), flush=True)
-    if outcome.rejected:
-        print_message(f"{outcome.sink} cannot take {plural(outcome.rejected, 'record')}: kept in the archive.")
-    if outcome.error:
-        print_message(f"clew: {outcome.error} What is waiting stays in the archive.")
 
 
 def _seconds(text: str) -> float:
@@ -163,7 +146,8 @@ def _seconds(text: str) -> float:
     return value
 
 
-def _job(options: Namespace) -> CollectJob:
+def collect_job(options: Namespace) -> CollectJob:
+    """Return what to collect, and into which archive. Raises NotFound."""
     from clew.collect.archive.reader import archive_path
     from clew.collect.job import CollectJob
 
@@ -185,13 +169,14 @@ def _watch(job: CollectJob, options: Namespace) -> int:
 
     @contextmanager
     def attend(collector: Collector) -> Iterator[Callable[[PollReport], None]]:
-        with _deliveries(collector, options) as waiting:
+        with open_deliveries(collector, job, options) as rounds:
 
             def hear(report: PollReport) -> None:
                 pace.update(report)
                 if not report.is_quiet:
                     _print_report(report, job, options)
-                _deliver(collector, waiting, options)
+                rounds.run(once=False)
+                pace.has_backlog = rounds.has_backlog
                 if report.gone or report.resets or report.moves or not furnished[0]:
                     _sync_deleted(collector, job.archive)
                     furnished[0] = True

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import time
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from clew.cli.output import clean_name, format_size, print_json, print_message
+from clew.cli.output import clean, clean_name, format_size, print_json, print_message
 from clew.system.plural import plural
+from clew.view.sanitize import format_age
 
 if TYPE_CHECKING:
     from clew.collect.archive.archive_status import ArchiveStatus
     from clew.collect.install_check import Installed
+    from clew.collect.sink_health import SinkReport
 
 
 def status(options: Namespace) -> int:
+    """Print the state of the archive and of each sink: exit code 1 if a sink failed or rejected something, 2 if the
+    archive is damaged.
+    """
     from clew.collect.archive.archive_schema import open_read_only
     from clew.collect.archive.archive_status import read_status
     from clew.collect.archive.reader import archive_path
     from clew.collect.archive.sqlite_errors import translate_errors
     from clew.collect.install_check import describe_problem
+    from clew.collect.sink_health import prometheus_text, read_health, report_sinks
 
     installed = _installed(options)
     problems = [explanation for each in installed if (explanation := describe_problem(each))]
@@ -34,21 +42,50 @@ def status(options: Namespace) -> int:
             archive_status = read_status(connection, path, thorough=options.scrub)
         finally:
             connection.close()
-    if options.json:
-        print_json(
-            [
-                {
-                    "kind": "archive",
-                    "path": path,
-                    **asdict(archive_status),
-                    "installed": [_json(each) for each in installed],
-                }
-            ]
-        )
+    sinks = report_sinks(archive_status, read_health(path), _configured(options), int(time.time()))
+    if options.prometheus:
+        for row in prometheus_text(archive_status, sinks):
+            print(clean(row))
+    elif options.json:
+        found = {"installed": [_json(each) for each in installed], "sinks": [each.to_json() for each in sinks]}
+        print_json([{"kind": "archive", "path": path, **asdict(archive_status), **found}])
     else:
-        for row in (path, *_rows(archive_status)):
+        for row in (path, *_rows(archive_status), *map(_sink_row, sinks)):
             print(clean_name(row))
-    return 2 if archive_status.is_sound is False else 0
+    if archive_status.is_sound is False:
+        return 2
+    return 0 if all(each.is_well for each in sinks) else 1
+
+
+def _configured(options: Namespace) -> dict[str, str]:
+    """Return the labels of the configured sinks by name."""
+    from clew.cli.keep.collect_delivery import chosen_sinks
+    from clew.collect.sinks.address import delivery_names
+
+    return {name: sink.name for sink in chosen_sinks(options) for name in delivery_names(sink)}
+
+
+def _sink_row(report: SinkReport) -> str:
+    health = report.health
+    parts = [plural(report.waiting, "record waits", "records wait") + f" for {report.sink}"]
+    if report.label:
+        parts.append(report.label)
+    if report.rejected:
+        parts.append(f"{report.rejected:,} rejected (see clew collect rejected)")
+    if not health.last_run:
+        parts.append("not tried yet")
+    elif health.last_delivery:
+        parts.append(f"last delivery {_age(health.last_delivery)}")
+    if report.lag_seconds:
+        parts.append(f"{report.lag_seconds:,} s behind")
+    if health.error:
+        parts.append(f"FAILING since {_age(health.failing_since)}: {health.error}")
+    return ", ".join(parts)
+
+
+def _age(seconds: int) -> str:
+    age = format_age(datetime.fromtimestamp(seconds, UTC))
+    return "just now" if age == "now" else f"{age} ago"
 
 
 def _installed(options: Namespace) -> list[Installed]:
@@ -84,9 +121,5 @@ def _rows(archive_status: ArchiveStatus) -> Iterator[str]:
         yield f"{plural(counts['masked'], 'secret is', 'secrets are')} masked"
     for reason, count in archive_status.resets.items():
         yield f"{plural(count, 'time')} a file was {reason}"
-    for sink, count in archive_status.waiting.items():
-        yield f"{plural(count, 'record waits', 'records wait')} for {sink}"
-    if counts["rejected"]:
-        yield f"{plural(counts['rejected'], 'record was', 'records were')} not taken"
     if archive_status.is_sound is not None:
         yield "The file is sound" if archive_status.is_sound else "The file is DAMAGED"

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import apsw
 
+from clew.collect.sinks.outbox import DELIVERABLE
+
 _COUNT_QUERIES = {
     "sessions": "SELECT count(*) FROM file f JOIN generation g ON g.id = f.generation WHERE kind = 'session' AND offset",
     "gone": "SELECT count(*) FROM file WHERE kind = 'session' AND gone IS NOT NULL",
@@ -20,15 +22,21 @@ _COUNT_QUERIES = {
     "moves": "SELECT count(*) FROM alias",
     "rejected": "SELECT count(*) FROM rejected",
 }
+_DELIVERABLE_AFTER = f"""SELECT count(*) FROM occurrence o JOIN generation g ON g.id = o.generation
+JOIN file f ON f.id = g.file WHERE {DELIVERABLE} AND o.seq >"""
+_FACTS = "(f.kind IN ('session', 'agent') AND f.generation = g.id)"  # facts are made of these
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveStatus:
-    """Counts by name; resets of files by reason; the number of records waiting for each sink."""
+    """Counts by name; resets of files by reason; the number of records that wait for each sink, and that it rejected."""
 
     counts: dict[str, int]
     resets: dict[str, int]
     waiting: dict[str, int]
+    deliverable: int
+    """Records that a new sink would be sent."""
+    rejected: dict[str, int]
     stored_bytes: int
     is_sound: bool | None
 
@@ -37,11 +45,13 @@ def read_status(connection: apsw.Connection, path: str, *, thorough: bool = Fals
     """Read the status of an archive. `thorough` also runs SQLite's integrity check."""
     counts = {name: int(connection.execute(query).get) for name, query in _COUNT_QUERIES.items()}
     resets = "SELECT reason, count(*) FROM generation WHERE reason NOT IN ('new', 'changed') GROUP BY reason"
-    waiting = "SELECT name, (SELECT count(*) FROM occurrence o WHERE o.seq > s.seq) FROM sink s"
+    waiting = f"SELECT name, ({_DELIVERABLE_AFTER} s.seq AND (s.name NOT LIKE '%#facts' OR {_FACTS})) FROM sink s"
     return ArchiveStatus(
         counts,
         _read_pairs(connection, resets),
         _read_pairs(connection, waiting),
+        int(connection.execute(f"{_DELIVERABLE_AFTER} 0").get),
+        _read_pairs(connection, "SELECT sink, count(*) FROM rejected GROUP BY sink"),
         sum(os.path.getsize(f) for f in (path, f"{path}-wal") if os.path.exists(f)),
         connection.execute("PRAGMA integrity_check").get == "ok" if thorough else None,
     )

@@ -1,14 +1,15 @@
-"""Create the sink and the deliveries for an address given with `--to`."""
+"""Create the sinks and the deliveries of a configuration."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.collect.collector import Collector
+from clew.collect.config import SinkConfig
 from clew.collect.direct_collect import LimitedSink
 from clew.collect.masking import Policy
 from clew.collect.sinks.http import HttpSink
@@ -16,14 +17,19 @@ from clew.collect.sinks.jsonl import JsonLines
 from clew.collect.sinks.outbox import Cursor, Delivery, SequenceCursor, Sink
 from clew.collect.sinks.record import Record
 from clew.collect.sinks.state_file import StateCursor
-from clew.errors import StoreError
+from clew.collect.sql.fact_tables import FILE, TABLES, FileFacts
+from clew.errors import ClewError, Refused, StoreError
+from clew.facts.prices import load
 
 if TYPE_CHECKING:
     from clew.collect.sinks.lake.delta_tables import Lake
+    from clew.collect.sinks.otlp.span_cursor import SentSpan
 
 POSTGRES = ("postgresql://", "postgres://")
 OTLP = ("otlp+https://", "otlp+http://")
 LAKE = ("delta:", "s3://")
+_PROJECT = list(FILE.columns).index("project")
+_CONTENTS = ("prompt", "text", "error", "title", "slug", "subject", "changed_file", "folder")
 
 
 def open_sink(address: str, token: str = "") -> Sink[Any]:
@@ -72,59 +78,134 @@ def open_lake(address: str, secret: str = "") -> Lake:
 @contextmanager
 def deliveries(
     collector: Collector,
-    addresses: Sequence[str],
+    sinks: Sequence[SinkConfig],
     *,
-    token: str = "",
     state: str | None = None,
-    reveal: bool = False,
-    max_line: int = 0,
+    failed: Callable[[SinkConfig, ClewError], None] | None = None,
 ) -> Iterator[list[Delivery[Any]]]:
-    """Yield the deliveries for each address. Secrets are masked for sinks outside this machine unless `reveal` is
-    set.
+    """Yield the deliveries for each sink. Secrets are masked for sinks outside this machine unless `reveal` is set.
+
+    A sink that cannot be opened is passed to `failed`, and the others are served; without it the error is raised.
     """
-    sinks: list[Sink[Any]] = []
+    opened: list[tuple[SinkConfig, Sink[Any]]] = []
     try:
-        sinks.extend(open_sink(address, token) for address in addresses)
-        yield [delivery for sink in sinks for delivery in _deliveries_of(collector, sink, state, reveal, max_line)]
+        for config in sinks:
+            try:
+                sink = open_sink(config.to, config.read_secret())
+                check_sends(config, sink.name)
+                opened.append((config, sink))
+            except (StoreError, Refused) as error:
+                if failed is None:
+                    raise
+                failed(config, error)
+        yield [delivery for config, sink in opened for delivery in _deliveries_of(collector, config, sink, state)]
     finally:
-        for sink in sinks:
+        for _, sink in opened:
             sink.close()
 
 
+def delivery_names(config: SinkConfig) -> list[str]:
+    """Return the names of the deliveries to a sink: of lines or spans, and of facts."""
+    name = sink_name(config)
+    has_facts = name.startswith((*POSTGRES, *LAKE))
+    return [
+        *([name] if config.send != "facts" or not has_facts else []),
+        *([f"{name}#facts"] if has_facts and config.send != "lines" else []),
+    ]
+
+
+def sink_name(config: SinkConfig) -> str:
+    """Return the name under which the archive knows a sink; its label if the sink cannot be created here."""
+    try:
+        sink = open_sink(config.to)
+    except StoreError:
+        return config.label
+    sink.close()
+    return sink.name
+
+
+def check_sends(config: SinkConfig, name: str) -> None:
+    """Refuse what this kind of sink cannot be sent."""
+    has_facts = name.startswith((*POSTGRES, *LAKE))
+    if not has_facts and (config.send == "facts" or not config.contents):
+        raise Refused([f"{config.label} cannot be sent facts; a database (postgresql://…) or a lake (s3://…) can"])
+    if not config.contents and config.send != "facts":
+        raise Refused([f'{config.label}: lines are contents; write send = "facts" with contents = false'])
+    if config.max_line and name.startswith((*OTLP, *LAKE)):
+        raise Refused(["--max-line is for places that are sent lines: not for otlp+https://…, delta: or s3://…"])
+
+
 def _deliveries_of(
-    collector: Collector, sink: Sink[Any], state: str | None, reveal: bool, max_line: int
+    collector: Collector, config: SinkConfig, sink: Sink[Any], state: str | None
 ) -> Iterator[Delivery[Any]]:
     """Yield the delivery of its lines, and for a store that can be queried that of its facts; for OpenTelemetry only
     spans.
     """
     connection = collector.connection
-    policy = Policy(collector.key) if sink.leaves and not reveal else Policy()
+    policy = Policy(collector.key) if sink.leaves and not config.reveal else Policy()
+
+    def delivery(to: Sink[Any], cursor: Cursor[Any], wants: Callable[[Any], bool]) -> Delivery[Any]:
+        return Delivery(to, cursor, connection, policy, wants=wants, every=config.every)
+
+    def wants_item(item: Record | SentSpan) -> bool:
+        return config.allows(item.project)
+
+    def wants_facts(facts: FileFacts) -> bool:
+        return config.allows(str(facts.rows[FILE.name][0][_PROJECT]))
+
     if sink.name.startswith(OTLP):
         from clew.collect.sinks.otlp.exporter import OtlpSink
         from clew.collect.sinks.otlp.span_cursor import SpanCursor
-        from clew.facts.prices import load
 
         content = isinstance(sink, OtlpSink) and sink.content
-        yield Delivery(sink, SpanCursor(connection, sink.name, load(), content), connection, policy)
+        yield delivery(sink, SpanCursor(connection, sink.name, load(), content), wants_item)
         return
+    lines: Cursor[Record] = SequenceCursor(connection, sink.name)
+    facts: tuple[Sink[FileFacts], Cursor[FileFacts]] | None = None
     if sink.name.startswith(LAKE):
         from clew.collect.sinks.lake.sink import LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
-        from clew.facts.prices import load
 
-        if isinstance(sink, LakeLines):
-            fact_sink = LakeFacts(sink.lake)
-            yield Delivery(sink, LakeLineCursor(connection, sink.name), connection, policy)
-            yield Delivery(fact_sink, LakeFactCursor(connection, fact_sink.name, load()), connection, policy)
-        return
-    cursor: Cursor[Record] = SequenceCursor(connection, sink.name)
-    if state is not None:
-        cursor = StateCursor(connection, os.path.realpath(collector.root), state)
-    yield Delivery(LimitedSink(sink, max_line) if max_line else sink, cursor, connection, policy)
-    if sink.name.startswith(POSTGRES):
+        assert isinstance(sink, LakeLines)
+        lines = LakeLineCursor(connection, sink.name)
+        lake_facts = LakeFacts(sink.lake)
+        facts = lake_facts, LakeFactCursor(connection, lake_facts.name, load())
+    elif sink.name.startswith(POSTGRES):
         from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
         from clew.collect.sql.fact_cursor import FactCursor
-        from clew.facts.prices import load
 
-        if isinstance(sink, PostgresLines):
-            facts = PostgresFacts(sink.link)
-            yield Delivery(facts, FactCursor(connection, facts.name, load()), connection, policy)
+        assert isinstance(sink, PostgresLines)
+        postgres_facts = PostgresFacts(sink.link)
+        facts = postgres_facts, FactCursor(connection, postgres_facts.name, load())
+    if state is not None:
+        lines = StateCursor(connection, os.path.realpath(collector.root), state)
+    if config.send != "facts":
+        yield delivery(LimitedSink(sink, config.max_line) if config.max_line else sink, lines, wants_item)
+    if facts and config.send != "lines":
+        to, cursor = facts
+        yield delivery(to if config.contents else NumbersOnly(to), cursor, wants_facts)
+
+
+class NumbersOnly:
+    """Sends facts without contents: no prompts, replies, errors, titles or names of files."""
+
+    leaves = True
+
+    def __init__(self, sink: Sink[FileFacts]) -> None:
+        self.sink = sink
+        self.name = sink.name
+
+    def write(self, batch: Sequence[FileFacts]) -> None:
+        self.sink.write([facts._replace(rows=_without_contents(facts.rows)) for facts in batch])
+
+    def close(self) -> None:
+        self.sink.close()
+
+
+def _without_contents(rows: dict[str, list[tuple[Any, ...]]]) -> dict[str, list[tuple[Any, ...]]]:
+    return {
+        table.name: [
+            tuple("" if name in _CONTENTS else value for name, value in zip(table.columns, row, strict=True))
+            for row in rows[table.name]
+        ]
+        for table in TABLES
+    }

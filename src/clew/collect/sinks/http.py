@@ -109,6 +109,10 @@ class HttpSink:
         body = encode({**envelope, "records": [record.to_json() for record in records]})
         self._post.send(body, **{"Idempotency-Key": f"{host}-{first}-{last}"})
 
+    def probe(self) -> None:
+        """Post an envelope without records. Raises StoreError."""
+        self._post.send(encode({"clew": _VERSION, "source": "claude_code", "records": []}))
+
     def close(self) -> None:
         self._post.close()
 

@@ -136,6 +136,12 @@ class DeliveryOutcome(NamedTuple):
     sent: int
     rejected: int
     error: StoreError | None
+    is_complete: bool = True
+    """False if more is waiting and can be sent now."""
+
+
+def _accept_all(_: object) -> bool:
+    return True
 
 
 @dataclass(slots=True)
@@ -147,6 +153,10 @@ class Delivery(Generic[Item]):
     connection: apsw.Connection
     policy: Policy
     chance: Callable[[], float] = random
+    wants: Callable[[Item], bool] = _accept_all
+    """Whether the sink is sent an item; the cursor moves past the others."""
+    every: float = 0.0
+    """Seconds between two complete deliveries."""
     failures: int = 0
     not_before: float = 0.0
     _rejected: int = field(default=0, init=False)
@@ -156,18 +166,23 @@ class Delivery(Generic[Item]):
         if now < self.not_before:
             return None
         sent = self._rejected = 0
+        is_complete = True
         try:
             for batch in self.cursor.batches(self.policy):
-                sent += self._send_batch(batch)
+                if wanted := [item for item in batch if self.wants(item)]:
+                    sent += self._send_batch(wanted)
                 self.cursor.accept(batch)
                 if is_enough():
+                    is_complete = False
                     break
         except StoreError as error:
             self.failures += 1
             self.not_before = now + self._retry_delay(error)
             return DeliveryOutcome(self.sink.name, sent, self._rejected, error)
         self.failures = 0
-        return DeliveryOutcome(self.sink.name, sent, self._rejected, None)
+        if is_complete:
+            self.not_before = now + self.every
+        return DeliveryOutcome(self.sink.name, sent, self._rejected, None, is_complete)
 
     def _send_batch(self, batch: Sequence[Item]) -> int:
         """Send a batch. If a record in it is poison, find it by bisection and reject it alone.

@@ -147,6 +147,10 @@ class Lake:
                 commit_properties=CommitProperties(max_commit_retries=_COMMIT_RETRIES, app_transactions=done),
             )
 
+    def probe(self) -> None:
+        """Commit no rows, to see whether this lake may be written to. Raises StoreError."""
+        self.add(LINE.name, arrow_schema(LINE.name).empty_table())
+
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
         """Raise errors of delta-rs as StoreError."""

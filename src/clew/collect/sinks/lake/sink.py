@@ -1,13 +1,14 @@
 """Deliver lines and facts to a lake.
 
-A commit is expensive and creates a file, so batches are large, and a watching collector commits only every ten
-minutes.
+A commit is expensive and creates a file, so batches are large, and a collector that has sent everything waits ten
+minutes before it commits the little that came since.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import apsw
 
@@ -23,6 +24,7 @@ from clew.facts.prices import Prices
 BATCH_ROWS, BATCH_BYTES = 4_000, 32 << 20  # of lines in one commit
 COMMIT_INTERVAL = 600.0  # seconds between two commits of a watching collector
 _FACT_ROWS = 5_000  # rows of facts in one commit
+Batch = TypeVar("Batch")
 _WRITE_ORDER = (*(table for table in TABLES if table is not FILE), FILE)
 
 
@@ -92,8 +94,14 @@ class _CommitPace:
     def is_due(self) -> bool:
         return self.last is None or self.clock() - self.last >= COMMIT_INTERVAL
 
-    def note(self) -> None:
-        self.last = self.clock()
+    def note_end(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """Yield the batches, and note the time after the last; a consumer that stops earlier may continue at once."""
+        is_empty = True
+        for batch in batches:
+            is_empty = False
+            yield batch
+        if not is_empty:
+            self.last = self.clock()
 
 
 class LakeLineCursor:
@@ -105,11 +113,10 @@ class LakeLineCursor:
 
     def batches(self, policy: Policy) -> Iterator[list[Record]]:
         if self.pace.is_due:
-            yield from self.place.batches(policy)
+            yield from self.pace.note_end(self.place.batches(policy))
 
     def accept(self, batch: Sequence[Record]) -> None:
         self.place.accept(batch)
-        self.pace.note()
 
 
 class LakeFactCursor:
@@ -124,8 +131,10 @@ class LakeFactCursor:
         self.pace = _CommitPace(clock)
 
     def batches(self, policy: Policy) -> Iterator[list[FileFacts]]:
-        if not self.pace.is_due:
-            return
+        if self.pace.is_due:
+            yield from self.pace.note_end(self._batches(policy))
+
+    def _batches(self, policy: Policy) -> Iterator[list[FileFacts]]:
         host = str(self.connection.execute("SELECT value FROM about WHERE name = 'host'").get)
         batch: list[FileFacts] = []
         for file in changed_since(self.connection, self.place.position):
@@ -138,4 +147,3 @@ class LakeFactCursor:
 
     def accept(self, batch: Sequence[FileFacts]) -> None:
         self.place.move(batch[-1].seq)
-        self.pace.note()

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from psycopg.errors import CheckViolation
+
 from clew.collect.sinks.postgres.connection import SCHEMA_VERSION, Connection, PostgresConnection
 from clew.collect.sinks.record import Record
 from clew.collect.sql.fact_tables import FILE, TABLES, FactTable, FileFacts
@@ -53,16 +55,24 @@ class PostgresLines:
     def write(self, records: Sequence[Record]) -> None:
         rows = [(*build_line_row(record), record.raw) for record in records]
         with self.link.use() as connection:
-            self._check_version(connection)
-            days = sorted({str(row[4]) for row in rows} - self._days)
-            if days:
-                connection.execute("SELECT clew.make_days(%s)", (days,))
-                self._days |= set(days)
-            with connection.transaction():
-                connection.execute(_INSERT_LINES, _to_columns(rows))
-                connection.execute(_UPSERT_HOST, (records[0].host, records[-1].seq))
+            self.check_version(connection)
+            try:
+                self._insert(connection, records, rows)
+            except CheckViolation:  # the owner dropped the partition of a day meanwhile
+                self._days = {""}
+                self._insert(connection, records, rows)
 
-    def _check_version(self, connection: Connection) -> None:
+    def _insert(self, connection: Connection, records: Sequence[Record], rows: list[tuple[Any, ...]]) -> None:
+        days = sorted({str(row[4]) for row in rows} - self._days)
+        if days:
+            connection.execute("SELECT clew.make_days(%s)", (days,))
+            self._days |= set(days)
+        with connection.transaction():
+            connection.execute(_INSERT_LINES, _to_columns(rows))
+            connection.execute(_UPSERT_HOST, (records[0].host, records[-1].seq))
+
+    def check_version(self, connection: Connection) -> None:
+        """Raise StoreError if the tables are missing or of another version."""
         if self._is_checked:
             return
         row = connection.execute("SELECT value FROM clew.about WHERE name = 'version'").fetchone()

@@ -1,0 +1,143 @@
+"""Remember how the deliveries to each sink went, and describe it for people, scripts and Prometheus.
+
+The record is a small file next to the archive. It is only reported, never relied on: how far a sink is, is in the
+archive itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
+
+from clew.collect.archive.archive_status import ArchiveStatus
+from clew.wire import session_writer
+from clew.wire.json_codec import decode
+
+if TYPE_CHECKING:
+    from clew.collect.sinks.outbox import DeliveryOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class SinkHealth:
+    """The last deliveries to a sink; times are seconds since 1970, 0 for never."""
+
+    last_run: int = 0
+    last_success: int = 0
+    last_delivery: int = 0
+    sent: int = 0
+    error: str = ""
+    failing_since: int = 0
+
+    def update(self, outcome: DeliveryOutcome, now: int) -> SinkHealth:
+        changed = replace(self, last_run=now, sent=self.sent + outcome.sent)
+        if outcome.sent:
+            changed = replace(changed, last_delivery=now)
+        if outcome.error is None:
+            return replace(changed, last_success=now, error="", failing_since=0)
+        return replace(changed, error=str(outcome.error), failing_since=self.failing_since or now)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkReport:
+    """The state of a sink: how many records wait, for how long, and what was rejected."""
+
+    sink: str
+    label: str
+    waiting: int
+    rejected: int
+    lag_seconds: int
+    health: SinkHealth
+
+    @property
+    def is_well(self) -> bool:
+        return not (self.health.error or self.rejected)
+
+    def to_json(self) -> dict[str, object]:
+        about = {"sink": self.sink, "name": self.label, "waiting": self.waiting, "rejected": self.rejected}
+        return {**about, "lag_seconds": self.lag_seconds, "ok": self.is_well, **asdict(self.health)}
+
+
+def health_path(archive: str) -> str:
+    """Return the file in which deliveries are noted."""
+    return f"{os.path.splitext(archive)[0]}.health.json"
+
+
+def read_health(archive: str) -> dict[str, SinkHealth]:
+    """Return what was noted, by sink; nothing if the file is missing or damaged."""
+    try:
+        with open(health_path(archive), "rb") as file:
+            value = decode(file.read())
+        return {str(name): SinkHealth(**fields) for name, fields in value["sinks"].items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+
+
+def note_outcomes(archive: str, outcomes: Iterable[DeliveryOutcome], now: int) -> None:
+    """Note the outcomes of deliveries."""
+    health = read_health(archive)
+    for outcome in outcomes:
+        health[outcome.sink] = health.get(outcome.sink, SinkHealth()).update(outcome, now)
+    if health:
+        body = json.dumps({"version": 1, "sinks": {name: asdict(each) for name, each in health.items()}}, indent=1)
+        path = health_path(archive)
+        if os.path.exists(path):
+            session_writer.replace(path, body.encode())
+        else:
+            session_writer.create_exactly(path, (body.encode(),))
+
+
+def report_sinks(
+    status: ArchiveStatus, health: Mapping[str, SinkHealth], configured: Mapping[str, str], now: int
+) -> list[SinkReport]:
+    """Return the state of every sink that is configured, was tried or was delivered to.
+
+    `configured` has the label of each configured sink by the name of the sink.
+    """
+    reports = []
+    for name in sorted({*status.waiting, *health, *configured, *status.rejected}):
+        known = health.get(name, SinkHealth())
+        waiting = status.waiting.get(name, status.deliverable)
+        since = known.last_success or known.failing_since or now
+        lag = max(0, now - since) if waiting else 0
+        reports.append(SinkReport(name, configured.get(name, ""), waiting, status.rejected.get(name, 0), lag, known))
+    return reports
+
+
+_METRICS = {
+    "clew_sink_up": "Whether the last delivery to the sink succeeded.",
+    "clew_sink_waiting_records": "Records in the archive that the sink has not accepted.",
+    "clew_sink_rejected_records": "Records that the sink cannot take.",
+    "clew_sink_lag_seconds": "Seconds since everything was delivered, while records wait.",
+    "clew_sink_last_run_timestamp_seconds": "When the sink was last tried.",
+    "clew_sink_last_delivery_timestamp_seconds": "When the sink last accepted records.",
+}
+
+
+def prometheus_text(status: ArchiveStatus, sinks: Iterable[SinkReport]) -> Iterator[str]:
+    """Yield the metrics in the text format of Prometheus, for the textfile collector of its node exporter."""
+    for name, count in status.counts.items():
+        yield f"# TYPE clew_archive_{name} gauge"
+        yield f"clew_archive_{name} {count}"
+    yield "# TYPE clew_archive_stored_bytes gauge"
+    yield f"clew_archive_stored_bytes {status.stored_bytes}"
+    reports = list(sinks)
+    for metric, help_text in _METRICS.items():
+        yield f"# HELP {metric} {help_text}"
+        yield f"# TYPE {metric} gauge"
+        for each in reports:
+            label = each.sink.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+            yield f'{metric}{{sink="{label}"}} {_value(metric, each)}'
+
+
+def _value(metric: str, report: SinkReport) -> int:
+    return {
+        "clew_sink_up": int(not report.health.error),
+        "clew_sink_waiting_records": report.waiting,
+        "clew_sink_rejected_records": report.rejected,
+        "clew_sink_lag_seconds": report.lag_seconds,
+        "clew_sink_last_run_timestamp_seconds": report.health.last_run,
+        "clew_sink_last_delivery_timestamp_seconds": report.health.last_delivery,
+    }[metric]
