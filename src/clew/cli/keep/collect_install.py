@@ -113,11 +113,11 @@ def _passed(options: Namespace) -> list[str]:
     given = _given(options)
     named = named_folders()
     if "CLAUDE_CONFIG_DIR" in named and not options.claude_dir:
-        given = ["--claude-dir", str(claude_dir(None).absolute()), *given]
+        given += ["--claude-dir", str(claude_dir(None).absolute())]
     if "XDG_DATA_HOME" in named and not (options.archive or options.no_archive):
-        given = ["--archive", str(Path(archive_path(None)).absolute()), *given]
+        given += ["--archive", str(Path(archive_path(None)).absolute())]
     if "XDG_CONFIG_HOME" in named and not (options.config or options.to) and config_path().exists():
-        given = ["--config", str(config_path().absolute()), *given]
+        given += ["--config", str(config_path().absolute())]
     return given
 
 
