@@ -72,8 +72,8 @@ def _probe_folder(address: str) -> str:
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
-        if path.is_file():
-            os.close(os.open(path, os.O_WRONLY | os.O_APPEND))
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror}.", "denied", False) from None
+    if path.exists() and not os.access(path, os.W_OK):
+        raise StoreError(f"{path} cannot be written: it is read-only.", "denied", False)
     return f"{folder} may be written to"
