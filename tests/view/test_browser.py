@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from clew.conversation.session import Session
 from clew.demo.demo_tree import write_demo
 from clew.demo.talk import bash, talk
+from clew.view.export_session import export_parts, view_options
 from clew.view.header import describe_session
 from clew.view.html_page import render_page
 from clew.view.playback.frames import player_rows, time_frames
@@ -22,6 +24,7 @@ from clew.view.row_html import fragments
 from clew.view.rows import ViewOptions, rows
 from clew.view.static_site import Exported, WordIndex, index_page
 from tests.view.payloads import PAYLOADS, everywhere
+from tests.web.chromium import accessible
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -78,19 +81,37 @@ def test_no_payload_runs_or_loads_anything(tab: Page, tmp_path: Path) -> None:
     assert not [name for name in tab.evaluate(named) if name.startswith("on") or name in ("style", "srcdoc")]
 
 
-def test_a_page_folds_and_is_dark_on_request(tab: Page, tmp_path: Path) -> None:
-    session = Session(talk().user("dig").reply("ok", call=bash("ls")).result("spade").user("sow").reply("done").bytes())
-    path = tmp_path / "page.html"
-    outline = [(turn.number, turn.text) for turn in session.turns]
-    path.write_text(
-        "".join(render_page(describe_session(session, None), fragments(rows(session, session.turns, WHOLE)), outline))
-    )
-    tab.goto(path.as_uri())
-    assert not tab.get_by_text("spade").is_visible()
-    tab.get_by_text("Bash").click()
-    assert tab.get_by_text("spade").is_visible()
+def written(path: Path, session: Session, **options: Any) -> str:
+    """Write a page as `clew export` does; return its address."""
+    header = describe_session(session, None, every_branch=bool(options.get("branches")))
+    view = view_options("full", thinking=True, agents=True)
+    path.write_bytes(b"".join(export_parts(session, "html", header, view, None, **options)))
+    return path.as_uri()
+
+
+def test_a_page_folds_finds_filters_and_is_dark_on_request(tab: Page, tmp_path: Path) -> None:
+    told = talk().user("dig").reply("ok", call=bash("ls")).result("spade").user("sow").reply("a spade")
+    loaded: list[str] = []
+    tab.on("request", lambda request: loaded.append(request.url))
+    address = written(tmp_path / "page.html", Session(told.reply(call=bash("rm x")).result("no", error=True).bytes()))
+    tab.goto(address)
+    result = tab.locator("pre", has_text="spade")
+    assert not result.is_visible()
+    tab.locator("summary", has_text="Bash").first.click()
+    assert result.is_visible()
     tab.get_by_role("button", name="Close all").click()
-    assert not tab.get_by_text("spade").is_visible()
+    assert not result.is_visible()
+    tab.keyboard.press("/")
+    tab.keyboard.type("spade")
+    assert tab.locator("mark").count() == 2 and tab.locator("[data-found]").inner_text() == "2"
+    tab.keyboard.press("Enter")
+    assert result.is_visible() and tab.locator("[data-found]").inner_text() == "1 of 2"
+    assert tab.locator('a[data-turn="2"]').get_attribute("data-hits") == "1"
+    tab.get_by_label("Show only").select_option("Errors")
+    assert tab.locator(".turn:visible").count() == 1
+    tab.get_by_label("Show only").select_option("Bash")
+    assert tab.locator(".turn:visible").count() == 2
+    tab.keyboard.press("Escape")
     ground = "getComputedStyle(document.body).backgroundColor"
     assert tab.evaluate(ground) == "rgb(252, 252, 251)"
     tab.get_by_role("button", name="Light/dark").click()
@@ -98,7 +119,34 @@ def test_a_page_folds_and_is_dark_on_request(tab: Page, tmp_path: Path) -> None:
     tab.emulate_media(color_scheme="dark")
     tab.get_by_role("button", name="Light/dark").click()
     assert tab.evaluate(ground) == "rgb(252, 252, 251)"
-    assert tab.evaluate("window.ran") == []
+    assert (tab.evaluate("window.ran"), loaded) == ([], [address])
+
+
+def test_the_outline_of_a_page_follows_the_reader_and_branches_are_apart(tab: Page, tmp_path: Path) -> None:
+    told = talk().user("one").reply("x\n\n" * 60).user("left").reply("y\n\n" * 60)
+    session = Session(told.rewind(to=2).user("right").reply("z\n\n" * 60).bytes())
+    address = written(tmp_path / "page.html", session, branches=session.branches[:1])
+    tab.set_viewport_size({"width": 1280, "height": 800})
+    tab.goto(address)
+    assert (
+        tab.locator(".branches").inner_text().startswith("This session has 2 branches; this document has all of them.")
+    )
+    tab.locator('a[data-turn="2"]').click()
+    sync.expect(tab.locator("a[aria-current]")).to_have_text(re.compile("right"))
+    tab.get_by_role("link", name="Branch 1").first.click()
+    assert tab.locator("#b1-turn-2").is_visible() and tab.locator("#branch-1").is_visible()
+    assert accessible(tab) == []
+    tab.emulate_media(media="print", color_scheme="dark")
+    assert (
+        tab.evaluate("getComputedStyle(document.body).colorScheme || 'light'") and not tab.locator(".side").is_visible()
+    )
+    assert not tab.locator(".tools").is_visible() and tab.locator("#b1-turn-2").is_visible()
+    tab.emulate_media(media="screen", color_scheme="dark")
+    tab.set_viewport_size({"width": 390, "height": 800})
+    assert not tab.locator(".side").is_visible()
+    tab.get_by_role("link", name="Turns").click()
+    assert tab.locator(".side").is_visible() and accessible(tab) == []
+    assert tab.evaluate("document.documentElement.scrollWidth") == 390
 
 
 def test_a_page_reads_without_scripts(browser: Browser, tmp_path: Path) -> None:
@@ -147,23 +195,53 @@ def test_a_recording_plays_steps_and_jumps(tab: Page, tmp_path: Path) -> None:
     tab.goto(player(Session(made.user("reap").reply("Reaped.").bytes()), tmp_path / "play.html"))
     shown = tab.locator(".frame:visible")
     total = tab.locator(".frame").count()
-    assert (shown.count(), total > 6) == (0, True)
-    tab.get_by_role("button", name="Step").click()
-    assert (shown.count(), tab.locator(".said", has_text="dig").is_visible()) == (1, True)
+    assert (shown.count(), total > 6) == (1, True), "it opens on the first prompt"
+    assert tab.locator(".said", has_text="dig").is_visible() and tab.locator(".chapters > span").count() == 3
+    assert accessible(tab) == []
+    tab.get_by_role("button", name="Step", exact=True).click()
+    assert (shown.count(), tab.locator(".reply", has_text="Well.").is_visible()) == (2, True)
     tab.get_by_role("button", name="Next turn").click()
     assert (
         tab.locator(".said", has_text="sow").is_visible() and not tab.locator(".reply", has_text="Sown.").is_visible()
     )
-    tab.get_by_role("button", name="Turn before").click()
+    assert tab.locator(".chapter").inner_text() == "Turn 2: sow"
+    tab.get_by_role("button", name="Previous turn").click()
     assert shown.count() == 1
     tab.get_by_label("Speed").select_option("32")
     tab.get_by_role("button", name="Play").click()
     sync.expect(shown).to_have_count(total, timeout=60_000)
     sync.expect(tab.get_by_role("button", name="Play")).to_be_visible(timeout=60_000)
     assert tab.locator(".reply", has_text="Reaped.").is_visible()
-    tab.get_by_label("Place in the recording").fill("2")
-    assert shown.count() == 2
+    tab.get_by_label("Place in the recording").press("Home")
+    assert shown.count() == 1
+    tab.locator("body").click(position={"x": 5, "y": 200})
+    for key, count in (("]", None), ("ArrowLeft", None), ("End", total), ("Home", 1), ("ArrowRight", 2), (",", 1)):
+        tab.keyboard.press(key)
+        assert count is None or shown.count() == count, key
     assert tab.evaluate("window.ran") == []
+
+
+def test_a_recording_types_prompts_and_reads_without_scripts(tab: Page, browser: Browser, tmp_path: Path) -> None:
+    long = "plant " * 200
+    address = player(
+        Session(talk().user("dig").reply("Well.").user(long).reply("Done.").bytes()), tmp_path / "type.html"
+    )
+    tab.goto(address)
+    tab.get_by_role("button", name="Step", exact=True).click()
+    tab.get_by_label("Speed").select_option("0.5")
+    tab.get_by_role("button", name="Play").click()
+    typed = tab.locator("#turn-2 .said").first
+    sync.expect(tab.locator(".is-typing")).to_have_count(1, timeout=30_000)
+    length = len(typed.inner_text())
+    sync.expect(tab.locator(".is-typing")).to_have_count(1)
+    assert length < len(long)
+    tab.get_by_role("button", name="Pause").click()
+    assert len(typed.inner_text()) >= len(long.strip())
+    context = browser.new_context(java_script_enabled=False)
+    plain = context.new_page()
+    plain.goto(address)
+    assert plain.get_by_text("Done.").is_visible() and not plain.locator(".controls").is_visible()
+    context.close()
 
 
 def test_a_recording_runs_and_loads_nothing_of_a_transcript(tab: Page, tmp_path: Path) -> None:

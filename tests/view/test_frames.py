@@ -153,7 +153,8 @@ def test_a_page_holds_no_markup_of_a_transcript_and_loads_nothing() -> None:
     made = Session(everywhere("".join(PAYLOADS[:40])).bytes())
     text = "".join(player_page(describe_session(made, None), played(made)))
     assert "default-src 'none'" in text
-    start, stop = text.index('<main class="player">'), text.index("</main>")
-    found = tags(text[start:stop] + "</main>", {**FRAGMENT, "main": (), "div": ("data-at", "data-turn", "data-tool")})
-    places = [tag.attributes for tag in found if tag.attributes.get("class") == "frame"]
-    assert places[0]["data-at"] == "0" and int(places[-1]["data-turn"]) == len(made.turns)
+    start, stop = text.index('<main class="player"'), text.index("</main>")
+    allowed = {**FRAGMENT, "main": (), "div": ("data-at", "data-tool"), "section": ("data-turn",)}
+    found = [tag.attributes for tag in tags(text[start:stop] + "</main>", allowed)]
+    assert next(each for each in found if each.get("class") == "frame typed")["data-at"] == "0"
+    assert [each["data-turn"] for each in found if "data-turn" in each][-1] == str(len(made.turns))

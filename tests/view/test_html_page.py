@@ -6,12 +6,13 @@ import base64
 import hashlib
 import json
 import re
+from datetime import UTC, datetime
 
 import pytest
 
 from clew.conversation.session import Session
 from clew.demo.talk import talk
-from clew.view.header import About, describe_session
+from clew.view.header import About, BranchNote, describe_session
 from clew.view.html_page import page_style, read_asset, render_page
 from clew.view.mask_rows import MaskCount
 from clew.view.row_html import fragments
@@ -23,14 +24,19 @@ from tests.view.payloads import PAYLOADS, everywhere
 TOKEN = "ghp_" + "Ab3dEf6hIj" * 3 + "KLMNOP"
 PAGE = {
     **FRAGMENT,
-    **dict.fromkeys(("h1", "main"), ()),
+    **dict.fromkeys(("h1", "ul", "main"), ()),
     "ol": ("start",),
-    "ul": (),
-    "li": ("value",),
-    "button": ("type", "data-does"),
-    "div": ("hidden",),
-    "p": ("role",),
-    "input": ("type", "aria-label", "placeholder"),
+    "li": ("data-number",),
+    "button": ("type", "data-does", "data-step", "data-fold", "data-split", "aria-label"),
+    "div": ("hidden", "data-tool"),
+    "p": ("role", "hidden"),
+    "aside": ("aria-label",),
+    "nav": ("aria-label",),
+    "select": ("data-only", "aria-label"),
+    "option": ("value",),
+    "output": ("data-found",),
+    "a": ("href", "rel", "data-turn", "aria-label"),
+    "input": ("type", "aria-label", "placeholder", "data-find"),
 }
 
 
@@ -45,9 +51,9 @@ def body(made: str) -> str:
     _, _, rest = made.partition("<body>\n")
     text, _, end = rest.partition("</body>")
     assert end == "\n</html>\n"
-    for name in ("page.js", "search.js"):
+    for name in ("session.js", "page.js", "search.js"):
         text = text.replace(f"<script>{read_asset(name)}</script>\n", "")
-    return text
+    return re.sub('href="#(?:side|content|branch-[12])"', 'href="#turn-1"', text)
 
 
 @pytest.mark.parametrize("number", range(0, len(PAYLOADS), 3))
@@ -77,9 +83,10 @@ def test_no_payload_becomes_markup_in_an_index(number: int) -> None:
 def test_a_page_allows_its_own_style_and_script_by_their_hashes_and_loads_nothing() -> None:
     made = whole(Session(talk().user("dig").reply("ok").bytes()))
     policy = re.findall(r'Content-Security-Policy" content="([^"]*)"', made)[0]
-    for text, kind in ((page_style(), "style-src"), (read_asset("page.js"), "script-src")):
-        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-        assert f"{kind} 'sha256-{digest}'" in policy
+    for kind, *texts in (("style-src", page_style()), ("script-src", read_asset("session.js"), read_asset("page.js"))):
+        digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
+        allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+        assert f"; {kind} {allowed};" in policy
     assert policy.startswith("default-src 'none'; img-src data:;") and "unsafe" not in policy
     assert made.index("Content-Security-Policy") < made.index("<style>")
     assert not re.search(r"(?:src|href)=\"(?!data:image/|#)|@import|url\(", made)
@@ -88,7 +95,10 @@ def test_a_page_allows_its_own_style_and_script_by_their_hashes_and_loads_nothin
 def test_a_page_has_a_title_an_outline_and_works_without_scripts() -> None:
     made = whole(Session(talk().user("dig").reply("ok").user("sow\nseeds").reply("ok").title("Beds").bytes()))
     assert "<title>Beds</title>" in made and "<h1>Beds</h1>" in made
-    assert '<li value="2"><a href="#turn-2">sow seeds</a></li>' in made and 'id="turn-2"' in made
+    assert (
+        '<a href="#turn-2" data-turn="2"><span class="number">2</span> <span class="text">sow seeds</span></a>' in made
+    )
+    assert 'id="turn-2"' in made and '<a class="outline-link" href="#side">' in made and 'id="side"' in made
     assert '<div class="tools" hidden>' in made and "@media print" in made and "color-scheme: light dark" in made
 
 
@@ -99,6 +109,18 @@ def test_what_stands_above_a_session_is_masked() -> None:
     made = describe_session(Session(told.bytes()), tally)
     assert TOKEN not in repr(made) and tally.secrets == 4
     assert TOKEN in repr(describe_session(Session(told.bytes()), None))
+
+
+def test_an_index_lists_sessions_by_day_the_newest_first() -> None:
+    def made(title: str, day: int, *branches: BranchNote) -> Exported:
+        details = (("cwd", "/home/ada/garden"), ("turns", "3 turns"))
+        return Exported(About(title, title, datetime(2026, 1, day, 9, tzinfo=UTC), details, branches), f"{title}.html")
+
+    note = BranchNote(1, True, True, 0, 1, "x")
+    page = "".join(index_page("All", [made("old", 4), made("new", 5, note, note), made("newer", 5)], WordIndex()))
+    assert re.findall(r"<h2>(.*)</h2>", page) == ["Monday, 5 January 2026", "Sunday, 4 January 2026"]
+    assert re.findall(r'<li data-number="(\d)"><a href="(\w+)', page) == [("1", "new"), ("2", "newer"), ("0", "old")]
+    assert '<span class="chip">garden</span>' in page and "<span>2 branches</span>" in page
 
 
 def test_the_index_finds_words_by_session() -> None:

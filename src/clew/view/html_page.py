@@ -3,7 +3,7 @@
 text = "".join(render_page(about, fragments(rows), outline))
 
 A content security policy forbids everything except the page's own style and script, each named by its hash, and
-embedded pictures. The script only folds, prints and switches between light and dark.
+embedded pictures. The scripts find, filter, fold, follow the reader in the outline, and switch between light and dark.
 """
 
 from __future__ import annotations
@@ -22,7 +22,18 @@ from clew.view.row_html import time_tag
 from clew.view.sanitize import one_line
 
 _FOLDER = Path(__file__).with_name("asset")
-_BUTTONS = {"open": "Open all", "close": "Close all", "theme": "Light/dark"}
+_SCRIPTS = ("session.js", "page.js")
+_KINDS = {"": "Everything", "errors": "Errors", "edits": "Edits", "agents": "Agents", "decisions": "Decisions"}
+_THEME = '<button type="button" data-does="theme">Light/dark</button>\n'
+_TOOLS = f"""<input type="search" data-find aria-label="Find in this session" placeholder="Find">
+<output data-found></output>
+<button type="button" data-step="-1" aria-label="Previous match">↑</button>
+<button type="button" data-step="1" aria-label="Next match">↓</button>
+<select data-only aria-label="Show only">{"".join(f'<option value="{k}">{v}</option>' for k, v in _KINDS.items())}</select>
+<button type="button" data-fold="open">Open all</button>
+<button type="button" data-fold="close">Close all</button>
+<button type="button" data-split aria-label="Differences side by side">Split</button>
+{_THEME}"""
 
 
 def read_asset(name: str) -> str:
@@ -31,8 +42,8 @@ def read_asset(name: str) -> str:
 
 
 def page_style() -> str:
-    """Return the style sheet of an exported page."""
-    return token_css() + read_asset("session.css")
+    """Return the style sheet of exported pages."""
+    return token_css() + read_asset("session.css") + read_asset("page.css")
 
 
 def render_page(
@@ -42,17 +53,19 @@ def render_page(
     branches: Iterable[tuple[BranchNote, Iterable[str]]] = (),
 ) -> Iterator[str]:
     """Yield the page of a session in parts; `outline` lists the turns to link to, and other `branches` follow."""
-    yield from page_start(about.title, ("page.js",))
-    below = _about_line(about) + _branch_list(about) + _outline_list(list(outline))
-    yield heading(about.title, tuple(_BUTTONS), below)
-    yield "<main>\n"
+    turns = list(outline)
+    yield from page_start(about.title, _SCRIPTS)
+    link = '<a class="outline-link" href="#side">Turns</a>' if len(turns) > 1 else ""
+    yield page_header(about.title, _TOOLS, link)
+    yield outline_list(turns)
+    yield f'<main id="content">\n{_about_line(about)}{_branch_list(about)}'
     yield from body
     for note, fragments in branches:
         name = f"branch-{note.number}"
         yield f'<h2 class="branch" id="{name}"><a href="#{name}">Branch {note.number}</a> {note.origin}</h2>\n'
         yield from fragments
     yield "</main>\n"
-    yield from page_end(("page.js",))
+    yield from page_end(_SCRIPTS)
 
 
 def page_start(title: str, scripts: Iterable[str]) -> Iterator[str]:
@@ -78,11 +91,14 @@ def page_start(title: str, scripts: Iterable[str]) -> Iterator[str]:
 """
 
 
-def heading(title: str, buttons: Iterable[str], below: str = "") -> str:
-    """Return the page header: title and buttons, which the script shows."""
-    button_html = "".join(f'<button type="button" data-does="{name}">{_BUTTONS[name]}</button>\n' for name in buttons)
-    tools = f'<div class="tools" hidden>\n{button_html}</div>'
-    return f"<header>\n{tools}\n<h1>{escape(one_line(title))}</h1>\n{below}</header>\n"
+def page_header(title: str, tools: str = _THEME, link: str = "") -> str:
+    """Return the line above a page: the title, and tools that need scripts, which show them."""
+    return f"""<header class="top">
+<h1>{escape(one_line(title))}</h1>
+{link}<div class="tools" hidden>
+{tools}</div>
+</header>
+"""
 
 
 def page_end(scripts: Iterable[str]) -> Iterator[str]:
@@ -114,11 +130,17 @@ def _branch_list(about: About) -> str:
     return f'<div class="branches"><p>{about.branch_sentence}{command}</p>\n<ul>\n{items}</ul></div>\n'
 
 
-def _outline_list(turns: Sequence[tuple[int, str]]) -> str:
+def outline_list(turns: Sequence[tuple[int, str]]) -> str:
+    """Return the outline: beside the text on wide screens, else a drawer that its link opens."""
     if len(turns) < 2:
         return ""
     items = "".join(
-        f'<li value="{number}"><a href="#turn-{number}">{escape(one_line(text, 80)) or "(no text)"}</a></li>\n'
+        f'<li><a href="#turn-{number}" data-turn="{number}"><span class="number">{number}</span> '
+        f'<span class="text">{escape(one_line(text, 80)) or "(no text)"}</span></a></li>\n'
         for number, text in turns
     )
-    return f'<details class="outline"><summary>{plural(len(turns), "turn")}</summary>\n<ol>\n{items}</ol></details>\n'
+    head = f'<h2>{plural(len(turns), "turn")}</h2><a class="close" href="#content" aria-label="Close the outline">✕</a>'
+    return f"""<aside class="side" id="side" aria-label="Outline">{head}
+<nav aria-label="Turns"><ol class="thread">
+{items}</ol></nav></aside>
+"""

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC
+from datetime import UTC, datetime
 from html import escape
+from itertools import groupby
 from typing import NamedTuple
 from unicodedata import normalize
 
+from clew.system.plural import plural
 from clew.view.header import About
-from clew.view.html_page import heading, page_end, page_start
+from clew.view.html_page import page_end, page_header, page_start
 from clew.view.row_html import time_tag
 from clew.view.row_markdown import escape_markdown
 from clew.view.row_types import AgentRow, CallRow, PlanRow, PromptRow, QueuedRow, ReplyRow, Row, SummaryRow, TodoRow
@@ -25,6 +27,7 @@ MAX_WORD = 40  # letters; longer words are split, and found by their parts
 MAX_WORDS = 8000  # per session; with more, it contains almost any word
 _INDEXED = (PromptRow, QueuedRow, ReplyRow, PlanRow, SummaryRow, CallRow, AgentRow, TodoRow)
 _WORD = re.compile(r"\w{2,}")
+_NEVER = datetime.min.replace(tzinfo=UTC)
 _NAME = re.compile(r"[^a-z0-9]+")
 
 
@@ -65,19 +68,41 @@ def file_name(about: About, suffix: str) -> str:
 
 
 def index_page(title: str, sessions: Iterable[Exported], words: WordIndex) -> Iterator[str]:
-    """Yield the index page."""
+    """Yield the index page: the sessions by day, the newest first, and a search over their words."""
     scripts = ("page.js", "search.js")
     yield from page_start(title, scripts)
-    yield heading(title, ("theme",))
-    yield '<main>\n<div hidden><input type="search" aria-label="Search these sessions" placeholder="Search"></div>\n'
-    yield '<p class="about" id="found" role="status"></p>\n<ul class="sessions">\n'
-    for about, file in sessions:
-        facts = " · ".join(escape(one_line(value)) for name, value in about.details if name != "id")
-        link = f'<a href="{escape(file)}">{escape(one_line(about.title))}</a>'
-        yield f'<li>{link}{time_tag(about.started)}<br><span class="about">{facts}</span></li>\n'
-    yield "</ul>\n</main>\n"
+    yield page_header(title)
+    field = '<input type="search" aria-label="Search these sessions" placeholder="Search">'
+    yield f'<main class="index">\n<p hidden>{field}</p>\n'
+    rows = sorted(enumerate(sessions), key=lambda row: row[1].about.started or _NEVER, reverse=True)
+    yield f'<p class="about" id="found" role="status">{plural(len(rows), "session")}</p>\n'
+    for day, group in groupby(rows, key=lambda row: _day(row[1].about)):
+        yield f'<section class="day">\n<h2>{day}</h2>\n<ul class="sessions">\n'
+        yield from (_index_row(number, each) for number, each in group)
+        yield "</ul>\n</section>\n"
+    yield "</main>\n"
     yield f'<script type="application/json" id="words">{_script_json(words.index)}</script>\n'
     yield from page_end(scripts)
+
+
+def _index_row(number: int, session: Exported) -> str:
+    about = session.about
+    details = dict(about.details)
+    project = re.split(r"[/\\]", details.get("cwd", "").rstrip("/\\"))[-1]
+    branches = f"{len(about.branches)} branches" if about.branches else ""
+    names = (details.get("branch"), details.get("model"), details.get("turns"), branches, details.get("tokens"))
+    facts = "".join(f"<span>{escape(one_line(each))}</span>" for each in names if each)
+    chip = f'<span class="chip">{escape(one_line(project))}</span>' if project else ""
+    time = f"<span>{time_tag(about.started).strip()}</span>" if about.started else ""
+    link = f'<a href="{escape(session.file)}">{escape(one_line(about.title))}</a>'
+    return f'<li data-number="{number}">{link}<p class="facts">{chip}{time}{facts}</p></li>\n'
+
+
+def _day(about: About) -> str:
+    if about.started is None:
+        return "Undated"
+    day = about.started.astimezone(UTC)
+    return f"{day:%A}, {day.day} {day:%B %Y}"
 
 
 def index_markdown(title: str, sessions: Iterable[Exported]) -> Iterator[str]:

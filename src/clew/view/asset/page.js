@@ -1,29 +1,39 @@
 "use strict";
+// What an exported page adds to session.js: the theme, keys, and filters for the tools that the session used.
 (function () {
   var root = document.documentElement;
-  var tools = document.querySelector(".tools");
-  function all(isOpen) {
-    document.querySelectorAll("main details").forEach(function (each) { each.open = isOpen; });
+  function one(selector) { return document.querySelector(selector); }
+  function all(selector) { return Array.from(document.querySelectorAll(selector)); }
+  function setTheme(name) { if (name === "light" || name === "dark") root.dataset.theme = name; }
+  function switchTheme() {
+    var isDark = (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+    setTheme(isDark ? "light" : "dark");
+    try { localStorage.setItem("clew-theme", root.dataset.theme); } catch (refused) { /* a page from a file may keep nothing */ }
   }
-  function theme(name) {
-    if (name === "light" || name === "dark") root.dataset.theme = name;
+  try { setTheme(localStorage.getItem("clew-theme")); } catch (refused) { /* as above */ }
+  all(".tools").forEach(function (each) { each.hidden = false; });
+  var only = one("select[data-only]");
+  if (only) {
+    new Set(all(".call[data-tool]").map(function (each) { return each.dataset.tool; })).forEach(function (tool) {
+      only.append(new Option(tool, "tool:" + tool));
+    });
   }
-  try { theme(localStorage.getItem("clew-theme")); } catch (refused) { /* a page from a file may keep nothing */ }
-  if (tools) tools.hidden = false;
+  function click(selector) { var button = one(selector); if (button) button.click(); }
+  var keys = {
+    "/": function () { var field = one("input[type=search]"); if (field) field.focus(); },
+    n: function () { click('[data-step="1"]'); },
+    N: function () { click('[data-step="-1"]'); },
+    o: function () { click('[data-fold="open"]'); },
+    O: function () { click('[data-fold="close"]'); },
+    t: switchTheme
+  };
   document.addEventListener("click", function (event) {
-    var what = event.target instanceof HTMLElement ? event.target.dataset.does : "";
-    if (what === "open" || what === "close") all(what === "open");
-    if (what === "theme") {
-      var isDark = getComputedStyle(root).colorScheme === "dark" ||
-        (!root.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
-      theme(isDark ? "light" : "dark");
-      try { localStorage.setItem("clew-theme", root.dataset.theme); } catch (refused) { /* as above */ }
-    }
+    if (event.target instanceof HTMLElement && event.target.dataset.does === "theme") switchTheme();
   });
-  var closed = [];
-  addEventListener("beforeprint", function () {
-    closed = Array.from(document.querySelectorAll("main details:not([open])"));
-    closed.forEach(function (each) { each.open = true; });
+  document.addEventListener("keydown", function (event) {
+    var isTyping = event.target instanceof HTMLElement && event.target.matches("input, select, textarea");
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
+    event.preventDefault();
+    keys[event.key]();
   });
-  addEventListener("afterprint", function () { closed.forEach(function (each) { each.open = false; }); });
 })();
