@@ -228,11 +228,19 @@ def test_all_branches_are_exported_together(clew: Run, claude: Path) -> None:
     assert clew("export", number, "--branch", "0")[0] == 1
 
 
+def test_a_page_has_charts_that_lead_to_its_turns(clew: Run, claude: Path) -> None:
+    number = four().write(claude).stem
+    page = clew("export", number, "--format", "html")[1].partition("<body>")[2]
+    charts = page.partition('<details class="charts">')[2].partition('<section class="turn"')[0]
+    assert "Context by turn" in charts and 'href="#turn-2"' in charts and "<svg" in charts and " style=" not in charts
+    assert '<details class="charts">' not in clew("export", number, "--format", "html", "--last", "1")[1]
+
+
 def test_how_much_of_each_turn(clew: Run, claude: Path) -> None:
     number = four().write(claude).stem
 
     def page(*words: str) -> str:
-        return clew("export", number, "--format", "html", *words)[1].partition("<main>")[2]
+        return clew("export", number, "--format", "html", *words)[1].partition("<main ")[2].partition('<section class="turn"')[2]
 
     assert "a1" not in page("--depth", "prompts") and "Bash" not in page("--depth", "replies")
     assert "r1</pre>" in page() and "t1" not in page() and "t1" in page("--thinking")
@@ -265,10 +273,10 @@ def test_a_project_becomes_a_folder_of_pages_with_an_index(clew: Run, demo: Demo
     assert sorted(folder.iterdir()) == sorted(made)
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in made)
     index = made[-1].read_text()
-    links = re.findall(r'<li><a href="([^"]*)">', index)
-    assert sorted(links) == sorted(path.name for path in made[:-1])
+    links = dict(re.findall(r'<li data-number="(\d+)"><a href="([^"]*)">', index))
+    assert sorted(links.values()) == sorted(path.name for path in made[:-1])
     words = json.loads(index.partition('id="words">')[2].partition("</script>")[0])
-    page = folder / links[words["payments"][0]]
+    page = folder / links[str(words["payments"][0])]
     assert "payments" in page.read_text().lower() and "staging" in words
 
 

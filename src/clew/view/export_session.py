@@ -13,7 +13,7 @@ from clew.conversation.session import Session
 from clew.conversation.turns import Turn
 from clew.version import JSON_SCHEMA
 from clew.view.header import About, describe_session, masked_line
-from clew.view.html_page import render_page
+from clew.view.html_page import NO_EXTRA, Extra, render_page
 from clew.view.mask_rows import MaskCount, mask_rows
 from clew.view.row_html import fragments
 from clew.view.row_markdown import markdown_branch, markdown_document
@@ -74,11 +74,12 @@ def export_parts(
     front_matter: bool = False,
     agents: Callable[[Call], Sequence[Agent]] | None = None,
     pass_rows: Callable[[Iterable[Row]], Iterable[Row]] = iter,
+    extra: Extra = NO_EXTRA,
 ) -> Iterable[bytes]:
     """Return the parts of a document, as they are made. Without a `counter` nothing is masked.
 
     What other `branches` have of their own follows. `agents` finds the agents of a call if not `session.agents_for`,
-    and `pass_rows` sees every row.
+    `pass_rows` sees every row, and `extra` is what a page shows above the conversation.
     """
     others = [(branch.number, own_turns(session, branch)) for branch in branches]
     if format == "jsonl":
@@ -100,7 +101,7 @@ def export_parts(
     mask = MaskCount() if counter else None
     outline = ((turn.number, masked_line(turn.text, mask)) for turn in chosen)
     more = ((notes[n], fragments(turn_rows(own), f"b{n}-")) for n, own in others)
-    return map(_encode_text, render_page(header, fragments(first), outline, more))
+    return map(_encode_text, render_page(header, fragments(first), outline, more, extra))
 
 
 def own_turns(session: Session, branch: Branch) -> list[Turn]:

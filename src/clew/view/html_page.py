@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
 from clew.system.design_tokens import token_css
 from clew.system.plural import plural
@@ -41,9 +42,19 @@ def read_asset(name: str) -> str:
     return (_FOLDER / name).read_text(encoding="utf-8")
 
 
-def page_style() -> str:
+class Extra(NamedTuple):
+    """HTML of other packages above the conversation, such as charts, and its style sheet."""
+
+    html: str = ""
+    css: str = ""
+
+
+NO_EXTRA = Extra()
+
+
+def page_style(css: str = "") -> str:
     """Return the style sheet of exported pages."""
-    return token_css() + read_asset("session.css") + read_asset("page.css")
+    return token_css() + read_asset("session.css") + read_asset("page.css") + css
 
 
 def render_page(
@@ -51,14 +62,15 @@ def render_page(
     body: Iterable[str],
     outline: Iterable[tuple[int, str]] = (),
     branches: Iterable[tuple[BranchNote, Iterable[str]]] = (),
+    extra: Extra = NO_EXTRA,
 ) -> Iterator[str]:
     """Yield the page of a session in parts; `outline` lists the turns to link to, and other `branches` follow."""
     turns = list(outline)
-    yield from page_start(about.title, _SCRIPTS)
+    yield from page_start(about.title, _SCRIPTS, extra.css)
     link = '<a class="outline-link" href="#side">Turns</a>' if len(turns) > 1 else ""
     yield page_header(about.title, _TOOLS, link)
     yield outline_list(turns)
-    yield f'<main id="content">\n{_about_line(about)}{_branch_list(about)}'
+    yield f'<main id="content">\n{_about_line(about)}{_branch_list(about)}{extra.html}'
     yield from body
     for note, fragments in branches:
         name = f"branch-{note.number}"
@@ -68,9 +80,9 @@ def render_page(
     yield from page_end(_SCRIPTS)
 
 
-def page_start(title: str, scripts: Iterable[str]) -> Iterator[str]:
+def page_start(title: str, scripts: Iterable[str], css: str = "") -> Iterator[str]:
     """Yield the start of a page, up to its body."""
-    style = page_style()
+    style = page_style(css)
     allowed = " ".join(_hash(read_asset(name)) for name in scripts) or "'none'"
     policy = (
         f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {allowed}; "

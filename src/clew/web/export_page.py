@@ -8,9 +8,11 @@ from collections.abc import Iterable
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from clew.browse.session_charts import session_charts
 from clew.errors import NotFound
 from clew.view.export_session import export_parts, view_options
 from clew.view.header import About, describe_session
+from clew.view.html_page import NO_EXTRA
 from clew.view.static_site import file_name
 from clew.web.app_state import AppState
 from clew.web.page_target import PageTarget, page_target
@@ -32,7 +34,7 @@ class ExportPage:
         is_every = request.query_params.get("branches") == "all" and target.reading.branch is None
         header = await asyncio.to_thread(self._header, target, is_every)
         name = {"Content-Disposition": f'attachment; filename="{file_name(header, f".{kind}")}"'}
-        parts = self._parts(target, FORMATS[kind], header, is_every)
+        parts = await asyncio.to_thread(self._parts, target, FORMATS[kind], header, is_every)
         return StreamingResponse(parts, media_type=f"{MEDIA_TYPES[kind]}; charset=utf-8", headers=name)
 
     def _header(self, target: PageTarget, is_every: bool) -> About:
@@ -41,6 +43,7 @@ class ExportPage:
 
     def _parts(self, target: PageTarget, format: str, header: About, is_every: bool) -> Iterable[bytes]:
         reading = target.reading
+        has_charts = format == "html" and reading.branch is None
         return export_parts(
             reading.session,
             format,
@@ -50,4 +53,5 @@ class ExportPage:
             turns=[turn for turn in reading.turns if turn.number] if reading.branch else None,
             branches=[branch for branch in reading.session.branches if is_every and not branch.is_active],
             agents=reading.root.agents_for,
+            extra=session_charts(reading.session, reveal=self._state.is_revealed) if has_charts else NO_EXTRA,
         )

@@ -20,6 +20,7 @@ from clew.system.file_errors import ErrorCollector, describe_error
 from clew.system.plural import plural
 from clew.view.export_session import export_parts, view_options
 from clew.view.header import About, describe_session, masked_line
+from clew.view.html_page import NO_EXTRA
 from clew.view.mask_rows import MaskCount
 from clew.view.row_types import Row
 from clew.view.rows import DEPTHS
@@ -177,17 +178,21 @@ def _parts(
     session: Session, head: About, options: Namespace, tally: MaskCount, pass_rows: PassRows = iter
 ) -> Iterable[bytes]:
     """Return the session in the chosen format, in parts as they are made."""
+    from clew.browse.session_charts import session_charts
+
     is_every = options.branch == ALL_BRANCHES
+    is_part = selects_part(options) and not is_every
     return export_parts(
         session,
         options.format,
         head,
         view_options(options.depth, thinking=options.thinking, agents=not options.no_agents),
         None if options.reveal else tally,
-        turns=select_turns(session, options) if selects_part(options) and not is_every else None,
+        turns=select_turns(session, options) if is_part else None,
         branches=[branch for branch in session.branches if is_every and not branch.is_active],
         front_matter=options.front_matter,
         pass_rows=pass_rows,
+        extra=session_charts(session, reveal=options.reveal) if options.format == "html" and not is_part else NO_EXTRA,
     )
 
 
