@@ -37,32 +37,39 @@ PAGE_SIZE = 200  # files
 LINES_PER_PAGE = 2000
 SESSIONS = 30  # sessions listed below a file
 COLOURS = 8
+HASH_LENGTH = 64
 FIRST_SECONDS = 3.0
 
 
 class ChangedFile(NamedTuple):
-    """A file and the sessions that changed it, the newest first."""
+    """A file, and the sessions that changed it with the number of edits, the newest first."""
 
     path: str
-    sessions: list[SessionSummary]
+    edits: list[tuple[SessionSummary, int]]
 
     @property
-    def ended(self) -> float:
-        return self.sessions[0].ended
+    def sessions(self) -> list[SessionSummary]:
+        return [summary for summary, _ in self.edits]
 
 
-def list_changed_files(summaries: Iterable[SessionSummary]) -> list[ChangedFile]:
-    """Return the files that sessions changed, the one changed last first."""
+def list_changed_files(summaries: Iterable[SessionSummary]) -> dict[str, ChangedFile]:
+    """Return the files that sessions changed by normalized path, the one changed last first."""
     files: dict[str, ChangedFile] = {}
     for summary in sorted(summaries, key=lambda each: -each.ended):
-        for path in summary.edited:
-            files.setdefault(normalize_path(path), ChangedFile(path, [])).sessions.append(summary)
-    return list(files.values())
+        counts: dict[str, int] = {}
+        for path, count in summary.edited.items():
+            key = normalize_path(path)
+            counts[key] = counts.get(key, 0) + count
+            files.setdefault(key, ChangedFile(path, []))
+        for key, count in counts.items():
+            files[key].edits.append((summary, count))
+    return files
 
 
 class FilesPage:
     def __init__(self, state: AppState) -> None:
         self._state = state
+        self._known: tuple[int, dict[str, ChangedFile]] = (0, {})  # the version of the summaries, and their files
 
     def routes(self) -> list[Route]:
         return [Route("/files", self.full_page), Route("/blame", self.blame)]
@@ -84,12 +91,16 @@ class FilesPage:
         snapshot = self._snapshot()
         query, session = given("q", "")[:500], given("session", "")[:100]
         limit = max(PAGE_SIZE, min(parse_number(given("limit", "")), 100_000))
-        summaries = [each for each in snapshot.summaries.values() if not session or each.session == session]
         words = query.lower().split()
-        found = [file for file in list_changed_files(summaries) if all(word in file.path.lower() for word in words)]
+        found = [
+            file
+            for file in self._changed_files(snapshot).values()
+            if all(word in file.path.lower() for word in words)
+            and (not session or any(each.session == session for each in file.sessions))
+        ]
         projects: dict[str, list[dict[str, Any]]] = {}
         for file in found[:limit]:
-            projects.setdefault(file.sessions[0].cwd, []).append(self._file(file))
+            projects.setdefault(file.edits[0][0].cwd, []).append(self._file(file))
         return {
             "q": query,
             "session": session,
@@ -104,26 +115,29 @@ class FilesPage:
         }
 
     def _file(self, file: ChangedFile) -> dict[str, Any]:
-        folder, name = _split(relative_path(file.path, file.sessions[0].cwd))
-        wanted = normalize_path(file.path)
+        newest = file.edits[0][0]
+        folder, name = _split(relative_path(file.path, newest.cwd))
         return {
             "key": self._key(file.path),
             "folder": self._clean(folder),
             "name": self._clean(name),
-            "when": as_time(file.ended),
-            "count": plural(len(file.sessions), "session"),
+            "when": as_time(newest.ended),
+            "count": plural(len(file.edits), "session"),
             "sessions": [
                 {
                     "link": session_url(each.session),
                     "title": self._clean(each.title or each.first_prompt, 100) or "(no prompt)",
                     "when": as_time(each.ended),
-                    "edits": plural(
-                        sum(n for path, n in each.edited.items() if normalize_path(path) == wanted), "edit"
-                    ),
+                    "edits": plural(count, "edit"),
                 }
-                for each in file.sessions[:SESSIONS]
+                for each, count in file.edits[:SESSIONS]
             ],
         }
+
+    def _changed_files(self, snapshot: SummarySnapshot) -> dict[str, ChangedFile]:
+        if self._known[0] != snapshot.version:
+            self._known = snapshot.version, list_changed_files(snapshot.summaries.values())
+        return self._known[1]
 
     def _snapshot(self) -> SummarySnapshot:
         """Return the summaries of the sessions; the first time that takes longer."""
@@ -140,8 +154,10 @@ class FilesPage:
     # -- one file
 
     def _blame(self, path: str, first: int) -> dict[str, Any]:
-        files = list_changed_files(self._snapshot().summaries.values())
-        file = next((each for each in files if path in (each.path, self._key(each.path))), None)
+        files = self._changed_files(self._snapshot())
+        file = files.get(normalize_path(path)) if path else None
+        if file is None and len(path) == HASH_LENGTH:
+            file = next((each for each in files.values() if self._key(each.path) == path), None)
         if file is None:
             raise NotFound(path, "changed file", hint="The list of files has those that sessions changed.")
         wanted = normalize_path(file.path)
