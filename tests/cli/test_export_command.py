@@ -240,7 +240,11 @@ def test_how_much_of_each_turn(clew: Run, claude: Path) -> None:
     number = four().write(claude).stem
 
     def page(*words: str) -> str:
-        return clew("export", number, "--format", "html", *words)[1].partition("<main ")[2].partition('<section class="turn"')[2]
+        return (
+            clew("export", number, "--format", "html", *words)[1]
+            .partition("<main ")[2]
+            .partition('<section class="turn"')[2]
+        )
 
     assert "a1" not in page("--depth", "prompts") and "Bash" not in page("--depth", "replies")
     assert "r1</pre>" in page() and "t1" not in page() and "t1" in page("--thinking")

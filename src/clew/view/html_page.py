@@ -69,7 +69,7 @@ def render_page(
     yield from page_start(about.title, _SCRIPTS, extra.css)
     link = '<a class="outline-link" href="#side">Turns</a>' if len(turns) > 1 else ""
     yield page_header(about.title, _TOOLS, link)
-    yield outline_list(turns)
+    yield outline_list(turns, about.branches)
     yield f'<main id="content">\n{_about_line(about)}{_branch_list(about)}{extra.html}'
     yield from body
     for note, fragments in branches:
@@ -142,7 +142,7 @@ def _branch_list(about: About) -> str:
     return f'<div class="branches"><p>{about.branch_sentence}{command}</p>\n<ul>\n{items}</ul></div>\n'
 
 
-def outline_list(turns: Sequence[tuple[int, str]]) -> str:
+def outline_list(turns: Sequence[tuple[int, str]], branches: Iterable[BranchNote] = ()) -> str:
     """Return the outline: beside the text on wide screens, else a drawer that its link opens."""
     if len(turns) < 2:
         return ""
@@ -150,6 +150,12 @@ def outline_list(turns: Sequence[tuple[int, str]]) -> str:
         f'<li><a href="#turn-{number}" data-turn="{number}"><span class="number">{number}</span> '
         f'<span class="text">{escape(one_line(text, 80)) or "(no text)"}</span></a></li>\n'
         for number, text in turns
+    )
+    items += "".join(
+        f'<li class="fork"><a href="#branch-{note.number}"><span class="text">branch {note.number}: '
+        f"{escape(one_line(note.text, 80))}</span></a></li>\n"
+        for note in branches
+        if note.is_included and not note.is_active
     )
     head = f'<h2>{plural(len(turns), "turn")}</h2><a class="close" href="#content" aria-label="Close the outline">✕</a>'
     return f"""<aside class="side" id="side" aria-label="Outline">{head}

@@ -111,7 +111,7 @@ const session = (() => {
 
   // -- follow: the outline shows where the reader is
 
-  const turnNumber = (turn) => (/(\d+)/.exec(turn.id || "") || ["", ""])[1];
+  const turnNumber = (turn) => (turn.id || "").replace(/^turn-/, "");  // turns of other branches have other ids
   let place = "";
   let moved = () => {};
   let isHeld = false;  // a turn that was chosen stays the current one until the reader scrolls
