@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.report.charts.canvas import SIZE, TITLE_SIZE, Canvas, asset, render_png, text_width
-from clew.report.charts.columns import NARROW, Column, area_chart, column_chart, number_labels, sparkline
+from clew.report.charts.columns import NARROW, Column, area_chart, column_chart, number_labels
 from clew.report.charts.figure import Figure, TableRow, html_page
 from clew.report.charts.name_bars import MOST
 from clew.report.charts.scale import MONEY, REPLIES, TOKENS, Unit, axis_values, digits
@@ -35,6 +35,7 @@ from clew.report.usage_bucket import UsageBucket
 from clew.report.usage_row import UsageRow
 from clew.report.usage_table import UsageTable
 from clew.system.design_tokens import DARK, DATA, LIGHT
+from clew.system.terminal_style import TerminalStyle
 from tests.report.build import NOON_SECONDS, bucket
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -285,14 +286,6 @@ def test_turns_lead_to_themselves(count: int) -> None:
     assert len(links) == count if count < 3000 else len(links) < 500
 
 
-def test_a_sparkline_marks_failures_by_more_than_colour() -> None:
-    svg = sparkline([1.0, 0.0, 4.0], "3 turns, $5.00, 1 failure", [False, False, True])
-    assert len(shapes(svg, "rect")) == 4 and len(shapes(svg, "rect", "spark-bad")) == 2
-    assert "3 turns, $5.00, 1 failure" in svg
-    ElementTree.fromstring(sparkline([], "no turn"))
-    assert len(shapes(sparkline([1.0] * 5000, "many"), "rect")) <= 32
-
-
 # -- heat maps
 
 
@@ -403,3 +396,13 @@ def test_the_context_of_many_turns_is_at_most_a_screen() -> None:
     lines = context_lines(points(656, (600,)), 80, 22)
     assert len(lines) <= 22 and max(map(len, lines)) <= 80 and sum("compacted" in line for line in lines) == 1
     assert lines[0].strip().startswith("1–30")
+
+
+def test_a_plot_on_a_terminal_has_colours() -> None:
+    rows = [UsageRow("2026-09-17"), UsageRow("2026-09-30")]
+    rows[0].cost = 10**12
+    style = TerminalStyle(1 << 24, "dark")
+    lines = cost_lines(UsageTable("day", rows, UsageRow("Total")), 80, style=style)
+    assert "\x1b[" in lines[0] and "empty days" in lines[1] and lines[1].startswith("\x1b[")
+    assert all("\x1b[" in line for line in context_lines(points(3), 80, style=style))
+    assert any("\x1b[" in line for line in activity_lines([bucket(NOON_SECONDS)], Zone("UTC"), style))

@@ -39,7 +39,7 @@ def turn_costs(
         agents = (agent for call in turn.calls for agent in _agents_of_call(session, call))
         spent = sum((usage(agent.session.entries) for agent in agents), usage(turn.entries))
         own = {key: spend for key, spend in spent.replies.items() if key not in seen}
-        seen |= own.keys()
+        seen.update(own)
         yield _row(own.values(), prices, by_model, f"{turn.number:>4}  {' '.join(turn.text.split())}")
 
 

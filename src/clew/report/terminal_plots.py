@@ -15,13 +15,18 @@ from clew.report.usage_bucket import UsageBucket
 from clew.report.usage_row import UsageRow
 from clew.report.usage_table import TIMES, UsageTable
 from clew.system.plural import plural
+from clew.system.terminal_style import TerminalStyle
 
 SHADES = " ░▒▓█"
 EIGHTHS = " ▏▎▍▌▋▊▉█"
+BAR = "link"  # the look of bars
+PLAIN = TerminalStyle(0)
 GAP = 3  # empty hours, days, weeks or months that are drawn one by one
 
 
-def cost_lines(table: UsageTable, width: int, measure: Callable[[str], int] = len) -> list[str]:
+def cost_lines(
+    table: UsageTable, width: int, measure: Callable[[str], int] = len, *, style: TerminalStyle = PLAIN
+) -> list[str]:
     """Return a bar for each row, by cost, or by tokens if nothing has a price. Times without use have a place too.
 
     `measure` returns the number of columns of a name; names take at most half of the width.
@@ -36,8 +41,11 @@ def cost_lines(table: UsageTable, width: int, measure: Callable[[str], int] = le
     for name, row in zip(names, rows, strict=True):
         value = row.cost if is_priced else row.total
         label = name + " " * (first - measure(name))
-        amount = "" if isinstance(row, _Gap) else dollars(row.cost) if is_priced else short_number(row.total)
-        lines.append(f"{label}  {bar(value, top, room).ljust(room)} {amount:>10}".rstrip())
+        amount = dollars(row.cost) if is_priced else short_number(row.total)
+        if isinstance(row, _Gap):
+            lines.append(style(label.rstrip(), "quiet"))
+            continue
+        lines.append(f"{label}  {style(bar(value, top, room).ljust(room), BAR)} {amount:>10}".rstrip())
     return lines
 
 
@@ -75,17 +83,19 @@ def bar(value: float, top: float, room: int) -> str:
     return "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
 
 
-def activity_lines(buckets: Sequence[UsageBucket], zone: Zone) -> list[str]:
+def activity_lines(buckets: Sequence[UsageBucket], zone: Zone, style: TerminalStyle = PLAIN) -> list[str]:
     values = replies_by_hour(buckets, zone)
     top = max(map(max, values))
-    lines = ["     " + "".join(f"{hour:02d}".ljust(6) for hour in range(0, 24, 3))]
+    lines = [style("     " + "".join(f"{hour:02d}".ljust(6) for hour in range(0, 24, 3)), "quiet")]
     for name, line in zip(WEEKDAYS, values, strict=True):
         shades = (SHADES[0 if not value else 1 + min(3, 4 * value // (top + 1))] for value in line)
-        lines.append(f"{name}  {''.join(shade * 2 for shade in shades)}".rstrip())
+        lines.append(f"{name}  {style(''.join(shade * 2 for shade in shades).rstrip(), 'accent')}".rstrip())
     return lines
 
 
-def context_lines(points: Sequence[ContextPoint], width: int, height: int = 0) -> list[str]:
+def context_lines(
+    points: Sequence[ContextPoint], width: int, height: int = 0, *, style: TerminalStyle = PLAIN
+) -> list[str]:
     """Return a bar for the window at the end of each turn, with a mark for a compaction.
 
     With a `height`, neighbouring turns share a line so that there are at most so many.
@@ -98,9 +108,10 @@ def context_lines(points: Sequence[ContextPoint], width: int, height: int = 0) -
     room = max(10, width - first - 24)
     lines: list[str] = []
     for name, group in zip(names, groups, strict=True):
-        mark = "  compacted" if any(point.is_compacted for point in group) else ""
+        mark = style("  compacted", "warn") if any(point.is_compacted for point in group) else ""
         tokens = group[-1].tokens
-        lines.append(f"{name:>{first}}  {bar(tokens, top, room).ljust(room)} {short_number(tokens):>8}{mark}")
+        drawn = style(bar(tokens, top, room).ljust(room), BAR)
+        lines.append(f"{name:>{first}}  {drawn} {short_number(tokens):>8}{mark}")
     return lines
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from clew.cli.cost.usage_request import UsageOptions, terminal_width
@@ -30,6 +30,7 @@ from clew.report.usage_row import UsageRow
 from clew.report.usage_table import UsageTable, build_table, select_buckets
 from clew.report.waste import Waste
 from clew.system.extras import install_hint
+from clew.system.terminal_style import stdout_style
 from clew.view.sanitize import columns
 from clew.wire.session_writer import create_exactly
 
@@ -48,7 +49,7 @@ def draw(
     if plan.plot in (None, "-"):
         for row in table.rows:
             row.name = names.get(row.name, row.name)
-        return _print(cost_lines(table, terminal_width() or 80, columns), ["", *activity_lines(chosen, zone)])
+        return _print(_bars(table, columns), ["", *activity_lines(chosen, zone, stdout_style())])
     names = short_paths(names) if table.by == "project" else names
     stacked = build_table(collected.buckets, plan.query._replace(by_model=True), prices)
     return write(plan, f"Usage by {table.by}", [cost_figure(stacked, names), activity_figure(chosen, zone)])
@@ -56,20 +57,22 @@ def draw(
 
 def draw_context(plan: UsageOptions, points: Sequence[ContextPoint], window: int) -> int:
     if plan.plot in (None, "-"):
-        return _print(context_lines(points, terminal_width() or 80, shutil.get_terminal_size().lines - 2))
+        return _print(
+            context_lines(points, terminal_width() or 80, shutil.get_terminal_size().lines - 2, style=stdout_style())
+        )
     return write(plan, "Context by turn", [context_figure(points, window)])
 
 
 def draw_turns(plan: UsageOptions, table: UsageTable) -> int:
     if plan.plot in (None, "-"):
-        return _print(cost_lines(table, terminal_width() or 80, columns))
+        return _print(_bars(table, columns))
     return write(plan, "Usage by turn", [turns_figure(table)])
 
 
 def draw_blocks(plan: UsageOptions, blocks: Sequence[FiveHourBlock], zone: Zone) -> int:
     if plan.plot in (None, "-"):
         table = UsageTable("block", [block.row for block in blocks], UsageRow("Total"))
-        return _print(cost_lines(table, terminal_width() or 80))
+        return _print(_bars(table))
     return write(plan, "Blocks of five hours", [blocks_figure(blocks, zone)])
 
 
@@ -79,7 +82,11 @@ def draw_waste(plan: UsageOptions, waste: Sequence[Waste]) -> int:
     rows = [UsageRow(each.kind) for each in waste]
     for row, each in zip(rows, waste, strict=True):
         row.cost, row.input = each.cost, each.tokens
-    return _print(cost_lines(UsageTable("kind", rows, UsageRow("Total")), terminal_width() or 80))
+    return _print(_bars(UsageTable("kind", rows, UsageRow("Total"))))
+
+
+def _bars(table: UsageTable, measure: Callable[[str], int] = len) -> list[str]:
+    return cost_lines(table, terminal_width() or 80, measure, style=stdout_style())
 
 
 def _print(*groups: Sequence[str]) -> int:

@@ -151,24 +151,3 @@ def number_labels(names: Sequence[str]) -> Labels:
         return [(min(max(x, text_width(text) / 2), frame - text_width(text) / 2), text) for x, text in places]
 
     return labels
-
-
-def sparkline(
-    values: Sequence[float], label: str, failed: Sequence[bool] = (), width: int = 96, height: int = 20
-) -> str:
-    """Return a small drawing of turns: the height is the value, turns with failures have another colour and a foot."""
-    most = max(1, width // 3)
-    size = -(-len(values) // most) or 1
-    groups = [values[start : start + size] for start in range(0, len(values), size)]
-    top, step = max(map(max, groups), default=0) or 1.0, width / max(1, len(groups))
-    shapes: list[str] = []
-    for index, group in enumerate(groups):
-        tall = max(1.5, (height - 3) * max(group) / top)
-        has_failed = any(failed[index * size : (index + 1) * size])
-        wide = min(step - 1, 8)
-        shapes.append(rect(index * step, height - 2 - tall, wide, tall, "spark-bad" if has_failed else "spark"))
-        if has_failed:
-            shapes.append(rect(index * step, height - 1, wide, 1, "spark-bad"))
-    canvas = Canvas(label, width, has_heading=False)
-    canvas.y = height
-    return canvas.svg("sparkline").replace("</svg>", "".join(shapes) + "</svg>")
