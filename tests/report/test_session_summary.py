@@ -7,6 +7,7 @@ import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
+import apsw
 import pytest
 
 from clew.cli import main
@@ -119,6 +120,20 @@ def test_a_damaged_store_is_rebuilt(junk: bytes, demo: DemoSummary, tmp_path: Pa
     again.refresh()
     again.load()
     again.refresh()  # what the first look found damaged
+    assert again.load() == summaries
+
+
+def test_a_store_with_other_columns_is_rebuilt(demo: DemoSummary, tmp_path: Path) -> None:
+    store = store_of(demo, tmp_path)
+    store.refresh()
+    summaries = store.load()
+    store.close()
+    database = apsw.Connection(str(Path(cache_folder(str(demo.root), str(tmp_path / "cache")), "summaries.db")))
+    database.execute("DROP TABLE cost; CREATE TABLE cost(session TEXT)")
+    database.close()
+    again = store_of(demo, tmp_path)
+    assert again.load() == {}
+    again.refresh()
     assert again.load() == summaries
 
 

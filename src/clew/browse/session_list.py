@@ -16,6 +16,7 @@ from clew.wire.content_time import last_used
 from clew.wire.layout import SessionFile
 from clew.wire.timestamps import parse_user_time
 
+MIN_ID = 4  # letters of an id that select a session
 LIVE_SECONDS = 300  # a session that was written to more recently is live
 ORDERS = {
     "newest": "newest first",
@@ -183,8 +184,8 @@ def _word_test(text: str) -> Callable[[ListedSession], bool]:
     def has_words(row: ListedSession) -> bool:
         summary = row.summary
         known = (summary.title, summary.first_prompt, summary.cwd, summary.branch) if summary else (_folder(row),)
-        whole = " ".join((*known, row.session)).lower()
-        return all(word in whole for word in words)
+        whole = " ".join(known).lower()
+        return all(word in whole or (len(word) >= MIN_ID and row.session.startswith(word)) for word in words)
 
     return has_words
 

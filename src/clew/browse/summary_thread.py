@@ -72,11 +72,14 @@ class SummaryThread:
         if time.monotonic() - self._refreshed >= min_age:
             self._wanted.set()
 
-    def current(self, seconds: float = 0.1) -> SummarySnapshot:
+    def current(self, seconds: float = 0.1, max_age: float = 0.0) -> SummarySnapshot:
         """Look for changes, wait at most `seconds` for them, and return the newest snapshot. It blocks the thread.
 
-        The first time it waits until the files are known.
+        If the last look began less than `max_age` seconds ago, its result is good enough. The first time it waits until
+        the files are known.
         """
+        if self._has_looked and time.monotonic() - self._refreshed < max_age:
+            return self.snapshot
         with self._changed:
             self._asked += 1
             number = self._asked

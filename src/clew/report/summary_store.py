@@ -66,7 +66,9 @@ class SummaryStore:
         """Return the stored summaries of all conversations by path, as of the last refresh."""
         try:
             return self._load()
-        except (*UNUSABLE, *DAMAGE, *UNEXPECTED_ERRORS) as error:
+        except apsw.BusyError:  # the next look finds it
+            return {}
+        except (*UNUSABLE, *UNEXPECTED_ERRORS, apsw.Error) as error:
             self._reset(error)
             return {}
 
@@ -99,7 +101,7 @@ class SummaryStore:
         """Return the sessions among files that were not summarized in their present state."""
         try:
             return self._changed(files)
-        except (*UNUSABLE, *DAMAGE, *UNEXPECTED_ERRORS, apsw.Error) as error:
+        except (*UNUSABLE, *UNEXPECTED_ERRORS, apsw.Error) as error:
             self._reset(error)
             return self._changed(files)
 
@@ -140,7 +142,7 @@ class SummaryStore:
             return self._insert(fresh, states)
         except apsw.BusyError:  # another process refreshes it
             return {}
-        except (*UNUSABLE, *DAMAGE) as error:
+        except (OSError, apsw.Error) as error:
             self._reset(error)
             return self._insert(_read_summaries(changed, states, load_prices(), progress), states)
 
@@ -185,7 +187,7 @@ class SummaryStore:
             with WriteTransaction(self._database):
                 self._database.execute("DELETE FROM cost")
                 self._database.execute("INSERT INTO cost VALUES(?,?,?)", (_price_state(), crc32(data), data))
-        except (*UNUSABLE, *DAMAGE, apsw.BusyError):  # the next refresh tries again
+        except (OSError, apsw.Error):  # the next refresh tries again
             return False
         return True
 
@@ -196,7 +198,7 @@ class SummaryStore:
                 raise error
             reset_database(self._database)
             _create_tables(self._database)
-        except (*UNUSABLE, *DAMAGE, *UNEXPECTED_ERRORS):
+        except (*UNUSABLE, *UNEXPECTED_ERRORS, apsw.Error):
             self.close()
             self.folder = None
             self._database = _open_database(None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from threading import Lock
 
 from clew.browse.summary_thread import SummaryThread
@@ -17,6 +18,7 @@ from clew.web.preferences import Preferences
 from clew.web.session_cache import SessionCache
 from clew.web.templates import Renderer
 
+MAX_SHORT = 1000  # characters of a text whose masked form is kept
 CACHE_SIZE = 32 << 20  # characters of cached pages
 
 
@@ -62,6 +64,12 @@ class PageCache:
             self._size -= len(self._texts.popitem(last=False)[1])
 
 
+@lru_cache(maxsize=1 << 13)
+def _mask_short(text: str, width: int) -> str:
+    """Mask a title, a name or a prompt: lists show the same ones again and again."""
+    return one_line(MaskCount().mask(text), width)
+
+
 @dataclass(frozen=True)
 class AppState:
     """Everything that the request handlers need."""
@@ -86,7 +94,9 @@ class AppState:
 
     def clean_text(self, text: str, width: int = 0) -> str:
         """Return transcript text on one line, with secrets masked."""
-        return one_line(text if self.is_revealed else MaskCount().mask(text), width)
+        if self.is_revealed:
+            return one_line(text, width)
+        return _mask_short(text, width) if len(text) <= MAX_SHORT else one_line(MaskCount().mask(text), width)
 
     @property
     def mask_count(self) -> MaskCount | None:

@@ -30,7 +30,7 @@ from clew.view.display_time import current_zone
 from clew.view.sanitize import format_size, format_tokens
 from clew.web.app_state import AppState
 from clew.web.session_row import format_cost, project_hue, row_values, shown_title
-from clew.web.session_rows import SessionRows
+from clew.web.session_rows import TYPING_AGE, SessionRows
 
 PAGE_SIZE = 60
 GONE_SECONDS = 0.25  # to wait for the sessions whose transcripts are gone
@@ -63,8 +63,14 @@ class ListPage:
 
     async def full_page(self, request: Request) -> Response:
         values = await self._values(request)
-        rows: list[ListedSession] = values["shown"]
-        first = rows[0] if rows else None
+        filters, marks, shown = values["filters"], values["marks"], values["shown"]
+        try:
+            counts = count_values(await self._rows.listed(1.0), filters, marks, time.time())
+        except ValueError:
+            counts = {}
+        values["menus"] = self._menus(filters, counts)
+        values["chips"] = [self._chip(filters, name, value) for name, value in filters.active.items()]
+        first: ListedSession | None = shown[0] if shown else None
         summary = first.summary if first else None
         values["preview"] = self._preview_values(first, summary, values["marks"]) if first and summary else None
         return self._state.renderer.page(request, "list", "Sessions", **values)
@@ -85,14 +91,14 @@ class ListPage:
         return HTMLResponse(self._state.renderer.text("list_preview.html", **values))
 
     async def _values(self, request: Request) -> dict[str, Any]:
-        rows, marks, now = await self._rows.listed(), self._rows.marks(), time.time()
         filters = ListFilters.parse(request.query_params)
+        rows = await self._rows.listed(TYPING_AGE if filters.q else 0.0)
+        marks, now = self._rows.marks(), time.time()
         reason = ""
         try:
             found = select_sessions(rows, filters, marks, now)
-            counts = count_values(rows, filters, marks, now)
         except ValueError as error:
-            found, counts, reason = [], {}, str(error)
+            found, reason = [], str(error)
         number = request.query_params.get("page", "")
         page = max(1, int(number)) if number.isascii() and number.isdigit() and len(number) < 6 else 1
         shown = found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
@@ -115,8 +121,6 @@ class ListPage:
             "building_size": format_size(snapshot.total),
             "page": page,
             "next_page": "" if is_last else _address(filters, page=str(page + 1)),
-            "menus": self._menus(filters, counts),
-            "chips": [self._chip(filters, name, value) for name, value in filters.active.items()],
             "here": _address(filters),
             "is_empty": not rows,
         }

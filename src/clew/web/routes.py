@@ -29,6 +29,7 @@ from clew.web.gone_page import GonePage
 from clew.web.list_page import ListPage
 from clew.web.live_updates import LiveUpdates
 from clew.web.marks import MarksPage
+from clew.web.palette_page import PalettePage
 from clew.web.preferences import Preferences
 from clew.web.reader_page import ReaderPage
 from clew.web.search_page import SearchPage
@@ -81,6 +82,7 @@ def make_app(
         *ListPage(state, rows).routes(),
         *SearchPage(state, rows).routes(),
         *MarksPage(state).routes(),
+        *PalettePage(state, rows).routes(),
         Route("/compare", ComparePage(state).full_page),
         *FilesPage(state).routes(),
         *SettingsPage(state).routes(),

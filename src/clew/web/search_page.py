@@ -27,7 +27,7 @@ from clew.web.app_state import AppState
 from clew.web.marks import read_marks
 from clew.web.query_suggestions import OPERATORS, suggest
 from clew.web.session_row import format_cost, project_hue, short_model, shown_title
-from clew.web.session_rows import SessionRows
+from clew.web.session_rows import TYPING_AGE, SessionRows
 from clew.web.turn_html import session_url
 
 PAGE_SIZE = 20
@@ -87,7 +87,7 @@ class SearchPage:
         text, number = request.query_params.get("q", "")[:2500], request.query_params.get("limit", "")
         limit = int(number) if number.isascii() and number.isdigit() and len(number) < 6 else PAGE_SIZE
         limit, semantic = max(1, min(MAX_RESULTS, limit)), bool(request.query_params.get("semantic"))
-        rows = await self._rows.listed()
+        rows = await self._rows.listed(0.0 if is_fresh else TYPING_AGE)
         answer = SearchAnswer()
         if text.strip():
             reason = _explain_empty(text)

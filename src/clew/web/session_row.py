@@ -87,7 +87,7 @@ def _unread_values(state: AppState, row: ListedSession, marks: SessionMarks, now
 
 
 def shown_title(state: AppState, title: str) -> str:
-    return state.clean_text(display_title(SessionItem("", "", title=title), state.is_revealed), 160)
+    return state.clean_text(display_title(SessionItem("", "", title=title), reveal=True), 160)
 
 
 def short_model(name: str) -> str:
@@ -115,7 +115,7 @@ def session_signs(summary: SessionSummary) -> list[tuple[str, str, str]]:
     signs = [
         ("errors", f"✗ {summary.errors}", plural(summary.errors, "error"), summary.errors),
         ("agents", f"◔ {summary.agents}", plural(summary.agents, "agent"), summary.agents),
-        ("branches", f"↳ {summary.branches}", plural(summary.branches, "branch"), summary.branches > 1),
+        ("branches", f"↱ {summary.branches}", plural(summary.branches, "branch"), summary.branches > 1),
         ("compactions", f"⊚ {summary.compactions}", plural(summary.compactions, "compaction"), summary.compactions),
         ("interrupted", "✂", "interrupted", summary.is_interrupted),
     ]

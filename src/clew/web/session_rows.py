@@ -10,6 +10,7 @@ from clew.web.app_state import AppState
 from clew.web.marks import read_marks
 
 FRESH_SECONDS = 0.1  # to wait for changes before an answer
+TYPING_AGE = 0.4  # seconds for which a look at the files is good enough while the user types
 
 
 class SessionRows:
@@ -21,9 +22,9 @@ class SessionRows:
         self._rows: list[ListedSession] = []
         self._by_id: dict[str, ListedSession] = {}
 
-    async def listed(self) -> list[ListedSession]:
-        """Return all sessions; what changed until now is included, unless that takes too long."""
-        snapshot = await asyncio.to_thread(self._state.summaries.current, FRESH_SECONDS)
+    async def listed(self, max_age: float = 0.0) -> list[ListedSession]:
+        """Return all sessions; what changed until `max_age` seconds ago is included, unless that takes too long."""
+        snapshot = await asyncio.to_thread(self._state.summaries.current, FRESH_SECONDS, max_age)
         if snapshot is not self.snapshot:
             rows = await asyncio.to_thread(list_sessions, snapshot)
             self.snapshot, self._rows, self._by_id = snapshot, rows, {row.session: row for row in rows}

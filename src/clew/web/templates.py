@@ -39,6 +39,7 @@ _STYLES = ("tokens.css", "session.css", "app.css", "chart.css", "palette.css")
 _SCRIPTS = ("app.js", "stream.js", "events.js", "palette.js")
 _SHARED = {  # files of a kind of page beside those that have its name
     "list": ("rows.css",),
+    "palette": ("rows.css",),
     "search": ("rows.css",),
     "start": ("rows.css", "chart.js", "fill.js"),
     "usage": ("chart.js", "fill.js"),
@@ -115,6 +116,7 @@ class Renderer:
         return {
             "nonce": request.state.nonce,
             "form_token": request.state.form_token,
+            "has_pane": request.cookies.get("clew-pane") != "folded",
             "settings": self._preferences.settings,
             "kind": kind,
             "title": title,

@@ -95,7 +95,7 @@ const clew = (() => {
   // -- choosing an item of the page: sessions of a list, turns of a reader
 
   let chosen = null;
-  const items = () => all("li.session, #pages .turn[id], .pair");
+  const items = () => all("main li.session, #pages .turn[id], .pair");
   const choose = (item) => {
     if (!item) return;
     if (chosen) chosen.classList.remove("chosen");

@@ -2,7 +2,7 @@
 // The list of sessions: filters while the user types, loads further rows, keeps the chosen row, shows a preview, stays live.
 (() => {
   const place = clew.one("#rows"), form = clew.one("#find"), preview = clew.one("#preview");
-  let request = null, timer = 0;
+  let request = null, timer = 0, buildTimer = 0;
 
   const query = () => new URLSearchParams(Array.from(new FormData(form)).filter(([, value]) => value)).toString();
   const rowOf = (id) => place.querySelector(`li.session[data-id="${CSS.escape(id)}"]`);
@@ -74,8 +74,8 @@
     seen.disconnect();
     const link = clew.one("#more", place);
     if (link) seen.observe(link);
-    clearTimeout(timer);
-    if (clew.one("[data-building]", place)) timer = setTimeout(() => { if (scrollY < 400) reload(); else watch(); }, 1500);
+    clearTimeout(buildTimer);
+    if (clew.one("[data-building]", place)) buildTimer = setTimeout(() => { if (scrollY < 400) reload(); else watch(); }, 1500);
   };
 
   // -- the chosen row: kept in the history, so that Back returns to it, and shown in the preview
@@ -146,13 +146,18 @@
     const options = clew.all("li", field.parentElement);
     field.addEventListener("input", () => {
       const word = field.value.toLowerCase();
-      options.forEach((option) => { option.hidden = !option.textContent.toLowerCase().includes(word); });
+      options.forEach((option) => { option.hidden = !clew.one(".label", option).textContent.toLowerCase().includes(word); });
     });
     field.addEventListener("keydown", (event) => {
       if (event.key === "Enter") { options.find((option) => !option.hidden)?.querySelector("a").click(); event.preventDefault(); }
     });
   });
-  document.addEventListener("toggle", (event) => { if (event.target.matches?.(".filter[open]")) clew.one(".narrow, a", event.target)?.focus(); }, true);
+  clew.all(".filter > summary").forEach((summary) => summary.addEventListener("click", (event) => {
+    event.preventDefault();  // open it now, so that the next key reaches its field
+    const menu = summary.parentElement;
+    menu.open = !menu.open;
+    if (menu.open) clew.one(".narrow, a", menu)?.focus();
+  }));
   document.addEventListener("click", (event) => clew.all(".filter[open]").forEach((menu) => { if (!menu.contains(event.target)) menu.open = false; }));
   document.addEventListener("keydown", (event) => {
     const menu = event.target.closest?.(".filter[open]");

@@ -4,7 +4,7 @@
   const form = clew.one("#find"), field = form.elements.q, place = clew.one("#found"), facets = clew.one("#facets");
   const help = clew.one(".help", place)?.cloneNode(true);
   const MAX_RECENT = 8;
-  let request = null, timer = 0, counting = 0;
+  let request = null, timer = 0, buildTimer = 0, counting = 0;
 
   const query = () => new URLSearchParams(Array.from(new FormData(form)).filter(([, value]) => value)).toString();
   const get = async (address, signal) => {
@@ -39,8 +39,8 @@
     try { facets.innerHTML = await get("/search/facets?" + new URLSearchParams({ q: field.value, shown }), signal); } catch (failed) { /* the next key asks again */ }
   };
   const again = () => {  // while the index is being built there is more to see in a moment
-    clearTimeout(timer);
-    if (clew.one("[data-building]", place)) timer = setTimeout(search, 1000);
+    clearTimeout(buildTimer);
+    if (clew.one("[data-building]", place)) buildTimer = setTimeout(search, 1000);
   };
   const later = () => { clearTimeout(timer); timer = setTimeout(search, form.elements.semantic?.checked ? 500 : 40); };
 
