@@ -24,6 +24,7 @@ Modules:
     page_target        Resolve what a request asks for: a session or one of its agents, along a branch, with
                        options.
     paging             Split turns into pages of bounded size; appended entries do not change earlier pages.
+    palette_page       The palette: sessions, projects, saved searches and pages by their names.
     parameters         Read the parameters of an address: values that cannot be understood count as missing.
     preferences        Settings and marks of the web pages: one file in clew's state folder, which all servers of
                        the user share.
