@@ -123,7 +123,7 @@ def test_a_page_folds_finds_filters_and_is_dark_on_request(tab: Page, tmp_path: 
 
 
 def test_the_outline_of_a_page_follows_the_reader_and_branches_are_apart(tab: Page, tmp_path: Path) -> None:
-    told = talk().user("one").reply("x\n\n" * 60).user("left").reply("y\n\n" * 60)
+    told = talk().user("one").reply("x\n\n" * 60, call=bash("ls")).result("y").user("left").reply("y\n\n" * 60)
     session = Session(told.rewind(to=2).user("right").reply("z\n\n" * 60).bytes())
     address = written(tmp_path / "page.html", session, branches=session.branches[:1])
     tab.set_viewport_size({"width": 1280, "height": 800})
@@ -141,6 +141,9 @@ def test_the_outline_of_a_page_follows_the_reader_and_branches_are_apart(tab: Pa
         tab.evaluate("getComputedStyle(document.body).colorScheme || 'light'") and not tab.locator(".side").is_visible()
     )
     assert not tab.locator(".tools").is_visible() and tab.locator("#b1-turn-2").is_visible()
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert tab.locator("main details:not([open])").count() == 0
+    tab.evaluate("dispatchEvent(new Event('afterprint'))")
     tab.emulate_media(media="screen", color_scheme="dark")
     tab.set_viewport_size({"width": 390, "height": 800})
     assert not tab.locator(".side").is_visible()
@@ -178,7 +181,7 @@ def test_an_index_searches_from_a_file(tab: Page, tmp_path: Path) -> None:
     for asked, shown in (("the", 2), ("the see", 1), ("日本", 1), ("plough", 0), ("", 3)):
         field.fill(asked)
         assert tab.locator(".sessions > li:visible").count() == shown
-    assert tab.evaluate("window.ran") == []
+    assert tab.evaluate("window.ran") == [] and accessible(tab) == []
 
 
 def player(session: Session, path: Path) -> str:

@@ -87,6 +87,16 @@ def test_secrets_of_several_lines_are_masked_and_markup_is_escaped(client: httpx
     assert page.count('id="line-') == 6 and "<code>last</code>" in page
 
 
+def test_a_secret_in_the_path_of_a_file_is_not_in_its_address(client: httpx.Client, demo: DemoSummary) -> None:
+    key = "ghp_" + "Ab3dEf6hIj" * 3 + "KLMNOP"
+    call = write(f"/home/ada/{key}/notes.txt", "hello\n")
+    talk(seed="path", cwd="/home/ada/keys").user("note it").reply(call=call).result().write(demo.root)
+    page = client.get("/files", params={"q": "notes.txt"}).text
+    (address,) = re.findall(r'href="(/blame\?file=[0-9a-f]{64})"', page)
+    blame = client.get(address).text
+    assert "<code>hello</code>" in blame and key not in page + blame
+
+
 def test_a_masked_text_keeps_its_lines() -> None:
     assert mask_lines(["a", *SECRET.split("\n"), "b"]) == ["a", "[REDACTED:private-key]", "", "", "", "b"]
     assert mask_lines([]) == [""]

@@ -328,7 +328,7 @@ def test_the_page_of_a_gone_session_says_so_and_what_is_left(stale: Path, tmp_pa
         assert "Only in the archive: the transcript is gone since 20" in answer.text and "/home/ada/zoo" in answer.text
         assert f"clew restore {archived}</code>" in answer.text
         answer = client.get(f"/session/{typed}")
-        assert answer.status_code == 410 and "<p>paint the pangolin</p>" in answer.text
+        assert answer.status_code == 410 and ">paint the pangolin</div>" in answer.text
         assert "Only in the prompt history: the transcript is gone; its prompts are all that is left." in answer.text
         assert "/home/ada/zoo · 2026-01-26 04:00 UTC · 1 prompt<" in answer.text
         answer = client.get(f"/session/{listed}")
