@@ -28,6 +28,7 @@ COMMANDS = (
     "usage project",
     "usage blocks --limit 2",
     "usage waste",
+    "usage weekly --plot",
     "files --limit 3",
     "trace b5d583b5",
     "lineage b5d583b5",
