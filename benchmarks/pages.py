@@ -174,28 +174,38 @@ def reading(chromium: Browser, home: Path, scratch: Path) -> Iterator[Line | Not
             for times in (cold, warm):
                 times.append(first(page, f"{site.base}{site.session}{session.stem}", site.turn))
             if number == ROUNDS - 1:
-                count, took, tasks = scroll(page)
+                count, took, tasks, long = scroll(chromium, page)
             memory.append(peak(site.process))
     size = session.stat().st_size / 1e6
     yield Line(f"{size:.0f} MB: first turn seen, just started", min(cold), "ms", "≤ 1500", min(cold) <= 1500)
     yield Line(f"{size:.0f} MB: first turn seen, once it was read", min(warm), "ms", "≤ 300", min(warm) <= 300)
+    if not count:
+        yield Note("the end was not reached within four minutes", is_met=False)
     yield Line(f"{size:.0f} MB: scrolled to its end, {count} pages", took, "s")
-    worst = max(tasks, default=0.0)
-    yield Line(f"{size:.0f} MB: longest task on the way", worst, "ms", "≤ 100", worst <= 100)
+    worst = max(tasks)
+    yield Line(f"{size:.0f} MB: longest task on the way, CPU", worst, "ms", "≤ 100", worst <= 100)
+    yield Line(f"{size:.0f} MB: longest task on the way, by the clock", max(long, default=0.0), "ms")
     yield Line(f"{size:.0f} MB: memory of the server", max(memory), "MB", "≤ 300", max(memory) <= 300)
 
 
-def scroll(page: Page) -> tuple[int, float, list[float]]:
-    """Go to the end, page after page. Return how many there are, the seconds that it took, and the long tasks."""
+def scroll(chromium: Browser, page: Page) -> tuple[int, float, list[float], list[float]]:
+    """Go to the end, page after page. Return how many there are (0 if the end was not reached in four minutes), the
+    seconds that it took, and the tasks of the page in ms: all by CPU time, and the long ones by the clock.
+
+    On a busy machine a task waits for a processor; that is not the fault of the page.
+    """
     page.wait_for_load_state("load")
     page.evaluate("() => { window.benchmark.tasks.length = 0; }")
+    chromium.start_tracing(page=page, categories=["toplevel"])
     started, number, is_more = time.perf_counter(), 0, True
     while is_more and time.perf_counter() - started < 240:
         page.wait_for_timeout(50)  # as fast as somebody who holds the key for the end
         number, is_more = page.evaluate(DOWN)
-    if is_more:
-        raise AssertionError(f"the end was not reached: page {number}")
-    return number, time.perf_counter() - started, page.evaluate("() => window.benchmark.tasks")
+    took = time.perf_counter() - started
+    events = json.loads(chromium.stop_tracing())["traceEvents"]
+    mains = {(e["pid"], e["tid"]) for e in events if (e.get("args") or {}).get("name") == "CrRendererMain"}
+    tasks = [e["tdur"] / 1000 for e in events if "tdur" in e and (e["pid"], e["tid"]) in mains]
+    return 0 if is_more else number, took, tasks, page.evaluate("() => window.benchmark.tasks")
 
 
 def listing(chromium: Browser, home: Path, scratch: Path) -> Iterator[Line | Note]:
