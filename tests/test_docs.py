@@ -50,6 +50,7 @@ REFERENCES = {
         "sql",
         "tools",
         "usage",
+        "web",
     ),
 }
 HOME = "/home/ada"  # how the documents name the home folder

@@ -97,7 +97,7 @@ def test_edits_todos_and_plans_are_shown_as_such_and_open() -> None:
     made = html(told)
     assert '<div class="todo done">☒ dig</div>\n<div class="todo">☐ sow</div>' in made
     assert '<div class="plan"><h3>Beds</h3>\n<ol>' in made
-    assert '<del data-old="1">-a\n</del><ins data-new="1">+b\n</ins>' in made
+    assert '<del data-n="   1     ">-a\n</del><ins data-n="        1">+b\n</ins>' in made
     assert "<b>The user approved the plan</b>" in made
     assert made.count(" open>") == 3
 
@@ -112,7 +112,7 @@ def test_compactions_are_marked() -> None:
 def test_a_turn_tells_what_it_took() -> None:
     told = talk(step=DENSE).user("go").reply("ok", usage={"output_tokens": 1500, "cache_read_input_tokens": 20_000})
     made = html(told.turn_duration(83_000))
-    assert re.search(r'<span class="took">1m23s · 1.5k tokens written · [23]\d\.\dk in context</span>', made)
+    assert re.search(r'<span class="took">1m23s · 1.5k output tokens · [23]\d\.\dk in context</span>', made)
     assert '<time datetime="2026-01-05T09:00:00.000Z">2026-01-05 09:00</time>' in made
     assert "took" not in html(told, details=False)
 
@@ -291,9 +291,9 @@ def test_a_diff_has_numbers_words_and_colours() -> None:
     told = talk(step=DENSE).user("go").reply(call=edit("/g/a.py", "x = 1\nreturn x", "x = 1\nreturn y")).result()
     made = html(told)
     assert '<span class="changes"><ins>+1</ins> <del>−1</del></span>' in made
-    assert '<span data-old="1" data-new="1"> x = <span class="t-number">1</span>\n</span>' in made
-    assert '<del data-old="2">-<span class="t-keyword">return</span> <b class="word">x</b>\n</del>' in made
-    assert '<ins data-new="2">+<span class="t-keyword">return</span> <b class="word">y</b>\n</ins>' in made
+    assert '<span data-n="   1    1"> x = <span class="t-number">1</span>\n</span>' in made
+    assert '<del data-n="   2     ">-<span class="t-keyword">return</span> <b class="word">x</b>\n</del>' in made
+    assert '<ins data-n="        2">+<span class="t-keyword">return</span> <b class="word">y</b>\n</ins>' in made
 
 
 def test_the_header_of_a_diff_is_not_a_change() -> None:
@@ -309,7 +309,9 @@ def test_the_header_of_a_diff_is_not_a_change() -> None:
 
 def test_a_file_has_the_numbers_of_its_lines() -> None:
     told = talk(step=DENSE).user("go").reply(call=read("/g/a.py", "import os\n\nx = 1\n")).result()
-    assert '<pre class="result file"><span data-new="1"><span class="t-keyword">import</span> os\n</span>' in html(told)
+    assert '<pre class="result file"><span data-n="   1"><span class="t-keyword">import</span> os\n</span>' in html(
+        told
+    )
 
 
 def test_left_out_lines_are_a_link_if_the_page_has_them() -> None:

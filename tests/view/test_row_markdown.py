@@ -55,7 +55,7 @@ def test_no_payload_becomes_html_in_any_place(number: int, tmp_path: Any) -> Non
 def test_a_turn_reads_well() -> None:
     told = talk(step=DENSE).user("dig\nthe beds").reply("**Now.**", call=bash("ls")).result("a\n```\nb").reply("Two.")
     assert text(told) == (
-        "## 1 · dig the beds\n\n*2026-01-05 09:00 · 4s · 54 tokens written · 14.3k in context · round 1 · first*\n\n"
+        "## 1 · dig the beds\n\n*2026-01-05 09:00 · 4s · 54 output tokens · 14.3k in context · round 1 · first*\n\n"
         "> dig  \n> the beds  \n\n**Now.**\n\n"
         "<details><summary><b>Bash</b> <code>ls</code> · 1s</summary>\n\n"
         "````text\na\n```\nb\n````\n\n</details>\n\nTwo.\n\n"

@@ -108,7 +108,7 @@ def _line_html(line: DiffLine) -> str:
     if line.sign in "@f":
         return f'<span class="{"hunk" if line.sign == "@" else "file"}">{escape(line.text)}\n</span>'
     code = render_line(line.tokens, line.changed)
-    numbers = (f' data-old="{line.old}"' if line.old else "") + (f' data-new="{line.new}"' if line.new else "")
+    numbers = f' data-n="{line.old or "":>4} {line.new or "":>4}"' if line.old or line.new else ""
     name = {"+": "ins", "-": "del", " ": "span"}[line.sign]
     return f"<{name}{numbers}>{line.sign}{code}\n</{name}>"
 

@@ -96,7 +96,7 @@ def describe_session(
         "branch": session.branch_name or "",
         "model": ", ".join(session.models),
         "turns": plural(len(session.turns_of(branch) if branch else session.turns), "turn"),
-        "tokens": f"{format_tokens(spent.output)} tokens written{everywhere}" if spent.output else "",
+        "tokens": f"{format_tokens(spent.output)} output tokens{everywhere}" if spent.output else "",
         "version": f"Claude Code {', '.join(session.versions)}" if session.versions else "",
         "slug": session.slug or "",
         "id": session.id,

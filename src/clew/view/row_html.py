@@ -312,7 +312,7 @@ def _file_html(text: str, language: str) -> str:
     tokens = token_lines(code, language)
     bodies = [escape(line) for _, line in lines] if tokens is None else map(render_line, tokens)
     numbers = (number for number, _ in lines)
-    return "".join(f'<span data-new="{number}">{body}\n</span>' for number, body in zip(numbers, bodies, strict=True))
+    return "".join(f'<span data-n="{number:>4}">{body}\n</span>' for number, body in zip(numbers, bodies, strict=True))
 
 
 def _render_picture(row: row_types.PictureRow) -> str:

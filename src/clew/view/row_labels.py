@@ -25,11 +25,11 @@ def compaction_label(row: CompactionRow) -> str:
 
 
 def totals_labels(row: PromptRow) -> list[str]:
-    """Return the totals of a turn: its duration, the tokens written, and the size of the context."""
+    """Return the totals of a turn: its duration, the output tokens, and the size of the context."""
     if row.totals is None:
         return []
     seconds, output, context = row.totals
     labels = [format_duration(seconds)] if seconds and seconds >= 1 else []
-    labels += [f"{format_tokens(output)} tokens written"] if output else []
+    labels += [f"{format_tokens(output)} output tokens"] if output else []
     labels += [f"{format_tokens(context)} in context"] if context else []
     return labels

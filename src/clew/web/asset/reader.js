@@ -3,7 +3,7 @@
 (() => {
   const main = clew.one("#content"), pages = clew.one("#pages"), field = clew.one("#find"), found = clew.one("#found");
   const base = main.dataset.base;
-  const MOST = 12;  // pages in the document at a time
+  const MOST = 8;  // pages in the document at a time
   const address = (path, values) => {  // with the choices of the reader
     const query = new URLSearchParams(main.dataset.query);
     Object.entries(values || {}).forEach(([name, value]) => { if (value) query.set(name, value); });
@@ -19,6 +19,7 @@
 
   // -- further pages, above and below
 
+  history.scrollRestoration = "manual";  // the address says where to begin
   let isMoved = false;  // whether the reader scrolled; until then nothing is put above
   let isJumping = false;
   const ends = () => [isMoved ? clew.one(".page:first-child > .earlier a", pages) : null, clew.one(".page:last-child > .later a", pages)];
@@ -110,17 +111,21 @@
   // -- find: the server knows all turns; the marks are in those that are loaded
 
   let hits = null, asked = "";
+  const others = () => {  // matches on pages that are not loaded
+    const loaded = new Set(clew.all(".page", pages).map((page) => Number(page.dataset.page)));
+    return hits ? hits.hits.filter((hit) => !loaded.has(hit.page)) : [];
+  };
+  const sum = (list) => list.reduce((total, hit) => total + hit.count, 0);
   const tell = () => {
     if (!field.value.trim()) { found.textContent = ""; return; }
-    const at = session.current(), first = Number(pages.firstElementChild.dataset.page);
-    const above = hits ? hits.hits.filter((hit) => hit.page < first).reduce((sum, hit) => sum + hit.count, 0) : 0;
-    found.textContent = hits === null ? "…" : hits.total ? (at >= 0 ? above + at + 1 + " of " : "") + hits.total : "none";
+    const at = session.current(), elsewhere = others(), first = Number(pages.firstElementChild.dataset.page);
+    const total = session.marks() + sum(elsewhere), above = sum(elsewhere.filter((hit) => hit.page < first));
+    found.textContent = hits === null ? "…" : total ? (at >= 0 ? above + at + 1 + " of " : "") + total : "none";
   };
   const ticks = () => {
-    if (!hits) return;
     const sums = new Map();
-    hits.hits.forEach((hit) => sums.set(hit.turn, (sums.get(hit.turn) || 0) + hit.count));
-    clew.all("a[data-turn]").forEach((link) => { const sum = sums.get(Number(link.dataset.turn)); if (sum) link.dataset.hits = sum; else delete link.dataset.hits; });
+    others().forEach((hit) => sums.set(String(hit.turn), (sums.get(String(hit.turn)) || 0) + hit.count));
+    sums.forEach((count, turn) => { const link = clew.one('a[data-turn="' + turn + '"]'); if (link) link.dataset.hits = count; });
   };
   const search = async () => {
     const words = field.value.trim();
@@ -129,7 +134,7 @@
     session.mark(words);
     hits = null;
     tell();
-    if (!words) { ticks(); clew.all("a[data-hits]").forEach((link) => delete link.dataset.hits); return; }
+    if (!words) return;
     try {
       const answer = await fetch(address("/find", { q: words }), { headers: { Accept: "application/json" } });
       const now = await answer.json();
@@ -146,8 +151,8 @@
     const first = session.current() < 0 ? clew.all(".turn[id]", pages).find((turn) => turn.getBoundingClientRect().bottom > 100) : null;
     if (first ? session.step(1, first) : session.step(by)) { tell(); return; }
     const loaded = clew.all(".page", pages).map((page) => Number(page.dataset.page));
-    const others = hits.hits.map((hit) => hit.page).filter((page) => !loaded.includes(page));
-    const after = others.filter((page) => page > loaded.at(-1)), before = others.filter((page) => page < loaded[0]);
+    const elsewhere = others().map((hit) => hit.page);
+    const after = elsewhere.filter((page) => page > loaded.at(-1)), before = elsewhere.filter((page) => page < loaded[0]);
     const page = by > 0 ? after[0] ?? before[0] : before.at(-1) ?? after.at(-1);
     if (page) { await jump(page, "", false); ticks(); }
     session.to(by > 0 ? 0 : session.marks() - 1);
