@@ -3,7 +3,7 @@
 (() => {
   const main = clew.one("#content"), pages = clew.one("#pages"), field = clew.one("#find"), found = clew.one("#found");
   const base = main.dataset.base;
-  const MOST = 8;  // pages in the document at a time
+  const MOST = 10;  // pages in the document at a time
   const address = (path, values) => {  // with the choices of the reader
     const query = new URLSearchParams(main.dataset.query);
     Object.entries(values || {}).forEach(([name, value]) => { if (value) query.set(name, value); });
