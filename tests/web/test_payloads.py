@@ -68,6 +68,7 @@ def pages(sessions: list[Path]) -> Iterator[str]:
         "/search?q=project:",
     )
     yield from ("/", "/files", "/files?q=%3Cimg%20src=x%20onerror=pwned()%3E", "/settings")
+    yield from ("/palette", "/palette?q=%3Cscript%3E", f"/sessions/preview/{sessions[0].stem}")
     for number, path in enumerate(sessions):
         base = f"/session/{path.stem}"
         yield f"{base}?depth=full&thinking=1"

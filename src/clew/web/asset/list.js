@@ -111,17 +111,13 @@
 
   // -- pins and tags, without leaving the page
 
-  const post = async (action, fields) => {
-    const answer = await fetch(action, { method: "POST", body: new URLSearchParams(fields), redirect: "manual" });
-    if (answer.type !== "opaqueredirect" && !answer.ok) throw new Error(answer.statusText);
-  };
   document.addEventListener("submit", async (event) => {
     const target = event.target;
     if (target.getAttribute("action") !== "/marks") return;
     event.preventDefault();
     const fields = new FormData(target, event.submitter);
     try {
-      await post("/marks", fields);
+      await clew.post("/marks", Object.fromEntries(fields));
       const button = event.submitter;
       if (button?.classList.contains("pin")) {
         const isPinned = button.name === "pin";
