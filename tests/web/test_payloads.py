@@ -60,13 +60,8 @@ def browser(hostile: Served) -> Iterator[Browser]:
 def pages(sessions: list[Path]) -> Iterator[str]:
     yield from (f"/sessions?page={page}" for page in range(1, len(sessions) // 60 + 2))
     yield from ("/sessions?q=%3Cscript%3E&tag=%22%3E%3Cimg%20src=x%20onerror=pwned()%3E", "/search?q=pwned&limit=200")
-    yield from (
-        "/search?q=evil+project:home",
-        "/compare",
-        "/files",
-        "/search?q=%3Cscript%3Epwned()",
-        "/search?q=project:",
-    )
+    yield from ("/search?q=evil+project:home", "/compare", "/search?q=%3Cscript%3Epwned()", "/search?q=project:")
+    yield from ("/?by=project&days=365", "/usage?by=session&days=all", "/usage?by=tool&days=all&model=%3Cscript%3E")
     yield from ("/", "/files", "/files?q=%3Cimg%20src=x%20onerror=pwned()%3E", "/settings")
     yield from ("/palette", "/palette?q=%3Cscript%3E", f"/sessions/preview/{sessions[0].stem}")
     for number, path in enumerate(sessions):

@@ -29,11 +29,16 @@ else:
 
 
 class CollectedBuckets:
-    """Buckets, the files they come from, and the paths that could not be read."""
+    """Buckets, the files they come from, and the paths that could not be read. `is_busy` is True if some may be missing,
+    because another process was reading them.
+    """
 
-    __slots__ = ("buckets", "files", "missed")
+    __slots__ = ("buckets", "files", "is_busy", "missed")
 
-    def __init__(self, buckets: list[UsageBucket], files: list[TranscriptFile], missed: list[str]) -> None:
+    def __init__(
+        self, buckets: list[UsageBucket], files: list[TranscriptFile], missed: list[str], is_busy: bool = False
+    ) -> None:
+        self.is_busy = is_busy
         self.buckets = buckets
         self.files = files
         self.missed = missed
@@ -80,6 +85,6 @@ def collect_buckets(
         if per_reply:
             buckets = store.load_buckets(files, not missed)
         missed += store.failed
-        return CollectedBuckets(buckets, files, missed)
+        return CollectedBuckets(buckets, files, missed, store.is_busy)
     finally:
         store.close()

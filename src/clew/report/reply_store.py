@@ -77,6 +77,7 @@ class ReplyStore:
             self._use_memory()
         self._hours: dict[str, int] = {}
         self.failed: list[str] = []
+        self.is_busy = False  # whether another process was updating it
 
     def _use_memory(self) -> None:
         """Continue in memory, because the cache cannot be read or written."""
@@ -122,7 +123,7 @@ class ReplyStore:
         try:
             is_complete = self._update(files, is_whole, progress)
         except apsw.BusyError:  # another process is updating it: use what is there
-            is_complete = False
+            is_complete, self.is_busy = False, True
         return UsageSummary(states, buckets_from_sums(self._sum_all()), is_whole and is_complete)
 
     def _update(self, files: list[TranscriptFile], is_whole: bool, progress: Progress) -> bool:

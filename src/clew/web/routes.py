@@ -53,11 +53,14 @@ def make_app(
         sessions, live, AsyncSearch(sessions, claude, live.report_index), preferences, summaries, renderer, is_revealed
     )
 
+    usage = UsageData(str(sessions.tree.root))
+
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
         yield
         state.searcher.close()
         summaries.stop()
+        usage.stop()
 
     async def file(request: Request) -> Response:
         return state.renderer.file(request.path_params["mark"], request.path_params["name"])
@@ -76,7 +79,7 @@ def make_app(
         retry = str(request.url.path) if status >= 500 else ""
         return state.renderer.page(request, "failure", values["sentence"], status, retry=retry, **values)
 
-    rows, usage = SessionRows(state), UsageData(str(sessions.tree.root))
+    rows = SessionRows(state)
     routes = [
         *StartPage(state, usage).routes(),
         *ListPage(state, rows).routes(),

@@ -55,7 +55,7 @@ class StartPage:
             "body": Markup(body),
             "is_fresh": is_fresh,
             "query": request.url.query,
-            "percent": self._usage.percent,
+            "percent": self._percent,
         }
         return self._state.renderer.page(request, "start", "Start", **values)
 
@@ -63,8 +63,13 @@ class StartPage:
         """Return the content alone, or how far it is with the status 202."""
         overview, is_fresh = await self._usage.overview(self._zone, NEXT_SECONDS)
         if overview is None or not is_fresh:
-            return PlainTextResponse(str(self._usage.percent), 202)
+            return PlainTextResponse(str(self._percent), 202)
         return HTMLResponse(await asyncio.to_thread(self._body, request, overview))
+
+    @property
+    def _percent(self) -> int:
+        """How much of the sessions is read: while they are, the numbers have to wait."""
+        return self._state.summaries.snapshot.percent
 
     @property
     def _zone(self) -> str:

@@ -7,6 +7,7 @@ import gc
 import time
 from collections.abc import Hashable, Iterable
 from datetime import date, datetime
+from subprocess import Popen
 from zlib import crc32
 from zoneinfo import ZoneInfo
 
@@ -16,21 +17,25 @@ from clew.report.collect_buckets import CollectedBuckets, collect_buckets
 from clew.report.overview import Overview
 from clew.report.plots import short_paths
 from clew.report.timezone import Zone
-from clew.report.usage_summary import file_states
+from clew.report.usage_summary import cache_folder, file_states, load_summary
 from clew.system.environment import cache_home
+from clew.system.subprocesses import start_clew
 from clew.web.app_state import AppState
 from clew.wire.layout import Project
 from clew.wire.tree_walk import list_transcripts
 
+OWN_PROCESS = 8 << 20  # bytes of changed transcripts from which a process of its own reads them: pages stay quick
+
 
 class UsageData:
-    """The usage of a folder. `percent` is how far the reading of transcripts is."""
+    """The usage of a folder, as `clew usage` counts it."""
 
     def __init__(self, root: str) -> None:
         self._root = root
         self._latest: tuple[Hashable, Overview] | None = None
         self._task: asyncio.Task[None] | None = None
-        self.percent = 0
+        self._process: Popen[str] | None = None
+        self._is_stopped = False
 
     async def overview(self, zone: str, seconds: float) -> tuple[Overview | None, bool]:
         """Return the newest sums, and whether they are of now; wait at most `seconds` for those of now."""
@@ -39,7 +44,7 @@ class UsageData:
             if self._task is None:
                 self._task = asyncio.create_task(self._update(key, zone))
             await asyncio.wait({self._task}, timeout=seconds)
-            if self._task.done():
+            if self._task and self._task.done():
                 task, self._task = self._task, None
                 task.result()
         return (self._latest[1], self._latest[0] == key) if self._latest else (None, False)
@@ -49,15 +54,31 @@ class UsageData:
         return crc32(repr(sorted(file_states(list_transcripts(self._root, [])).items())).encode())
 
     def collect(self, *, per_reply: bool) -> CollectedBuckets:
-        """Return the usage as `clew usage` counts it."""
-        kept = archived_transcripts(self._root)
-        return collect_buckets(self._root, cache_home(), per_reply=per_reply, kept=kept, progress=self._progress)
+        """Return the usage; wait for another process that is reading it."""
+        while True:
+            self._read_changes()
+            found = collect_buckets(
+                self._root, cache_home(), per_reply=per_reply, kept=archived_transcripts(self._root)
+            )
+            if not found.is_busy or self._is_stopped:
+                return found
 
-    def _progress(self, done: int, total: int) -> None:
-        self.percent = 100 * done // max(1, total)
+    def stop(self) -> None:
+        self._is_stopped = True
+        if self._process:
+            self._process.terminate()
+
+    def _read_changes(self) -> None:
+        """Let a process read the transcripts that have changed, if they are large."""
+        known = load_summary(cache_folder(self._root, cache_home()))
+        old = known.states if known else {}
+        states = file_states(list_transcripts(self._root, []))
+        if not self._is_stopped and sum(s[1] for path, s in states.items() if old.get(path) != s) >= OWN_PROCESS:
+            with start_clew("usage", "model", "--quiet", "--json", "--claude-dir", self._root) as process:
+                self._process = process
+            self._process = None
 
     async def _update(self, key: Hashable, zone: str) -> None:
-        self.percent = 0
         overview = await asyncio.to_thread(self._build, zone)
         self._latest = key, overview
 
