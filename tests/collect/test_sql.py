@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import apsw
 import pytest
 
 import clew
+from clew.collect.config import Identity
+from clew.collect.identity import Owner, hash_name, resolve_owner, save_owner
 from clew.collect.masking import Policy
 from clew.collect.sinks.outbox import Delivery
 from clew.collect.sql.archive_engine import SqliteEngine, cache_path, open_archive_engine, refresh_facts
@@ -22,10 +25,12 @@ from clew.collect.sql.fact_rows import sql_name, sql_text
 from clew.collect.sql.fact_tables import FileFacts
 from clew.collect.sql.open_store import open_engine
 from clew.collect.sql.query_result import build_result, to_cell
+from clew.collect.sql.views import VIEWS
 from clew.demo.demo_tree import write_demo
 from clew.demo.talk import bash, talk
 from clew.errors import BadQuery, StoreError
 from clew.facts.prices import load
+from clew.system.environment import user_name
 from tests.collect.collect_fixture import World, line, session
 from tests.collect.engines import answer
 
@@ -347,3 +352,31 @@ def test_a_frame_of_each_kind(demo: World, kind: Any) -> None:
 
 def test_a_frame_without_rows_has_its_columns(demo: World) -> None:
     assert clew.frame("SELECT tool, turn FROM calls WHERE 1 = 0", archive=demo.path).columns == ["tool", "turn"]
+
+
+def test_rows_of_every_view_name_who_when_and_where(demo: World) -> None:
+    save_owner(demo.connection, Owner("ada@example.com", "laptop", "payments"))
+    for view in VIEWS:
+        query = f"SELECT DISTINCT developer, machine, team FROM {view}"
+        assert ask(demo, query) == [("ada@example.com", "laptop", "payments")], view
+        weeks = ask(demo, f"SELECT DISTINCT day, week, month FROM {view} WHERE day <> ''")
+        assert weeks
+        for day, week, month in weeks:
+            assert (week, month) == (date.fromisoformat(day).strftime("%G-W%V"), day[:7])
+        assert ask(demo, f"SELECT count(*) FROM {view} WHERE day = '' AND (week <> '' OR month <> '')") == [(0,)]
+
+
+def test_names_are_those_of_git_and_the_machine_unless_configured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    assert resolve_owner(Identity()).developer == user_name()
+    (tmp_path / ".gitconfig").write_text(
+        '[core]\n\temail = no@x\n[user]\n\tname = Ada\n\temail = "ada@example.com" # me\n'
+    )
+    assert resolve_owner(Identity()) == Owner("ada@example.com", socket.gethostname(), "")
+    assert resolve_owner(Identity("bob", "tower", "shop")) == Owner("bob", "tower", "shop")
+    hashed = resolve_owner(Identity(machine="tower", is_hashed=True))
+    assert hashed == Owner(hash_name(" ADA@example.com"), hash_name("tower"), "")
+    assert "ada" not in hashed.developer and len(hashed.developer) == 16

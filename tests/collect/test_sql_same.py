@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from clew.collect.identity import Owner, save_owner
 from clew.collect.sql.query_result import QueryEngine
 from clew.demo.demo_tree import write_demo
 from tests.collect.collect_fixture import World, session
@@ -27,6 +28,8 @@ TRAPS = (
     "SELECT * FROM replies ORDER BY reply",
     "SELECT * FROM calls ORDER BY call, session, reply",
     "SELECT * FROM usage_daily ORDER BY day, project, model",
+    "SELECT * FROM file_changes ORDER BY call, session",
+    "SELECT week, month, team, count(*) AS calls FROM calls GROUP BY week, month, team ORDER BY week, month",
 )
 
 
@@ -59,6 +62,7 @@ def world() -> Iterator[World]:
         write_demo(made.root, NOW)
         made.write(session(7), awkward())
         made.write(session(8), awkward())  # a copy of it, whose replies count once
+        save_owner(made.connection, Owner("ada@exämple.com", "Ada's laptop", "payments"))
         made.poll()
         yield made
     finally:

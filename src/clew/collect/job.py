@@ -12,6 +12,8 @@ from clew.collect.archive.reader import archive_path
 from clew.collect.archive.sqlite_errors import translate_errors
 from clew.collect.collector import Collector
 from clew.collect.collector_lock import hold_lock
+from clew.collect.config import Identity
+from clew.collect.identity import Owner, read_owner, resolve_owner, save_owner
 from clew.collect.masking import Policy
 from clew.collect.poll_report import PollReport
 from clew.wire.layout import claude_dir
@@ -51,6 +53,8 @@ def open_collector(job: CollectJob) -> Iterator[Collector]:
         connection = open_archive(job.archive)
         try:
             policy = Policy(key) if job.redact else Policy()
+            if read_owner(connection) == Owner():
+                save_owner(connection, resolve_owner(Identity()))
             yield Collector(job.root, connection, key, policy=policy, extras=job.extras, max_file=job.max_file)
         finally:
             connection.close()

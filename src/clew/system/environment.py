@@ -204,6 +204,18 @@ def lost_credentials() -> list[str]:
     return [name for name in names if os.environ.get(name)]
 
 
+def user_name() -> str:
+    """Return the name of the user, or "" if the system does not know it."""
+    if sys.platform == "win32":
+        return os.environ.get("USERNAME") or ""
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return os.environ.get("USER") or ""
+
+
 def secret_variable(name: str) -> str:
     """Return a secret from the variable that a configuration names, or ""."""
     return os.environ.get(name) or ""

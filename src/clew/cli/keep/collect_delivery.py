@@ -98,6 +98,8 @@ class DeliveryRounds:
 @contextmanager
 def open_deliveries(collector: Collector, job: CollectJob, options: Namespace) -> Iterator[DeliveryRounds]:
     """Open the sinks. One of the configuration that cannot be opened is reported with the outcomes of the others."""
+    from clew.collect.config import load_config
+    from clew.collect.identity import resolve_owner, save_owner
     from clew.collect.sinks.address import deliveries, sink_name
     from clew.collect.sinks.outbox import DeliveryOutcome
     from clew.errors import StoreError
@@ -108,6 +110,7 @@ def open_deliveries(collector: Collector, job: CollectJob, options: Namespace) -
         cause = error if isinstance(error, StoreError) else StoreError(str(error), "refused", False, hint=error.hint)
         failed.append(DeliveryOutcome(sink_name(sink), 0, 0, cause))
 
+    save_owner(collector.connection, resolve_owner(load_config(options.config).identity))
     sinks = chosen_sinks(options)
     isolate = None if options.to else note
     with deliveries(collector, sinks, state=options.state, failed=isolate) as waiting:

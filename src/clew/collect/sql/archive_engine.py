@@ -15,6 +15,7 @@ import apsw
 import apsw.ext
 
 from clew.collect.archive.archive_schema import create_private, open_read_only
+from clew.collect.identity import read_owner
 from clew.collect.masking import Policy
 from clew.collect.sql.fact_rows import build_facts, changed_since
 from clew.collect.sql.fact_tables import TABLES, FactTable, FileFacts
@@ -122,7 +123,7 @@ def refresh_facts(
     """Open the facts at a path and rebuild those of every file with new lines."""
     host = str(source.execute("SELECT value FROM about WHERE name = 'host'").get)
     repairs = source.execute("SELECT value FROM about WHERE name = 'repairs'").get
-    connection = _open_cache(path, f"{__version__} {prices.date} {prices.source} {host} {repairs}")
+    connection = _open_cache(path, f"{__version__} {prices.date} {prices.source} {host} {read_owner(source)} {repairs}")
     with WriteTransaction(connection):
         files = changed_since(source, int(connection.execute("SELECT seq FROM about").get))
         done, total = 0, sum(file.size for file in files)

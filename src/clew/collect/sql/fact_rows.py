@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property
 from hashlib import sha256
 from typing import NamedTuple
 
 import apsw
 
+from clew.collect.identity import Owner, read_owner
 from clew.collect.masking import Policy
 from clew.collect.sinks.outbox import DELIVERABLE
 from clew.collect.sinks.record import COLUMNS, DAMAGED, read_records
@@ -68,7 +69,8 @@ def build_facts(connection: apsw.Connection, host: str, file: ChangedFile, polic
         lines.append(record.raw or b"")
         if record.withheld == DAMAGED:
             damaged.append(record.line)
-    facts = _FactBuilder(host, file, b"".join(line + b"\n" for line in lines), prices).facts(len(lines))
+    data = b"".join(line + b"\n" for line in lines)
+    facts = _FactBuilder(host, read_owner(connection), file, data, prices).facts(len(lines))
     return facts._replace(damaged=tuple(damaged))
 
 
@@ -96,6 +98,20 @@ def sql_times(moment: datetime | None) -> tuple[str, int, str]:
     return (written, round(moment.timestamp() * 1000), written[:10]) if moment and written else _NO_TIME
 
 
+def sql_week(day: str) -> str:
+    """Return the ISO week of a day: `2026-W47` for `2026-11-16`; empty without a day."""
+    if not day:
+        return ""
+    year, week, _ = date.fromisoformat(day).isocalendar()
+    return f"{year:04}-W{week:02}"
+
+
+def sql_times_and_week(moment: datetime | None) -> tuple[str, int, str, str]:
+    """Return a time as text, in milliseconds, its day, and its week."""
+    times = sql_times(moment)
+    return *times, sql_week(times[2])
+
+
 def sql_integer(value: float | None) -> int:
     """Return a number that every engine can store and sum; files may contain any value."""
     if not value or value != value:
@@ -104,7 +120,7 @@ def sql_integer(value: float | None) -> int:
 
 
 class _FactBuilder:
-    def __init__(self, host: str, file: ChangedFile, data: bytes, prices: Prices) -> None:
+    def __init__(self, host: str, owner: Owner, file: ChangedFile, data: bytes, prices: Prices) -> None:
         self.host = host
         self.file = file
         self.data = data
@@ -117,6 +133,9 @@ class _FactBuilder:
             sql_text(file.project),
             sql_name(file.session),
             sql_name(file.agent),
+            sql_text(owner.developer),
+            sql_text(owner.machine),
+            sql_text(owner.team),
         )
 
     def facts(self, lines: int) -> FileFacts:
@@ -157,6 +176,7 @@ class _FactBuilder:
             *started[:2],
             *ended[:2],
             started[2],
+            sql_week(started[2]),
             lines,
             self.file.size,
             len(session.damage),
@@ -172,7 +192,7 @@ class _FactBuilder:
             yield (
                 *self.place,
                 turn.number,
-                *sql_times(turn.time),
+                *sql_times_and_week(turn.time),
                 turn.kind,
                 turn.state,
                 sql_integer((turn.seconds or 0) * 1000),
@@ -201,7 +221,7 @@ class _FactBuilder:
             *self.place,
             sql_name(key),
             self._turn_of.get((first.uuid if first else None) or "", 0),
-            *sql_times(parse_timestamp(spend.timestamp) or (reply.time if reply else None)),
+            *sql_times_and_week(parse_timestamp(spend.timestamp) or (reply.time if reply else None)),
             sql_text(spend.model or (reply.model if reply else "")),
             sql_text(reply.stop_reason if reply else ""),
             sql_integer(count.input),
@@ -227,7 +247,7 @@ class _FactBuilder:
                 sql_name(call.id),
                 sql_name(key),
                 self._turn_of.get(call.entry.uuid or "", 0),
-                *sql_times(call.entry.time),
+                *sql_times_and_week(call.entry.time),
                 *_split_tool_name(call.name),
                 sql_text(subject(call.name, call.input, self.session.cwd)),
                 sql_integer((call.seconds or 0) * 1000),

@@ -32,8 +32,11 @@ _OWNER: dict[str, Type] = {
     "project": "text",
     "session": "text",
     "agent": "text",
+    "developer": "text",
+    "machine": "text",
+    "team": "text",
 }
-_TIME: dict[str, Type] = {"time": "text", "time_ms": "number", "day": "text"}
+_TIME: dict[str, Type] = {"time": "text", "time_ms": "number", "day": "text", "week": "text"}
 
 FILE = FactTable(
     "fact_file",
@@ -49,6 +52,7 @@ FILE = FactTable(
         "ended": "text",
         "ended_ms": "number",
         "day": "text",
+        "week": "text",
         "lines": "number",
         "bytes": "number",
         "damaged": "number",

@@ -13,13 +13,16 @@ _BEST = (
 )
 _FIRST = "ORDER BY is_copy, path, host, file"
 _TOKENS = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read", "web_searches", "web_fetches")
-_NUMBERS = ("time", "time_ms", "day", "model", *_TOKENS, "cost_micros")
+_NUMBERS = ("time", "time_ms", "day", "model", *_TOKENS, "cost_micros", "week")
+_OWNER = "developer, machine, team"
+_ADDED = f"{_OWNER}, week, substr(day, 1, 7) AS month"  # at the end: PostgreSQL replaces a view only with more columns
 _SUMS = ",\n  ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in (*_TOKENS, "cost_micros"))
 
 _REPLIES = f"""
-SELECT host, session, agent, project, reply, turn, {", ".join(_NUMBERS)}, is_final, stop_reason, calls, text
+SELECT host, session, agent, project, reply, turn, {", ".join(_NUMBERS[:-1])}, is_final, stop_reason, calls, text,
+  {_ADDED}
 FROM (
-  SELECT host, session, agent, project, reply, turn, stop_reason, calls, text,
+  SELECT host, session, agent, project, reply, turn, stop_reason, calls, text, {_OWNER},
     {", ".join(f"first_value({name}) OVER best AS {name}" for name in _NUMBERS)},
     max(is_final) OVER (PARTITION BY reply) AS is_final,
     row_number() OVER (PARTITION BY reply {_FIRST}) AS place
@@ -31,10 +34,10 @@ WHERE place = 1
 
 _CALLS = f"""
 SELECT host, session, agent, project, call, reply, turn, time, time_ms, day, tool, server, subject, took_ms, is_open, failed,
-  error, output_chars, began_agent
+  error, output_chars, began_agent, {_ADDED}
 FROM (
   SELECT host, session, agent, project, call, reply, turn, time, time_ms, day, tool, server, subject, took_ms, is_open,
-    failed, error, output_chars, began_agent,
+    failed, error, output_chars, began_agent, {_OWNER}, week,
     row_number() OVER (PARTITION BY call {_FIRST}) AS place
   FROM fact_call
 ) AS told
@@ -43,10 +46,11 @@ WHERE place = 1
 
 _FILE_CHANGES = """
 SELECT c.host, c.session, c.agent, c.project, c.call, c.turn, c.time, c.time_ms, c.day, c.tool, c.changed_file AS path,
-  c.lines_added AS added, c.lines_removed AS removed, c.user_modified, coalesce(t.prompt, '') AS prompt
+  c.lines_added AS added, c.lines_removed AS removed, c.user_modified, coalesce(t.prompt, '') AS prompt,
+  c.developer, c.machine, c.team, c.week, substr(c.day, 1, 7) AS month
 FROM (
   SELECT k.host, k.session, k.agent, k.project, k.call, k.turn, k.time, k.time_ms, k.day, k.tool, k.changed_file,
-    k.lines_added, k.lines_removed, k.user_modified,
+    k.lines_added, k.lines_removed, k.user_modified, k.developer, k.machine, k.team, k.week,
     row_number() OVER (PARTITION BY k.call ORDER BY k.is_copy, f.ended, k.path, k.host, k.file) AS place
   FROM fact_call AS k JOIN fact_file AS f ON f.host = k.host AND f.file = k.file
   WHERE k.changed_file <> ''
@@ -55,12 +59,12 @@ LEFT JOIN turns AS t ON t.host = c.host AND t.session = c.session AND t.agent = 
 WHERE c.place = 1
 """
 
-_TURNS = """
+_TURNS = f"""
 SELECT host, session, agent, project, turn, time, time_ms, day, kind, state, took_ms, replies, calls, failed, prompt,
-  round, round_kind, input, complexity
+  round, round_kind, input, complexity, {_ADDED}
 FROM (
   SELECT host, session, agent, project, turn, time, time_ms, day, kind, state, took_ms, replies, calls, failed, prompt,
-    round, round_kind, input, complexity,
+    round, round_kind, input, complexity, {_OWNER}, week,
     row_number() OVER (PARTITION BY host, session, agent, turn ORDER BY time DESC, path, file) AS place
   FROM fact_turn
 ) AS told
@@ -72,10 +76,11 @@ SELECT f.host, f.session, f.project, f.folder, f.branch, f.version, f.title, f.s
   f.day, f.lines, f.bytes, f.damaged, f.compactions, f.branches,
   coalesce(t.turns, 0) AS turns, coalesce(a.agents, 0) AS agents, coalesce(c.calls, 0) AS calls,
   coalesce(c.failed, 0) AS failed, coalesce(r.replies, 0) AS replies,
-  {", ".join(f"coalesce(r.{name}, 0) AS {name}" for name in _TOKENS)}, r.cost_micros, f.rounds, f.slug
+  {", ".join(f"coalesce(r.{name}, 0) AS {name}" for name in _TOKENS)}, r.cost_micros, f.rounds, f.slug,
+  f.developer, f.machine, f.team, f.week, substr(f.day, 1, 7) AS month
 FROM (
   SELECT host, session, project, folder, branch, version, title, started, started_ms, ended, ended_ms, day, lines, bytes,
-    damaged, compactions, branches, rounds, slug,
+    damaged, compactions, branches, rounds, slug, {_OWNER}, week,
     row_number() OVER (PARTITION BY host, session ORDER BY ended DESC, lines DESC, path, file) AS place
   FROM fact_file WHERE agent = ''
 ) AS f
@@ -99,8 +104,9 @@ WHERE f.place = 1
 
 _USAGE = f"""
 SELECT day, host, project, model, count(*) AS replies,
-  {_SUMS}
-FROM replies GROUP BY day, host, project, model
+  {_SUMS},
+  {_OWNER}, week, month
+FROM replies GROUP BY day, host, project, model, {_OWNER}, week, month
 """
 
 VIEWS = {

@@ -23,7 +23,7 @@ try:
 except ImportError:
     raise missing_extra() from None
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 BATCH_DEADLINE = 120.0  # seconds for a batch; a server commits one in less than a second (measured)
 _LOCAL_HOSTS = ("", "localhost", "127.0.0.1", "::1")
 _TIMEOUTS = {
