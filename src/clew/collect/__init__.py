@@ -13,6 +13,8 @@ Modules:
     expiring_sessions  Count the sessions that Claude Code will delete soon and that the archive does not have.
     fingerprint        Prove that the part of a file that was already read is unchanged, so that reading can resume
                        after it.
+    identity           Find out who collects: the developer, the machine and the team that the rows of every store
+                       name.
     ingest             Read what is new in one file and pass it to the archive writer together with the new
                        position.
     install_check      Find the hooks and timers that `clew collect install` wrote, and detect those of earlier
