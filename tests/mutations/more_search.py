@@ -169,8 +169,8 @@ def json_has_no_turns(patch: Patch) -> None:
 @violates("R237", "Markdown has only what was asked, not what was answered")
 def markdown_has_no_replies(patch: Patch) -> None:
     @patch.wrap(row_markdown.markdown_pieces)
-    def wrong(original, rows):
-        return original(row for row in rows if row.kind != "reply")
+    def wrong(original, rows, **kwargs):
+        return original((row for row in rows if row.kind != "reply"), **kwargs)
 
 
 @violates("R016", "a file is loaded as a whole before its first line is processed")
