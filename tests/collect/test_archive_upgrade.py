@@ -68,7 +68,7 @@ def test_an_upgrade_keeps_every_byte_and_a_copy_of_the_old_file(old: str) -> Non
     connection = open_archive(old)
     assert verify_archive(connection).is_sound
     assert connection.execute("SELECT * FROM sink").fetchall() == [
-        ("file:/out.jsonl", 12, 12, 0, archive_version_1.HOST)
+        ("file:/out.jsonl", 12, 12, 0, archive_version_1.HOST, "")
     ]
     connection.close()
 

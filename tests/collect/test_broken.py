@@ -10,8 +10,8 @@ import apsw
 import pytest
 
 from clew.collect.archive.reader import Archive
-from clew.collect.job import CollectJob, open_collector
-from clew.errors import StoreError
+from clew.collect.job import CollectJob, lock_archive, open_collector
+from clew.errors import Busy, StoreError
 from tests.collect.collect_fixture import line, session
 
 ONE = session(1)
@@ -91,11 +91,20 @@ def test_without_its_key_all_is_read_again_and_nothing_is_lost(job: CollectJob) 
 
 
 def test_a_lock_that_was_left_behind_holds_nobody_up(job: CollectJob) -> None:
-    from clew.collect.job import lock_archive
-
     Path(job.lock).write_bytes(b"99999999 2020-01-01T00:00:00.000Z")
     with lock_archive(job):
         assert poll(job) == 0
+
+
+def test_an_archive_behind_a_link_has_the_same_lock_and_key(job: CollectJob, tmp_path: Path) -> None:
+    link = tmp_path / "elsewhere" / "mine.db"
+    link.parent.mkdir()
+    link.symlink_to(job.archive)
+    other = CollectJob(job.root, str(link))
+    assert (other.lock, other.key) == (job.lock, job.key)
+    with lock_archive(job), pytest.raises(Busy), lock_archive(other):
+        pass
+    assert poll(other) == 0
 
 
 def test_an_archive_where_none_can_be_is_told() -> None:

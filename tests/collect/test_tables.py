@@ -352,7 +352,7 @@ def test_a_writer_cannot_change_what_another_wrote(world: World, store: Store) -
     world.append(ONE, said(1))
     world.poll()
     lines, facts = deliver(world, store, "ben")
-    assert [o.error.kind for o in (lines, facts)] == ["denied", "denied"]
+    assert [o.error.kind for o in (lines, facts)] == ["epoch", "denied"]
     with psycopg.connect(store.address("ben"), password=PASSWORD, autocommit=True) as connection:
         assert connection.execute("DELETE FROM clew.fact_turn").rowcount == 0
         assert connection.execute("UPDATE clew.host SET seq = 0").rowcount == 0

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import apsw
 
 from clew.collect.archive.archive_writer import SETTLED, ArchiveWriter, KnownFile, known_files
+from clew.collect.archive.erase import read_erased
 from clew.collect.discovery import Scan, SourceFile, in_reading_order, scan
 from clew.collect.fingerprint import compute_chain
 from clew.collect.ingest import FileIngester
@@ -58,6 +59,10 @@ class Collector:
         now = self.clock()
         report = PollReport(days=cleanup_days(self.root))
         listing = scan(self.root, extras=self.extras)
+        sessions, projects = (read_erased(self.connection, kind) for kind in ("session", "project"))
+        if sessions or projects:
+            wanted = [s for s in listing.sources if s.session not in sessions and s.project not in projects]
+            listing = listing._replace(sources=wanted)
         report.files, report.missed, report.skipped = len(listing.sources), listing.missed, listing.skipped
         writer = ArchiveWriter(self.connection, self.key, self.policy, self.limits)
         try:

@@ -31,11 +31,16 @@ class CollectJob:
 
     @property
     def key(self) -> str:
-        return f"{os.path.splitext(self.archive)[0]}.key"
+        return f"{self._base}.key"
 
     @property
     def lock(self) -> str:
-        return f"{os.path.splitext(self.archive)[0]}.lock"
+        return f"{self._base}.lock"
+
+    @property
+    def _base(self) -> str:
+        """The path of the archive itself without its suffix, also if it was named through a link."""
+        return os.path.splitext(os.path.realpath(self.archive))[0]
 
 
 @contextmanager

@@ -2,13 +2,16 @@
 
 Modules:
     collect           `clew collect`: archive every session, and send them to a store.
+    collect_backup    `clew collect backup` and `restore-archive`: copy the archive to a file, and put it back.
     collect_compact   `clew collect compact`: compact the files of a lake.
     collect_config    `clew collect init` and `test`: write a commented configuration, and try each sink of it.
     collect_delivery  Deliver what was archived to the sinks of the command line or of the configuration, in turns.
     collect_direct    `clew collect --no-archive`: send new lines directly to a sink.
+    collect_erase     `clew collect erase`: erase a session, a project or a text from the archive.
     collect_install   `clew collect install` and `uninstall`: show the changes, ask, and apply them.
     collect_rejected  `clew collect rejected`: list the records that a sink cannot take, and send them again with
                       --retry.
+    collect_resend    `clew collect resend`: send everything in the archive again.
     collect_setup     `clew collect setup`: create the tables and roles of a store.
     collect_status    `clew collect status`: show the state of the archive.
     collect_verify    `clew collect verify`: verify every line of the archive.

@@ -33,6 +33,10 @@ _ACTIONS = {
     "status": "collect_status:status",
     "verify": "collect_verify:verify",
     "rejected": "collect_rejected:rejected",
+    "backup": "collect_backup:backup",
+    "restore-archive": "collect_backup:restore_archive",
+    "resend": "collect_resend:resend",
+    "erase": "collect_erase:erase_from_archive",
     "setup": "collect_setup:setup",
     "compact": "collect_compact:compact",
 }
@@ -44,9 +48,16 @@ def add_arguments(command: ArgumentParser) -> None:
         nargs="?",
         choices=_ACTIONS,
         help="install: collect regularly; init: write a configuration of sinks; test: try them; status: describe the "
-        "archive and the sinks; verify: check every line of the archive; rejected: list what a sink cannot take; "
+        "archive and the sinks; verify: check every line of the archive; backup and restore-archive: copy it to a file "
+        "and back; erase: erase a session, --project or --text for good; resend: send everything again; rejected: list "
+        "what a sink cannot take; "
         "setup: create the tables of a store; compact: tidy up a lake",
     )
+    command.add_argument(
+        "target", nargs="?", help="with backup and restore-archive: the file; with erase: the id of a session"
+    )
+    command.add_argument("--project", "-p", metavar="NAME", help="with erase: everything of this project")
+    command.add_argument("--text", metavar="TEXT", help="with erase: this text in every line; the lines stay")
     command.add_argument("--watch", "-w", action="store_true", help="keep running, and collect new lines")
     command.add_argument(
         "--every", metavar="SECONDS", type=_seconds, default=2.0, help="with --watch: how often to look (default 2)"

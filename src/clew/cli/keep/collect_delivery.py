@@ -90,7 +90,9 @@ class DeliveryRounds:
             return False
         before = outcomes.get(outcome.sink)
         if before is not None:
-            outcome = outcome._replace(sent=before.sent + outcome.sent, rejected=before.rejected + outcome.rejected)
+            note = f"{before.note} {outcome.note}".strip()
+            sent, rejected = before.sent + outcome.sent, before.rejected + outcome.rejected
+            outcome = outcome._replace(sent=sent, rejected=rejected, note=note)
         outcomes[outcome.sink] = outcome
         return not outcome.is_complete
 
@@ -123,6 +125,8 @@ def _print_outcome(outcome: DeliveryOutcome, options: Namespace) -> None:
         print_json([{"kind": "delivered", "time": int(time.time()), **outcome._asdict(), "error": error}])
     elif outcome.sent and not outcome.sink.endswith(_FACTS):
         print(clean_name(f"{plural(outcome.sent, 'record')} went to {outcome.sink}"), flush=True)
+    if outcome.note:
+        print_message(clean_name(outcome.note))
     if outcome.rejected:
         print_message(f"{outcome.sink} cannot take {plural(outcome.rejected, 'record')}: see clew collect rejected.")
     if outcome.error:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from clew.collect.archive.checksums import ABSENT, DEFLATED, RAW, line_sum, unpack
+from clew.collect.archive.erase import ERASED, read_erased
 from clew.collect.discovery import SourceFile, SourceState
 from clew.collect.fingerprint import ReadPosition, StoredPosition, seal_position
 from clew.collect.line_reader import LongLine
@@ -102,6 +103,7 @@ class ArchiveWriter:
         self.limits = limits
         self.quarantined = 0
         self.repaired = 0
+        self.erased = read_erased(connection, "line")
         self._written = 0
 
     def _begin(self) -> None:
@@ -228,10 +230,11 @@ class ArchiveWriter:
         for line, hash, masked in zip(lines, hashes, self._mask_lines(lines, offset, damaged), strict=True):
             number += 1
             length = len(line) + 1
+            masked = self._without_erased(hash, masked)
+            hash = hash if masked.data is line else sha256(masked.data).digest()
             if self.policy.key is None:
                 content = self.store_content(hash, masked)
             else:
-                hash = sha256(masked.data).digest()
                 if masked.withheld and offset not in damaged:
                     self.quarantine(generation, [QuarantinedLine(offset, length, "withheld", masked.withheld)])
                 content = self.store_content(hash, masked)
@@ -239,6 +242,12 @@ class ArchiveWriter:
             offset += length
         self._add_occurrences(rows)
         self.quarantine(generation, damage)
+
+    def _without_erased(self, hash: bytes, masked: MaskedBytes) -> MaskedBytes:
+        """Return a mark instead of a line that was erased; `hash` is that of the line itself."""
+        if self.erased and (hash.hex() in self.erased or sha256(masked.data).hexdigest() in self.erased):
+            return MaskedBytes(ERASED, 1, 1)
+        return masked
 
     def _mask_lines(
         self, lines: Sequence[bytes], offset: int, damaged: Mapping[int, QuarantinedLine]
@@ -253,7 +262,7 @@ class ArchiveWriter:
             offset += len(line) + 1
 
     def add_document(self, generation: int, data: bytes) -> None:
-        masked = self.policy.mask_document(data)
+        masked = self._without_erased(sha256(data).digest(), self.policy.mask_document(data))
         if masked.withheld:
             self.quarantine(generation, [QuarantinedLine(0, len(data), "withheld", masked.withheld)])
         hash = sha256(masked.data).digest()

@@ -14,9 +14,10 @@ from clew.collect.direct_collect import LimitedSink
 from clew.collect.masking import Policy
 from clew.collect.sinks.http import HttpSink
 from clew.collect.sinks.jsonl import JsonLines
-from clew.collect.sinks.outbox import Cursor, Delivery, SequenceCursor, Sink
+from clew.collect.sinks.outbox import Cursor, Delivery, SequenceCursor, Sink, adopt_old_name
 from clew.collect.sinks.record import Record
 from clew.collect.sinks.state_file import StateCursor
+from clew.collect.sinks.store_check import StoreCheck
 from clew.collect.sql.fact_tables import FILE, TABLES, FileFacts
 from clew.errors import ClewError, Refused, StoreError
 from clew.facts.prices import load
@@ -144,8 +145,12 @@ def _deliveries_of(
     connection = collector.connection
     policy = Policy(collector.key) if sink.leaves and not config.reveal else Policy()
 
-    def delivery(to: Sink[Any], cursor: Cursor[Any], wants: Callable[[Any], bool]) -> Delivery[Any]:
-        return Delivery(to, cursor, connection, policy, wants=wants, every=config.every)
+    check: StoreCheck | None = None
+
+    def delivery(
+        to: Sink[Any], cursor: Cursor[Any], wants: Callable[[Any], bool], check: StoreCheck | None = None
+    ) -> Delivery[Any]:
+        return Delivery(to, cursor, connection, policy, wants=wants, every=config.every, check=check)
 
     def wants_item(item: Record | SentSpan) -> bool:
         return config.allows(item.project)
@@ -166,7 +171,9 @@ def _deliveries_of(
         from clew.collect.sinks.lake.sink import LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
 
         assert isinstance(sink, LakeLines)
-        lines = LakeLineCursor(connection, sink.name)
+        adopt_old_name(connection, sink.lake.root, sink.name)
+        lake_lines = LakeLineCursor(connection, sink.name)
+        lines, check = lake_lines, StoreCheck(connection, sink, lake_lines.place)
         lake_facts = LakeFacts(sink.lake)
         facts = lake_facts, LakeFactCursor(connection, lake_facts.name, load())
     elif sink.name.startswith(POSTGRES):
@@ -174,12 +181,14 @@ def _deliveries_of(
         from clew.collect.sql.fact_cursor import FactCursor
 
         assert isinstance(sink, PostgresLines)
+        check = StoreCheck(connection, sink, SequenceCursor(connection, sink.name))
+        lines = check.cursor
         postgres_facts = PostgresFacts(sink.link)
         facts = postgres_facts, FactCursor(connection, postgres_facts.name, load())
     if state is not None:
-        lines = StateCursor(connection, os.path.realpath(collector.root), state)
+        lines, check = StateCursor(connection, os.path.realpath(collector.root), state), None
     if config.send != "facts":
-        yield delivery(LimitedSink(sink, config.max_line) if config.max_line else sink, lines, wants_item)
+        yield delivery(LimitedSink(sink, config.max_line) if config.max_line else sink, lines, wants_item, check)
     if facts and config.send != "lines":
         to, cursor = facts
         yield delivery(to if config.contents else NumbersOnly(to), cursor, wants_facts)

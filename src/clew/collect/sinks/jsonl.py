@@ -39,7 +39,7 @@ class JsonLines:
 
     def _append(self, file: FileIO, records: Sequence[Record]) -> None:
         last = self._remove_torn_line(file)
-        names = [(record.host, record.seq) for record in records]
+        names = [(record.host, record.seq, record.hash) for record in records]
         start = names.index(last) + 1 if last in names else 0
         data = memoryview(b"".join(encode(record.to_json()) + b"\n" for record in records[start:]))
         file.seek(0, os.SEEK_END)
@@ -50,8 +50,8 @@ class JsonLines:
     def close(self) -> None:
         """Nothing stays open."""
 
-    def _remove_torn_line(self, file: FileIO) -> tuple[str, int] | None:
-        """Remove an unfinished last line; return (host, seq) of the last complete record."""
+    def _remove_torn_line(self, file: FileIO) -> tuple[str, int, str] | None:
+        """Remove an unfinished last line; return host, number and hash of the last complete record."""
         size = end = file.seek(0, os.SEEK_END)
         buffer = b""
         while end > 0 and buffer.count(b"\n") < 2:
@@ -67,10 +67,10 @@ class JsonLines:
             file.truncate(end + complete)
         return name
 
-    def _parse_record_name(self, line: bytes) -> tuple[str, int]:
+    def _parse_record_name(self, line: bytes) -> tuple[str, int, str]:
         try:
             value = json.loads(line)
-            return str(value["host"]), int(value["seq"])
+            return str(value["host"]), int(value["seq"]), str(value["hash"])
         except (ValueError, KeyError, TypeError):
             raise self._foreign_content_error() from None
 

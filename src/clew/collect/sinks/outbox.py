@@ -9,18 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import random
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import apsw
 
 from clew.collect.discovery import DELIVERED_KINDS
 from clew.collect.masking import Policy
+from clew.collect.sinks.marks import current_host, mark_records
 from clew.collect.sinks.record import COLUMNS, DAMAGED, Record, read_records
 from clew.errors import StoreError
+from clew.system.sqlite_file import WriteTransaction
 
 BATCH_ROWS = 500
 BATCH_BYTES = 4 << 20
+FACTS = "#facts"  # the end of the name of a sink for facts
+EPOCH = "epoch"  # the kind of error if a store has other records of this archive than expected
 POISON = "poison"  # the kind of error that a single record of a batch may cause
+_KEPT_MARKS = 1000  # batches by which a store that was put back from a backup is recognized
 _FIRST_WAIT, _MAX_WAIT = 1.0, 300.0  # seconds to wait after a failure
 
 DELIVERABLE = f"g.is_stub = 0 AND f.kind IN ({', '.join(repr(kind) for kind in DELIVERED_KINDS)})"
@@ -64,6 +69,22 @@ class Cursor(Protocol[Item]):
         """Record that the sink accepted a batch."""
 
 
+class Sent(NamedTuple):
+    """How far a sink is: the cursor; the last record that was sent for the first time, with its mark, under which
+    host; and which store it was. While records are sent again the cursor is before `head`.
+    """
+
+    seq: int = 0
+    head: int = 0
+    mark: int = 0
+    host: str = ""
+    store: str = ""
+
+    def limit(self, position: int, last: int) -> int:
+        """Return the last record that may be in a batch: one is sent again completely, or not at all."""
+        return self.head if position < self.head else last
+
+
 class SequenceCursor:
     """A cursor in the archive: a sequence number that only grows."""
 
@@ -72,20 +93,27 @@ class SequenceCursor:
         self.sink = sink
         self.rows = rows
         self.size = size
+        self.store = ""
 
     @property
     def position(self) -> int:
         return int(self.connection.execute("SELECT seq FROM sink WHERE name = ?", (self.sink,)).get or 0)
 
     def batches(self, policy: Policy) -> Iterator[list[Record]]:
-        host = str(self.connection.execute("SELECT value FROM about WHERE name = 'host'").get)
+        host = current_host(self.connection)
         last = int(self.connection.execute("SELECT max(seq) FROM occurrence").get or 0)
+        sent = self.sent
+        mark = sent.mark if sent.host == host else 0
         query = f"SELECT {COLUMNS} WHERE o.seq > ? AND o.seq <= ? AND {DELIVERABLE} ORDER BY o.seq LIMIT {self.rows}"
-        while rows := self.connection.execute(query, (self.position, last)).fetchall():
-            yield from split_batches(self._sound(read_records(host, rows, policy)), self.rows, self.size)
-            self.move(int(str(rows[-1][0])))
-        if last > self.position:  # skip what is never delivered
-            self.move(last)
+        while (position := self.position) < last:
+            limit = sent.limit(position, last)
+            if rows := self.connection.execute(query, (position, limit)).fetchall():
+                records = self._sound(read_records(host, rows, policy))
+                for batch in split_batches(records, self.rows, self.size):
+                    if batch[0].seq > sent.head:
+                        batch, mark = mark_records(batch, mark)
+                    yield batch
+            self.move(int(str(rows[-1][0])) if rows else limit)  # past what is never delivered
 
     def _sound(self, records: Iterator[Record]) -> Iterator[Record]:
         """Leave out lines that are damaged in the archive, and note them as rejected."""
@@ -95,14 +123,79 @@ class SequenceCursor:
             else:
                 yield record
 
+    @property
+    def sent(self) -> Sent:
+        """What the sink has accepted."""
+        row: Any = self.connection.execute(
+            "SELECT seq, head, mark, host, store FROM sink WHERE name = ?", (self.sink,)
+        ).fetchone()
+        return Sent(*row) if row else Sent()
+
     def accept(self, batch: Sequence[Record]) -> None:
-        self.move(batch[-1].seq)
+        last = batch[-1]
+        if last.mark is None:
+            self.move(last.seq)
+            return
+        with WriteTransaction(self.connection):
+            self.move(last.seq)
+            self.connection.execute(
+                "UPDATE sink SET head = ?, mark = ?, host = ?, store = ? WHERE name = ?",
+                (last.seq, last.mark, last.host, self.store, self.sink),
+            )
+            self.connection.execute(
+                "INSERT OR REPLACE INTO sink_mark VALUES(?, ?, ?)", (self.sink, last.seq, last.mark)
+            )
+            self.connection.execute(
+                "DELETE FROM sink_mark WHERE sink = ?1 AND seq < (SELECT seq FROM sink_mark WHERE sink = ?1"
+                f" ORDER BY seq DESC LIMIT 1 OFFSET {_KEPT_MARKS})",
+                (self.sink,),
+            )
+
+    def restart(self) -> None:
+        """Forget what was sent, also of the facts: everything is sent again."""
+        for table, column in (("sink", "name"), ("sink_mark", "sink")):
+            self.connection.execute(f"DELETE FROM {table} WHERE {column} IN (?, ?)", (self.sink, f"{self.sink}{FACTS}"))
+
+    def resend(self) -> None:
+        """Send everything again to a store that has it, in whole or in part."""
+        self.connection.execute("UPDATE sink SET seq = 0 WHERE name IN (?, ?)", (self.sink, f"{self.sink}{FACTS}"))
+
+    def rewind(self, seq: int, mark: int) -> bool:
+        """Go back to a mark that was sent before, if there is such a one: the store has nothing after it."""
+        query = "SELECT 1 FROM sink_mark WHERE sink = ? AND seq = ? AND mark = ?"
+        if self.connection.execute(query, (self.sink, seq, mark)).get is None:
+            return False
+        with WriteTransaction(self.connection):
+            self.connection.execute("DELETE FROM sink_mark WHERE sink = ? AND seq > ?", (self.sink, seq))
+            self.connection.execute(
+                "UPDATE sink SET seq = ?1, head = ?1, mark = ?2 WHERE name = ?3", (seq, mark, self.sink)
+            )
+            self.connection.execute("UPDATE sink SET seq = min(seq, ?) WHERE name = ?", (seq, f"{self.sink}{FACTS}"))
+        return True
+
+    def adopt(self, seq: int, mark: int, host: str) -> None:
+        """Note that the store has accepted more than was acknowledged."""
+        self.move(seq)
+        self.connection.execute(
+            "UPDATE sink SET head = ?, mark = ?, host = ? WHERE name = ?", (seq, mark, host, self.sink)
+        )
+
+    def save_store(self, store: str) -> None:
+        """Note which store this is; it has another name after it was created again."""
+        self.store = store
+        self.connection.execute("UPDATE sink SET store = ? WHERE name = ? AND store <> ?1", (store, self.sink))
 
     def move(self, seq: int) -> None:
         self.connection.execute(
             "INSERT INTO sink(name, seq) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET seq = max(seq, excluded.seq)",
             (self.sink, seq),
         )
+
+
+def adopt_old_name(connection: apsw.Connection, old: str, name: str) -> None:
+    """Continue the cursors of a sink that was known without its endpoint; the store decides whether they are right."""
+    for end in ("", FACTS):
+        connection.execute("UPDATE OR IGNORE sink SET name = ? WHERE name = ?", (f"{name}{end}", f"{old}{end}"))
 
 
 def reject(connection: apsw.Connection, sink: str, seq: int, reason: str) -> None:
@@ -129,6 +222,16 @@ def split_batches(
         yield batch
 
 
+class Check(Protocol):
+    """Compares a store with what it was sent; see `store_check`."""
+
+    def run(self, now: float, /) -> str: ...
+
+    def resolve(self) -> str: ...
+
+    def settle(self, record: Any, /) -> None: ...
+
+
 class DeliveryOutcome(NamedTuple):
     """The result of a delivery. `error` is why it stopped before the end."""
 
@@ -138,6 +241,8 @@ class DeliveryOutcome(NamedTuple):
     error: StoreError | None
     is_complete: bool = True
     """False if more is waiting and can be sent now."""
+    note: str = ""
+    """What was found out about the store, as a sentence."""
 
 
 def _accept_all(_: object) -> bool:
@@ -157,6 +262,7 @@ class Delivery(Generic[Item]):
     """Whether the sink is sent an item; the cursor moves past the others."""
     every: float = 0.0
     """Seconds between two complete deliveries."""
+    check: Check | None = None
     failures: int = 0
     not_before: float = 0.0
     _rejected: int = field(default=0, init=False)
@@ -168,21 +274,32 @@ class Delivery(Generic[Item]):
         sent = self._rejected = 0
         is_complete = True
         try:
+            note = self.check.run(now) if self.check else ""
             for batch in self.cursor.batches(self.policy):
                 if wanted := [item for item in batch if self.wants(item)]:
                     sent += self._send_batch(wanted)
+                if self.check:
+                    self.check.settle(batch[-1])
                 self.cursor.accept(batch)
                 if is_enough():
                     is_complete = False
                     break
         except StoreError as error:
+            if error.kind == EPOCH and self.check:
+                return self._resolve(now, is_enough)
             self.failures += 1
             self.not_before = now + self._retry_delay(error)
             return DeliveryOutcome(self.sink.name, sent, self._rejected, error)
         self.failures = 0
         if is_complete:
             self.not_before = now + self.every
-        return DeliveryOutcome(self.sink.name, sent, self._rejected, None, is_complete)
+        return DeliveryOutcome(self.sink.name, sent, self._rejected, None, is_complete, note)
+
+    def _resolve(self, now: float, is_enough: Callable[[], bool]) -> DeliveryOutcome | None:
+        """Continue after the store refused a batch because it has other records of this archive."""
+        note = self.check.resolve() if self.check else ""
+        outcome = self.run(now, is_enough)
+        return outcome._replace(note=f"{note} {outcome.note}".strip()) if outcome else None
 
     def _send_batch(self, batch: Sequence[Item]) -> int:
         """Send a batch. If a record in it is poison, find it by bisection and reject it alone.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from clew.collect.archive.archive_schema import create_private
@@ -37,7 +38,7 @@ class ParquetFiles:
     def write(self, records: Sequence[Record]) -> None:
         rows = [build_line_row(record) for record in records]
         days = [str(row[list(LINE.columns).index("day")]) for row in rows]
-        path = str(Path(self.folder) / f"{records[0].host}-{records[0].seq:012}.parquet")
+        path = self._choose_path(records)
         temporary = f"{path}.half"
         try:
             Path(temporary).unlink(missing_ok=True)
@@ -50,6 +51,17 @@ class ParquetFiles:
             Path(temporary).replace(path)
         except OSError as error:
             raise StoreError(f"{path}: {error.strerror or error}.", "io", True) from error
+
+    def _choose_path(self, records: Sequence[Record]) -> str:
+        """Return the file to write. One that has other records, of an archive that was put back, is not replaced."""
+        name = f"{records[0].host}-{records[0].seq:012}"
+        path = Path(self.folder) / f"{name}.parquet"
+        if path.exists():
+            known = parquet.read_table(path, columns=["hash"]).column("hash").to_pylist()
+            hashes = [record.hash for record in records]
+            if known != hashes[: len(known)]:
+                return str(path.with_name(f"{name}-{sha256(''.join(hashes).encode()).hexdigest()[:12]}.parquet"))
+        return str(path)
 
     def close(self) -> None:
         """Nothing stays open."""

@@ -37,6 +37,8 @@ class Record(NamedTuple):
     """Without its newline; None if it was too long to be kept."""
     masked: int = 0
     withheld: str = ""
+    mark: int | None = None
+    """The mark of everything that the sink was sent, up to this record; None for one that is sent again."""
 
     @property
     def end(self) -> int:
@@ -96,10 +98,10 @@ def _mask_batch(host: str, rows: Sequence[Sequence[Any]], policy: Policy) -> Ite
     for row, is_file, raw, withheld in sources:
         names = (row[0], host, *row[1:12], row[12].hex())
         if raw is None:
-            yield Record._make((*names, None, 0, withheld))
+            yield Record._make((*names, None, 0, withheld, None))
         else:
             masked = policy.mask_document(raw) if is_file else next(lines)
-            yield Record._make((*names, masked.data, masked.masked, masked.withheld))
+            yield Record._make((*names, masked.data, masked.masked, masked.withheld, None))
 
 
 def _read(row: Sequence[Any]) -> tuple[bytes | None, str]:

@@ -29,11 +29,15 @@ class FactCursor:
         self._accepted: dict[int, int] = {}
         self._rests_until: dict[int, float] = {}
         self._is_held = False
+        self._last = 0
 
     def batches(self, policy: Policy) -> Iterator[list[FileFacts]]:
         host = str(self.connection.execute("SELECT value FROM about WHERE name = 'host'").get)
         last = int(self.connection.execute("SELECT max(seq) FROM occurrence").get or 0)
         self._is_held = False
+        if self.place.position < self._last:  # everything is sent again
+            self._accepted.clear()
+        self._last = self.place.position
         for file in changed_since(self.connection, self.place.position):
             if self._accepted.get(file.file) == file.seq:
                 continue

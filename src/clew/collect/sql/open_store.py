@@ -56,14 +56,18 @@ def open_engine(
 
 @contextmanager
 def _open_lake_engine(store: str, password: str, engine: str, timeout: float) -> Iterator[QueryEngine]:
+    lake = open_lake(store, password)
+    if not lake.has_tables():
+        hint = "Correct the address, or fill it with: clew collect --to …"
+        raise StoreError(f"{lake.name} has no tables of clew.", "missing", False, hint=hint)
     if engine == "spark":
         from clew.collect.sinks.lake.spark_engine import SparkEngine
 
-        yield SparkEngine(open_lake(store, password))
+        yield SparkEngine(lake)
         return
     from clew.collect.sinks.lake.duckdb_engine import DuckEngine
 
-    duck = DuckEngine(open_lake(store, password), timeout)
+    duck = DuckEngine(lake, timeout)
     try:
         yield duck
     finally:

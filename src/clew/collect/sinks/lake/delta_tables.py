@@ -87,8 +87,9 @@ class Lake:
             self.options: dict[str, str] = {}
         else:
             self.root = f"s3://{parts.netloc}{parts.path.rstrip('/')}"
-            self.name = self.root
             self.options = _storage_options(dict(parse_qsl(parts.query)), secret, environment)
+            endpoint = self.options.get("AWS_ENDPOINT_URL", "")
+            self.name = f"{self.root}?endpoint={endpoint}" if endpoint else self.root
         self._tables: dict[str, DeltaTable] = {}
 
     def uri(self, name: str) -> str:
@@ -116,6 +117,10 @@ class Lake:
             except TableNotFoundError:
                 return None
 
+    def has_tables(self) -> bool:
+        """Return whether this is a lake of clew."""
+        return any(self.existing(name) is not None for name in TABLE_NAMES)
+
     def _create(self, name: str) -> DeltaTable:
         if not self.options:
             Path(self.uri(name)).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -132,10 +137,10 @@ class Lake:
         except DeltaError:  # another host created it meanwhile
             return DeltaTable(self.uri(name), storage_options=self.options)
 
-    def add(self, name: str, rows: pyarrow.Table, transaction: tuple[str, int] | None = None) -> None:
+    def add(self, name: str, rows: pyarrow.Table, transactions: Sequence[tuple[str, int]] = ()) -> None:
         """Commit rows to a table. Raises StoreError; it is then unknown whether they were added."""
         table = self.table(name)
-        done = [Transaction(*transaction)] if transaction else None
+        done = [Transaction(*transaction) for transaction in transactions] or None
         with self.translate_errors():
             write_deltalake(
                 table,

@@ -71,9 +71,11 @@ def _statements() -> Iterator[str]:
         f"INSERT INTO clew.about VALUES('version', '{SCHEMA_VERSION}') "
         "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
     )
+    yield "INSERT INTO clew.about VALUES('id', gen_random_uuid()::text) ON CONFLICT (name) DO NOTHING"
     yield "GRANT SELECT ON clew.about TO clew_writer, clew_reader"
     yield f"""CREATE TABLE IF NOT EXISTS clew.host(
   host text COLLATE "C" PRIMARY KEY, seq bigint NOT NULL, seen timestamptz NOT NULL DEFAULT now(), {_WRITER_COLUMN})"""
+    yield "ALTER TABLE clew.host ADD COLUMN IF NOT EXISTS mark bigint NOT NULL DEFAULT 0"
     yield from _row_security_statements("host", "SELECT, INSERT, UPDATE")
     yield from _line_table_statements()
     for table in TABLES:

@@ -11,17 +11,20 @@ from typing import Any
 
 from psycopg.errors import CheckViolation
 
+from clew.collect.sinks.outbox import EPOCH
 from clew.collect.sinks.postgres.connection import SCHEMA_VERSION, Connection, PostgresConnection
 from clew.collect.sinks.record import Record
+from clew.collect.sinks.store_check import StoreState
 from clew.collect.sql.fact_tables import FILE, TABLES, FactTable, FileFacts
 from clew.collect.sql.line_rows import LINE, build_line_row
 from clew.errors import StoreError
 
 _ARRAY_TYPES = {"text": "text[]", "number": "bigint[]", "number or nothing": "bigint[]"}
-_UPSERT_HOST = """
-INSERT INTO clew.host AS h (host, seq) VALUES (%s, %s)
-ON CONFLICT (host) DO UPDATE SET seq = greatest(h.seq, excluded.seq), seen = now()
+_BEGIN_HOST = """
+INSERT INTO clew.host AS h (host, seq, mark) VALUES (%s, %s, %s)
+ON CONFLICT (host) DO UPDATE SET seq = excluded.seq, mark = excluded.mark, seen = now() WHERE h.mark = 0
 """
+_EXTEND_HOST = "UPDATE clew.host SET seq = %s, mark = %s, seen = now() WHERE host = %s AND mark = %s"
 
 
 def _insert_sql(table: FactTable, extra: str = "") -> str:
@@ -51,6 +54,7 @@ class PostgresLines:
         self.link = link
         self._days: set[str] = {""}
         self._is_checked = False
+        self._expected: int | None = None
 
     def write(self, records: Sequence[Record]) -> None:
         rows = [(*build_line_row(record), record.raw) for record in records]
@@ -69,7 +73,50 @@ class PostgresLines:
             self._days |= set(days)
         with connection.transaction():
             connection.execute(_INSERT_LINES, _to_columns(rows))
-            connection.execute(_UPSERT_HOST, (records[0].host, records[-1].seq))
+            self._extend(connection, records[-1])
+
+    # -- what the store has, for `store_check`
+
+    def store_id(self) -> str:
+        with self.link.use() as connection:
+            row = connection.execute("SELECT value FROM clew.about WHERE name = 'id'").fetchone()
+        return str(row[0]) if row else ""
+
+    def state(self, host: str) -> StoreState | None:
+        with self.link.use() as connection:
+            return self._state(connection, host)
+
+    def _state(self, connection: Connection, host: str) -> StoreState | None:
+        row = connection.execute("SELECT seq, mark FROM clew.host WHERE host = %s", (host,)).fetchone()
+        return StoreState(*row) if row else None
+
+    def expect(self, mark: int) -> None:
+        self._expected = mark
+
+    def advance(self, record: Record) -> None:
+        with self.link.use() as connection:
+            self._extend(connection, record)
+
+    @property
+    def last_mark(self) -> int:
+        return self._expected or 0
+
+    def _extend(self, connection: Connection, record: Record) -> None:
+        """Note the last record of a batch in its transaction, if the store has what this archive sent before."""
+        if record.mark is None:
+            return
+        if self._expected is None:
+            state = self._state(connection, record.host)
+            self._expected = state.mark if state else 0
+        if self._expected:
+            values: tuple[Any, ...] = (record.seq, record.mark, record.host, self._expected)
+            changed = connection.execute(_EXTEND_HOST, values).rowcount
+        else:
+            changed = connection.execute(_BEGIN_HOST, (record.host, record.seq, record.mark)).rowcount
+        if not changed:
+            self._expected = None
+            raise StoreError(f"{self.name} has other records of this archive.", EPOCH, False)
+        self._expected = record.mark
 
     def check_version(self, connection: Connection) -> None:
         """Raise StoreError if the tables are missing or of another version."""
