@@ -39,12 +39,12 @@ def erase(
     """Erase in one transaction. With `dry_run` it is rolled back."""
     connection.execute("PRAGMA secure_delete = 1").fetchall()
     connection.execute("BEGIN IMMEDIATE")
+    is_kept = False
     try:
         found = _erase(connection, sessions, projects, text)
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("ROLLBACK" if dry_run else "COMMIT")
+        is_kept = not dry_run
+    finally:
+        connection.execute("COMMIT" if is_kept else "ROLLBACK")
     return found
 
 
