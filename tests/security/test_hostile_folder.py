@@ -374,7 +374,9 @@ def test_the_web_server_runs_nothing_from_the_folder(place: Place) -> None:
         assert server.stdout is not None
         assert select.select([server.stdout], [], [], PATIENCE)[0]
         url = json.loads(server.stdout.readline())["url"]
-        with urllib.request.build_opener(urllib.request.HTTPCookieProcessor()).open(url, timeout=PATIENCE) as answer:
+        visitor = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        visitor.open(url, timeout=PATIENCE).close()
+        with visitor.open(f"{url.partition('/enter')[0]}/sessions", timeout=PATIENCE) as answer:
             assert b"tulips" in answer.read().lower()
     finally:
         server.send_signal(signal.SIGTERM)
