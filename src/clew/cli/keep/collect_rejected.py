@@ -49,5 +49,5 @@ def _retry(options: Namespace) -> int:
 
 
 def is_spans(name: str) -> bool:
-    """Return whether a sink is sent spans, which are built anew and not kept when they are rejected."""
+    """Return whether a sink is sent spans, which are built again and not kept when they are rejected."""
     return name.startswith("otlp+")

@@ -57,7 +57,7 @@ def retry_rejected(delivery: Delivery[Any]) -> Delivery[Any]:
 
 class _Rejected:
     """Marks records as retried, and forgets those that still are when their batch was sent: a record that is
-    rejected again has its reason written anew.
+    rejected again has a new reason without the mark.
     """
 
     def __init__(self, connection: apsw.Connection, sink: str) -> None:
