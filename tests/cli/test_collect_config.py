@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,8 @@ from clew.demo.talk import talk
 from clew.errors import Refused
 from tests.cli.conftest import Run
 
+OTHER = "5e551011-aaaa-4bbb-8ccc-000000000009"
+
 
 @pytest.fixture
 def config(claude: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -19,6 +25,36 @@ def config(claude: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
     talk().user("Hi").reply("Hello").write(claude)
     return tmp_path / "config" / "clew" / "collect.toml"
+
+
+class Poisoned:
+    """A server that answers 400 to a batch with the word "poison"."""
+
+    def __init__(self) -> None:
+        self.is_picky = True
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = gzip.decompress(self.rfile.read(int(self.headers["Content-Length"])))
+                self.send_response(400 if outer.is_picky and b"poison" in body else 200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.port = self.http.server_address[1]
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+
+@pytest.fixture
+def server() -> Iterator[Poisoned]:
+    made = Poisoned()
+    yield made
+    made.http.shutdown()
+    made.http.server_close()
 
 
 def write(config: Path, text: str) -> None:
@@ -171,3 +207,23 @@ def test_numbers_are_sent_without_contents(clew: Run, config: Path, tmp_path: Pa
     write(config, f"[[sink]]\nto = '{lake}'\ncontents = false")
     code, _, err = clew("collect")
     assert code == 2 and "lines are contents" in err
+
+
+def test_rejected_records_are_shown_masked_and_sent_again(
+    clew: Run, claude: Path, config: Path, tmp_path: Path, server: Poisoned
+) -> None:
+    talk(OTHER).user("the poison and sk-" + "ant-api03-" + "Zq7" * 12).write(claude)
+    to = ("--to", f"http://127.0.0.1:{server.port}/in")
+    code, _, err = clew("collect", *to)
+    assert code == 2 and "cannot take 1 record: see clew collect rejected" in err
+    code, out, _ = clew("collect", "rejected", "--json")
+    found = json.loads(out)
+    assert code == 0 and "400" in found["reason"] and "[REDACTED:anthropic-key" in found["record"]["raw"]
+    code, out, err = clew("collect", "rejected")
+    assert f"{found['path']}:{found['line']}" in out and "--retry" in err
+    assert clew("collect", "status", *to)[0] == 1
+    assert clew("collect", "rejected", "--retry", *to)[0] == 2
+    server.is_picky = False
+    assert clew("collect", "rejected", "--retry", *to)[0] == 0
+    assert "0 records were rejected." in clew("collect", "rejected")[2]
+    assert clew("collect", "status", *to)[0] == 0

@@ -98,7 +98,7 @@ def context_lines(
 ) -> list[str]:
     """Return a bar for the window at the end of each turn, with a mark for a compaction.
 
-    With a `height`, neighbouring turns share a line so that there are at most so many.
+    With a `height`, neighbouring turns share a line so that there are at most `height` lines.
     """
     top = max((point.tokens for point in points), default=0)
     size = -(-len(points) // height) if height else 1

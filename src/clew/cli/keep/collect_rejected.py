@@ -1,7 +1,10 @@
-"""`clew collect rejected`: list the records that a sink cannot take, and send them again with --retry."""
+"""`clew collect rejected`: list the records that a sink cannot take (with --json completely), and send them again with
+--retry.
+"""
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 
 from clew.cli.output import clean_name, format_size, print_json, print_message
@@ -12,7 +15,8 @@ def rejected(options: Namespace) -> int:
     from clew.collect.archive.archive_schema import open_read_only
     from clew.collect.archive.reader import archive_path
     from clew.collect.archive.sqlite_errors import translate_errors
-    from clew.collect.sinks.rejected import list_rejected
+    from clew.collect.masking import Policy
+    from clew.collect.sinks.rejected import list_rejected, read_rejected
 
     if options.retry:
         return _retry(options)
@@ -21,11 +25,14 @@ def rejected(options: Namespace) -> int:
         connection = open_read_only(path)
         try:
             records = list_rejected(connection)
+            if options.json:
+                policy = Policy() if options.reveal else Policy(os.urandom(32))
+                for record in records:
+                    line = read_rejected(connection, record.seq, policy)
+                    print_json([{"kind": "rejected", **record._asdict(), "record": line.to_json() if line else None}])
+                return 0
         finally:
             connection.close()
-    if options.json:
-        print_json({"kind": "rejected", **record._asdict()} for record in records)
-        return 0
     for record in records:
         place = f"{record.path}:{record.line} ({format_size(record.bytes)})"
         print(clean_name(f"{place}, for {record.sink}: {record.reason}"))
