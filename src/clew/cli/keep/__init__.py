@@ -9,8 +9,8 @@ Modules:
     collect_direct    `clew collect --no-archive`: send new lines directly to a sink.
     collect_erase     `clew collect erase`: erase a session, a project or a text from the archive.
     collect_install   `clew collect install` and `uninstall`: show the changes, ask, and apply them.
-    collect_rejected  `clew collect rejected`: list the records that a sink cannot take, and send them again with
-                      --retry.
+    collect_rejected  `clew collect rejected`: list the records that a sink cannot take (with --json completely),
+                      and send them again with --retry.
     collect_resend    `clew collect resend`: send everything in the archive again.
     collect_setup     `clew collect setup`: create the tables and roles of a store.
     collect_status    `clew collect status`: show the state of the archive.
