@@ -63,7 +63,7 @@ def pages(sessions: list[Path]) -> Iterator[str]:
     yield from ("/search?q=evil+project:home", "/compare", "/search?q=%3Cscript%3Epwned()", "/search?q=project:")
     yield from ("/?by=project&days=365", "/usage?by=session&days=all", "/usage?by=tool&days=all&model=%3Cscript%3E")
     yield from ("/", "/files", "/files?q=%3Cimg%20src=x%20onerror=pwned()%3E", "/settings")
-    yield from ("/palette", "/palette?q=%3Cscript%3E", f"/sessions/preview/{sessions[0].stem}")
+    yield from ("/palette", "/palette?q=%3Cscript%3E", f"/sessions?q={sessions[0].stem}")
     for number, path in enumerate(sessions):
         base = f"/session/{path.stem}"
         yield f"{base}?depth=full&thinking=1"

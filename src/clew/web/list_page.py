@@ -181,7 +181,7 @@ class ListPage:
     def _preview_values(self, row: ListedSession, summary: SessionSummary, marks: SessionMarks) -> dict[str, Any]:
         clean = self._state.clean_text
         values = row_values(self._state, row, marks, time.time()) or {}
-        window = 100 * summary.context_tokens // summary.context_limit if summary.context_limit else 0
+        window = round(100 * summary.context_tokens / summary.context_limit) if summary.context_limit else 0
         return {
             **values,
             "title": shown_title(self._state, summary.title),
