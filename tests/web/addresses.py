@@ -19,6 +19,7 @@ def page_addresses(demo: DemoSummary, client: httpx.Client) -> dict[str, str]:
         "start": "/",
         "list": "/sessions",
         "search": "/search?q=price",
+        "ask": "/search",
         "nothing": "/search?q=zzyzxq",
         "reader": f"/session/{session}?thinking=1",
         "agents": f"/session/{other}",

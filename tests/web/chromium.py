@@ -70,9 +70,11 @@ def visiting(chromium: Browser, served: Served, **options: Any) -> Iterator[tupl
     heard.nothing()
 
 
-def accessible(page: Page, *rules: str) -> list[str]:
-    """Serious findings of axe, by all rules or some, as lines; none if all is well."""
-    options = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else None
+def accessible(page: Page, *, colours: bool | None = None) -> list[str]:
+    """Serious findings of axe, as lines; none if all is well. `colours` asks for the contrast alone, or for the rest."""
+    only = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
+    rest = {"rules": {"color-contrast": {"enabled": False}}}
+    options = None if colours is None else only if colours else rest
     found = Axe().run(page, options=options).response["violations"]
     return [
         f"{each['id']}: {node['html'][:160]} {node.get('failureSummary', '')[:200]}"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -21,7 +19,6 @@ from tests.web.chromium import accessible, browsing, visiting
 
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 900}
-KEPT = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +42,6 @@ def long_session(demo: DemoSummary) -> str:
     return path.stem
 
 
-def kept(page: Page, name: str) -> None:
-    """Keep a picture for the docs, when asked to."""
-    if os.environ.get("CLEW_PICTURES"):
-        page.screenshot(path=KEPT / name)
-
-
 def title(page: Page) -> str:
     return page.locator("h1").inner_text()
 
@@ -64,7 +55,6 @@ def test_open_search_and_read(browser: Browser, served: Served) -> None:
         page.locator("#find input").first.press_sequentially("tax off")
         expect(page.locator(".passage mark").first).to_be_visible()
         page.wait_for_url("**q=tax*")
-        kept(page, "web-list.png")
         page.locator(".passage a").first.click()
         expect(page.locator("h1")).to_contain_text("Fix one-cent rounding")
         assert re.search(r"#turn-\d+$", page.url)
@@ -222,34 +212,6 @@ def test_keyboard_alone(browser: Browser, served: Served) -> None:
         expect(page.get_by_label("Find in this session")).to_be_focused()
         page.keyboard.type("cent")
         expect(page.locator("#pages mark").first).to_be_visible()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-def test_light_dark_wide_and_narrow_are_accessible(
-    browser: Browser, served: Served, demo: DemoSummary, scheme: str, size: dict[str, int]
-) -> None:
-    with visiting(browser, served, viewport=size, color_scheme=scheme) as (page, _):
-        for path in (
-            "/",
-            "/sessions?has=errors",
-            "/search?q=price",
-            "/search",
-            f"/session/{demo.sessions['rounding']}?thinking=1",
-            "/compare",
-        ):
-            answer = page.goto(served.base + path)
-            assert answer is not None
-            if "session" in path:
-                kept(
-                    page,
-                    {"light": "web-reader.png", "dark": "web-dark.png"}[scheme] if size is DESK else "web-phone.png",
-                )
-            page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
-            assert accessible(page) == [], path
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
-        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert (ground == "rgb(252, 252, 251)") == (scheme == "light")
 
 
 def test_dark_stays_dark(browser: Browser, served: Served) -> None:
