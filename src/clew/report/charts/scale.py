@@ -39,7 +39,7 @@ def _count_tick(value: float, step: float) -> str:
     return f"{value:,.0f}"
 
 
-MONEY = Unit("US dollars", _money, _money_tick)
+MONEY = Unit("US dollars", _money, _money_tick, 1e-5)
 TOKENS = Unit("Tokens", lambda value: short_number(round(value)), _count_tick, 1)
 REPLIES = Unit(
     "Replies", lambda value: f"{round(value):,} {'reply' if round(value) == 1 else 'replies'}", _count_tick, 1
