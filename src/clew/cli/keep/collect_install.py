@@ -40,8 +40,10 @@ def carry_out(options: Namespace, plan: InstallPlan) -> int:
         )
     elif is_agreed:
         print("Done.")
-        _remark(options)
-        if options.action == "uninstall" and options.hook:
+        action = getattr(options, "action", "")  # none: the status line is installed in the same way
+        if action:
+            _remark(options)
+        if action == "uninstall" and options.hook:
             removed = remove_backups(claude_dir(options.claude_dir) / "settings.json")
             kept = [path for path in kept if path not in removed]
         for path in kept:
