@@ -167,7 +167,7 @@ IN_CONTEXT = {
     "sshpass attached": ("sshpass -p{} ssh ann@x", "command-password", "sword" + "fish"),
     "mysql": ("mysql -u root -p{} shop", "command-password", "sword" + "fish"),
     "mysqldump": ('mysqldump -h db -u x -p"{}" shop', "command-password", "sword fish" + "9"),
-    "docker login": ("docker login -u ann -p {} registry.example", "command-password", "hunter" + "2x"),
+    "docker login": ("docker login -u ann -p {} hub.example", "command-password", "hunter" + "2x"),
     "redis-cli": ("redis-cli -h cache -a {} ping", "command-password", "hunter" + "2x"),
     "mongosh": ("mongosh --host db -u ann -p {}", "command-password", "hunter" + "2x"),
     "htpasswd": ("htpasswd -cbB .htpasswd ann {}", "command-password", "hunter" + "2x"),

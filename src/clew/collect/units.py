@@ -85,7 +85,7 @@ _AGENT = """\
 
 def service_unit(command: Sequence[str], environment: Mapping[str, str], *, watch: bool) -> str:
     """Return a systemd unit that collects once, or keeps running with `watch`."""
-    is_in_tmp = any(argument.startswith(("/tmp", "/var/tmp")) for argument in command)
+    is_in_tmp = any(argument.split("/", 2)[1:2] == ["tmp"] or argument.startswith("/var/tmp") for argument in command)
     text = _UNIT.format(
         failure="# A unit of yours can report failures: OnFailure=NAME.service\n",
         type="exec" if watch else "oneshot",
