@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.facts.secrets.secret_formats import NAME_CHARACTERS, positions
+from clew.facts.secrets.secret_formats import NAME_CHARACTERS, contains_in, positions
 from clew.facts.secrets.secret_rules import KEYWORDS, WALL, Expression, Style, classify_name, is_secret_in_text
 
 TYPE_CHECKING = False
@@ -40,8 +40,7 @@ _KEYWORDS = tuple((keyword, keyword.encode()) for keyword in KEYWORDS)
 
 def keywords_in(lower: bytes) -> list[str]:
     """Return the keywords that occur in a text, which is given as lower-case bytes."""
-    from stringzilla import contains
-
+    contains = contains_in(lower)
     return [keyword for keyword, literal in _KEYWORDS if contains(lower, literal)]
 
 

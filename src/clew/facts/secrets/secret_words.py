@@ -5,7 +5,7 @@ Each row of `_WORDS` is one word for a password, a key or a token. It is searche
 
 from __future__ import annotations
 
-from clew.facts.secrets.secret_formats import positions
+from clew.facts.secrets.secret_formats import contains_in, positions
 from clew.facts.secrets.secret_rules import Expression, SecretName, Style, is_secret_in_text
 
 TYPE_CHECKING = False
@@ -98,15 +98,20 @@ class _Word:
 
 
 _ASCII_TABLE = tuple(_Word(*row) for row in _WORDS)
-_WIDE_TABLE = tuple(_Word(*row) for row in _WIDE_WORDS)
+_WIDE_TABLES = tuple(  # by the first byte of a script, which most texts lack
+    (sign, tuple(_Word(*row) for row in _WIDE_WORDS if sign in row[0].encode()[:3]))
+    for sign in sorted({bytes([next(byte for byte in row[0].encode() if byte > 127)]) for row in _WIDE_WORDS})
+)
 
 
 def words_in(lower: bytes, is_ascii: bool) -> list[_Word]:
     """Return the words whose literal occurs in a text, which is given as lower-case bytes."""
-    from stringzilla import contains
-
-    table = _ASCII_TABLE if is_ascii else _ASCII_TABLE + _WIDE_TABLE
-    return [word for word in table if contains(lower, word.literal)]
+    contains = contains_in(lower)
+    words = [word for word in _ASCII_TABLE if contains(lower, word.literal)]
+    for sign, table in () if is_ascii else _WIDE_TABLES:
+        if contains(lower, sign):
+            words += (word for word in table if contains(lower, word.literal))
+    return words
 
 
 def find_stated(canvas: str, folded: str, word: _Word) -> Iterator[tuple[int, int, str]]:
