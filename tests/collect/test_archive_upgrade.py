@@ -105,7 +105,7 @@ def test_a_newer_archive_is_refused_in_one_sentence(old: str) -> None:
     connection.close()
     before = Path(old).read_bytes()
     for open_it in (open_archive, open_read_only):
-        with pytest.raises(StoreError, match="written by a newer clew") as caught:
+        with pytest.raises(StoreError, match="newer than the newest") as caught:
             open_it(old)
         assert caught.value.hint.startswith("Update clew")
     assert Path(old).read_bytes() == before

@@ -272,6 +272,7 @@ def pages(case: Case) -> None:
         "/turn/1",
         "/turn/1/markdown",
         "/at/100",
+        "/find?q=e",
         "/charts",
         "/export/html",
         "/export/markdown",
@@ -282,14 +283,17 @@ def pages(case: Case) -> None:
             "/",
             "/sessions/rows",
             "/search/hits?q=pears",
-            f"/compare?a={case.id}&b={HEALTHY}",
+            "/files",
+            "/usage/body?by=session",
+            f"/sessions/preview/{case.id}",
+            f"/compare?left={case.id}&right={HEALTHY}",
             *(base + part for part in parts),
         ):
             answer = client.get(path)
             if answer.status_code >= 500:
                 raise AssertionError(f"{path}: {answer.status_code} {answer.text[:300]}")
-            if path == "/" and HEALTHY[:8] not in answer.text:
-                raise AssertionError("the healthy session is not on the first page")
+            if path == "/sessions/rows" and HEALTHY[:8] not in answer.text:
+                raise AssertionError("the healthy session is not in the list")
 
 
 def tools(case: Case) -> None:

@@ -133,7 +133,7 @@ def test_a_spreadsheet_runs_nothing(client: httpx.Client) -> None:
 )
 def test_any_address_is_answered(client: httpx.Client, query: str) -> None:
     assert client.get(f"/usage?{query}").status_code == 200
-    assert client.get(f"/?{query}").status_code == 200
+    assert client.get(f"/?{query}").status_code == (404 if "project" in query else 200)
     assert parse_choice(dict(part.split("=") for part in query.split("&")), "system").by == "day"
 
 
@@ -142,7 +142,10 @@ def test_secrets_are_masked(client: httpx.Client) -> None:
     for view in VIEWS:
         for path in ("/usage/body", "/usage", "/usage/export.csv"):
             assert KEY not in unescape(client.get(f"{path}?by={view}&days=all").text), view
-    assert KEY not in unescape(overview(client, "?by=project&days=365"))
+    start = unescape(overview(client, "?by=project&days=365"))
+    assert KEY not in start
+    (address,) = re.findall(r"/\?(project=folder-[0-9a-f]{8})", start)[:1]
+    assert KEY not in unescape(overview(client, f"?{address}"))
 
 
 def test_every_number_leads_to_a_page(client: httpx.Client) -> None:
@@ -151,6 +154,20 @@ def test_every_number_leads_to_a_page(client: httpx.Client) -> None:
     assert {"/sessions", "/search", "/usage", "/"} <= {link.partition("?")[0] for link in links}
     for path in {re.sub(r"=[^&]*", "=", unescape(link)): unescape(link) for link in links}.values():
         assert client.get(path, follow_redirects=True).status_code == 200, path
+
+
+def test_a_project_has_a_page_with_its_own_numbers(
+    demo: DemoSummary, client: httpx.Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = "-home-ada-work-bakery-orders"
+    *_, total = printed(demo, capsys, "daily", "--project", folder, "--since", "30d")
+    page = overview(client, f"?project={folder}")
+    cost = re.findall(r'class="figure"><a[^>]*>([^<]+)<', page)[2]
+    assert cost == f"${total['cost']:.2f}"
+    assert all(f"project={folder}" in link for link in re.findall(r'href="(/(?:sessions|usage)\?[^"]+)"', page))
+    assert "Fix one-cent rounding" in page and "tide-gauge" not in page
+    assert "<h1>bakery-orders</h1>" in client.get(f"/?project={folder}").text
+    assert client.get("/?project=none").status_code == 404
 
 
 def test_a_new_user_is_told_what_to_do(tmp_path: Any) -> None:

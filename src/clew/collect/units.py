@@ -6,9 +6,10 @@ sinks. `systemd-analyze security --user` rates them 2.0 ("OK").
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
+
+from clew.system.shell_quoting import join_command
 
 LABEL = "clew-collect"
 AGENT_LABEL = "dev.clew.collect"
@@ -124,6 +125,5 @@ def launchd_agent(command: Sequence[str], environment: Mapping[str, str], log: s
 
 def crontab_line(command: Sequence[str], environment: Mapping[str, str]) -> str:
     """Return a line for `crontab -e`, for machines without systemd and launchd."""
-    variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(environment.items()))
-    program = f"{variables} {shlex.join(command)}".strip().replace("%", "\\%")
+    program = join_command(command, dict(sorted(environment.items()))).replace("%", "\\%")
     return f"*/{MINUTES} * * * * cd / && {program} --quiet"

@@ -10,6 +10,7 @@ from clew.conversation.session import Session
 from clew.conversation.speaker import prompt_text
 from clew.facts.token_usage import usage
 from clew.system.plural import plural
+from clew.system.shell_quoting import join_command
 from clew.view.mask_rows import MaskCount
 from clew.view.sanitize import format_tokens, one_line
 
@@ -63,7 +64,7 @@ class About:
     def branch_command(self) -> str:
         """The command that exports the other branches too; "" if the document contains them."""
         is_whole = all(note.is_included for note in self.branches)
-        return "" if is_whole else f"clew export {self.id[:8]} --branch all"
+        return "" if is_whole else join_command(("clew", "export", self.id[:8], "--branch", "all"))
 
 
 def describe_branches(session: Session, tally: MaskCount | None, shown: Branch | None, every: bool) -> list[BranchNote]:

@@ -1,4 +1,4 @@
-"""The start page: what was used, where and when, what runs now, and what is about to be deleted."""
+"""The start page: what was used, where and when, what runs now, and what is about to be deleted; also of one project."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from starlette.routing import Route
 
 from clew.browse.summary_thread import SummarySnapshot
 from clew.collect.expiring_sessions import SOON, expiring_sessions
+from clew.errors import NotFound
 from clew.facts.prices import MICRO, dollars
 from clew.report.charts.scale import MONEY, REPLIES, TOKENS, Unit
 from clew.report.overview import Overview, Period
 from clew.report.plots import Amounts, hours_figure, name_figure, time_figure, year_figure
 from clew.report.session_summary import SessionSummary
 from clew.report.text_table import short_number
+from clew.view.header import NO_PROMPT
 from clew.web.app_state import AppState
 from clew.web.turn_html import session_url
 from clew.web.usage_data import ProjectNames, UsageData, day_start
@@ -34,13 +36,14 @@ from clew.wire.running_sessions import list_running
 SPANS = {7: "7 days", 30: "30 days", 90: "90 days", 365: "Year"}
 SPLITS = {"model": "Model", "project": "Project"}
 MOST = 8  # rows of a list
+MAX_DRAWN = 32  # pages whose charts are kept
 FIRST_SECONDS, NEXT_SECONDS = 0.2, 1.0  # to wait for new numbers before the page is sent, and for each later question
 
 
 class StartPage:
     def __init__(self, state: AppState, usage: UsageData) -> None:
         self._state, self._usage = state, usage
-        self._drawn: dict[tuple[str, int], tuple[Overview, dict[str, Any]]] = {}  # by what a page shows
+        self._drawn: dict[tuple[str, str, int], tuple[Overview, dict[str, Any]]] = {}  # by what a page shows
 
     def routes(self) -> list[Route]:
         return [Route("/", self.full_page), Route("/overview", self.part)]
@@ -49,22 +52,37 @@ class StartPage:
         """Show what is known at once; a script asks for the rest."""
         if request.query_params.get("q"):
             return Response(status_code=303, headers={"Location": f"/search?{request.url.query}"})
-        overview, is_fresh = await self._usage.overview(self._zone, FIRST_SECONDS)
-        body = await asyncio.to_thread(self._body, request, overview) if overview else ""
+        project = self._project(request)
+        overview, is_fresh = await self._usage.overview(self._zone, FIRST_SECONDS, project)
+        body = await asyncio.to_thread(self._body, request, overview, project) if overview else ""
         values: dict[str, Any] = {
             "body": Markup(body),
             "is_fresh": is_fresh,
             "query": request.url.query,
             "percent": self._percent,
+            "project": ProjectNames(self._state, [project]).labels[project] if project else "",
         }
-        return self._state.renderer.page(request, "start", "Start", **values)
+        return self._state.renderer.page(request, "start", values["project"] or "Start", **values)
 
     async def part(self, request: Request) -> Response:
         """Return the content alone, or how far it is with the status 202."""
-        overview, is_fresh = await self._usage.overview(self._zone, NEXT_SECONDS)
+        project = self._project(request)
+        overview, is_fresh = await self._usage.overview(self._zone, NEXT_SECONDS, project)
         if overview is None or not is_fresh:
             return PlainTextResponse(str(self._percent), 202)
-        return HTMLResponse(await asyncio.to_thread(self._body, request, overview))
+        return HTMLResponse(await asyncio.to_thread(self._body, request, overview, project))
+
+    def _project(self, request: Request) -> str:
+        """Return the folder of the project that a request names; "" for all. Raises NotFound."""
+        wanted = request.query_params.get("project", "")
+        if not wanted:
+            return ""
+        folders = {Path(path).parent.name for path in self._state.summaries.current(0.1, 1.0).files}
+        names = ProjectNames(self._state, folders)
+        folder = next((each for each in folders if names.public(each) == wanted), None)
+        if folder is None:
+            raise NotFound(wanted[:100], "project")
+        return folder
 
     @property
     def _percent(self) -> int:
@@ -76,7 +94,7 @@ class StartPage:
         zone = self._state.preferences.settings.zone
         return "" if zone == "system" else zone
 
-    def _body(self, request: Request, overview: Overview) -> str:
+    def _body(self, request: Request, overview: Overview, project: str) -> str:
         number = request.query_params.get("days", "")
         days = int(number) if number in map(str, SPANS) else 30
         by = request.query_params.get("by", "")
@@ -84,28 +102,40 @@ class StartPage:
         snapshot = self._state.summaries.current(0.1)
         since = overview.today - timedelta(days=days - 1)
         begin = day_start(since, self._zone)
-        recent = [each for each in snapshot.summaries.values() if each.ended >= begin]
-        if self._drawn.get((by, days), (None,))[0] is not overview:
-            self._drawn[by, days] = overview, self._charts(overview, since, by)
+        summaries = {path: each for path, each in snapshot.summaries.items() if not project or each.folder == project}
+        recent = [each for each in summaries.values() if each.ended >= begin]
+        if self._drawn.get((project, by, days), (None,))[0] is not overview:
+            if len(self._drawn) >= MAX_DRAWN:
+                self._drawn.clear()
+            self._drawn[project, by, days] = overview, self._charts(overview, since, by, project)
         values = {
             "is_empty": not overview.days and not snapshot.files,
             "folder": str(self._state.shelf.tree.root),
-            "periods": [self._period(overview.period(name, count)) for name, count in _PERIODS],
+            "address": f"{self._address(project)}&" if project else "/?",
+            "is_project": bool(project),
+            "periods": [self._period(overview.period(name, count), project) for name, count in _PERIODS],
             "days": days,
             "by": by,
             "spans": SPANS,
-            "splits": SPLITS,
+            "splits": {} if project else SPLITS,
             "since": since.isoformat(),
-            "running": self._running(snapshot.summaries),
-            "expiring": self._expiring(snapshot),
+            "running": self._running(summaries, bool(project)),
+            "expiring": {} if project else self._expiring(snapshot),
             "percent": None if snapshot.is_complete else snapshot.percent,
-            **self._drawn[by, days][1],
-            **self._lists(recent, since),
+            **self._drawn[project, by, days][1],
+            **self._lists(recent, since, self._public(project=project)),
+            "top_sessions": self._top_sessions(recent) if project else "",
         }
         return self._state.renderer.text("start_body.html", **values)
 
-    def _period(self, period: Period) -> dict[str, Any]:
+    def _address(self, project: str, **values: object) -> str:
+        """Return the address of this page for a project, or for all."""
+        names = {"project": ProjectNames(self._state, [project]).public(project)} if project else {}
+        return f"/?{urlencode({**names, **values})}"
+
+    def _period(self, period: Period, project: str) -> dict[str, Any]:
         row = period.row
+        filters = self._public(project=project)
         return {
             "name": period.name,
             "cost": dollars(row.cost) if row.cost or not row.total else "no price",
@@ -114,13 +144,14 @@ class StartPage:
             "tokens": short_number(row.total),
             "sessions": period.sessions,
             "replies": row.replies,
-            "link": f"/sessions?{urlencode({'since': period.since, 'until': period.until})}",
-            "usage": f"/usage?{urlencode({'by': 'day', 'since': period.since})}",
+            "link": f"/sessions?{urlencode({'since': period.since, 'until': period.until, **filters})}",
+            "usage": f"/usage?{urlencode({'by': 'day', 'since': period.since, **filters})}",
         }
 
     # -- charts
 
-    def _charts(self, overview: Overview, since: date, by: str) -> dict[str, Any]:
+    def _charts(self, overview: Overview, since: date, by: str, project: str) -> dict[str, Any]:
+        filters = self._public(project=project)
         unit: Unit = MONEY if overview.is_priced else TOKENS
         names = ProjectNames(self._state, {name for found in overview.projects.values() for name in found})
         parts = overview.models if by == "model" else overview.projects
@@ -137,17 +168,21 @@ class StartPage:
         rows = [Amounts(day.isoformat(), amount(day)) for day in sorted(overview.days) if day >= since]
         ends = [datetime(day.year, day.month, day.day) for day in (since, overview.today)]
         values = {day: row.cost / MICRO**2 if overview.is_priced else row.total for day, row in overview.days.items()}
-        year = year_figure(values, overview.today, unit, lambda day: _sessions(day, day + timedelta(days=1)))
+        year = year_figure(values, overview.today, unit, lambda day: _sessions(day, day + timedelta(days=1), filters))
         projects = [
             Amounts(
                 names.labels[folder],
                 {"": cost / MICRO**2},
-                _sessions(since, filters={"project": folder} if names.public(folder) == folder else {}),
+                self._address(folder, days=(overview.today - since).days + 1),
             )
             for folder, cost in overview.top_projects(since)
             if cost
         ]
-        over_time = time_figure("Over time", "day", rows, unit, link=_span_link, ends=ends, width=1120)
+
+        def link(begin: datetime, end: datetime) -> str:
+            return _sessions(begin.date(), end.date(), filters)
+
+        over_time = time_figure("Over time", "day", rows, unit, link=link, ends=ends, width=1120)
         return {
             "over_time": Markup(over_time.html()),
             "what": "Cost" if overview.is_priced else "Tokens",
@@ -161,10 +196,23 @@ class StartPage:
     # -- lists
 
     def _public(self, **filters: str) -> dict[str, str]:
-        """Return the filters that contain no secret."""
-        return {name: value for name, value in filters.items() if self._state.clean_text(value) == value}
+        """Return the filters that have a value and contain no secret."""
+        return {name: value for name, value in filters.items() if value and self._state.clean_text(value) == value}
 
-    def _lists(self, recent: list[SessionSummary], since: date) -> dict[str, Any]:
+    def _top_sessions(self, recent: list[SessionSummary]) -> Markup | str:
+        """Draw the most expensive sessions."""
+        rows = [
+            Amounts(
+                self._state.clean_text(each.title, 60) or NO_PROMPT,
+                {"": each.cost_micros / MICRO},
+                session_url(each.session),
+            )
+            for each in sorted(recent, key=lambda each: -each.cost_micros)[:MOST]
+            if each.cost_micros
+        ]
+        return Markup(name_figure("Sessions", "Session", rows, MONEY, width=560).html()) if rows else ""
+
+    def _lists(self, recent: list[SessionSummary], since: date, filters: dict[str, str]) -> dict[str, Any]:
         calls: Counter[str] = Counter()
         failures: Counter[str] = Counter()
         files: Counter[str] = Counter()
@@ -182,7 +230,7 @@ class StartPage:
                     "name": clean(name),
                     "count": count,
                     "failed": failures[name],
-                    "link": _sessions(since, filters=self._public(tool=name)),
+                    "link": _sessions(since, filters=filters | self._public(tool=name)),
                     "failed_link": f"/search?{urlencode({'q': f'tool:{clean(name)} is:error'})}",
                 }
                 for name, count in calls.most_common(MOST)
@@ -192,7 +240,7 @@ class StartPage:
                     "name": clean(_tail(path)),
                     "title": clean(path),
                     "count": count,
-                    "link": _sessions(since, filters=self._public(file=path)),
+                    "link": _sessions(since, filters=filters | self._public(file=path)),
                 }
                 for path, count in files.most_common(MOST)
             ],
@@ -207,11 +255,13 @@ class StartPage:
             ],
         }
 
-    def _running(self, summaries: Mapping[str, SessionSummary]) -> list[dict[str, Any]]:
+    def _running(self, summaries: Mapping[str, SessionSummary], only_these: bool) -> list[dict[str, Any]]:
         by_id = {each.session: each for each in summaries.values()}
         found = []
         for each in list_running(self._state.shelf.tree):
             summary = by_id.get(each.session)
+            if only_these and summary is None:
+                continue
             found.append(
                 {
                     "title": self._state.clean_text(
@@ -251,10 +301,6 @@ def _sessions(since: date, until: date | None = None, filters: Mapping[str, str]
     """Return the address of the sessions of some days that pass filters."""
     values = {"since": since.isoformat(), "until": until.isoformat() if until else "", **(filters or {})}
     return f"/sessions?{urlencode({name: value for name, value in values.items() if value}, errors='replace')}"
-
-
-def _span_link(since: datetime, until: datetime) -> str:
-    return _sessions(since.date(), until.date())
 
 
 def _tail(path: str, parts: int = 2) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
+from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 from datetime import date, datetime
 from subprocess import Popen
@@ -17,6 +18,7 @@ from clew.report.collect_buckets import CollectedBuckets, collect_buckets
 from clew.report.overview import Overview
 from clew.report.plots import short_paths
 from clew.report.timezone import Zone
+from clew.report.usage_bucket import UsageBucket
 from clew.report.usage_summary import cache_folder, file_states, load_summary
 from clew.system.environment import cache_home
 from clew.system.subprocesses import start_clew
@@ -24,6 +26,7 @@ from clew.web.app_state import AppState
 from clew.wire.layout import Project
 from clew.wire.tree_walk import list_transcripts
 
+MAX_OVERVIEWS = 8  # projects whose sums are kept
 OWN_PROCESS = 8 << 20  # bytes of changed transcripts from which a process of its own reads them: pages stay quick
 
 
@@ -32,22 +35,26 @@ class UsageData:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._latest: tuple[Hashable, Overview] | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._latest: OrderedDict[str, tuple[Hashable, Overview]] = OrderedDict()  # by project
+        self._tasks: dict[str, asyncio.Task[None]] = {}
         self._process: Popen[str] | None = None
         self._is_stopped = False
 
-    async def overview(self, zone: str, seconds: float) -> tuple[Overview | None, bool]:
-        """Return the newest sums, and whether they are of now; wait at most `seconds` for those of now."""
+    async def overview(self, zone: str, seconds: float, project: str = "") -> tuple[Overview | None, bool]:
+        """Return the newest sums of all projects or of one, and whether they are of now; wait at most `seconds` for
+        those of now.
+        """
         key = (await asyncio.to_thread(self.state), zone, today_in(zone))
-        if self._latest is None or self._latest[0] != key:
-            if self._task is None:
-                self._task = asyncio.create_task(self._update(key, zone))
-            await asyncio.wait({self._task}, timeout=seconds)
-            if self._task and self._task.done():
-                task, self._task = self._task, None
+        if self._latest.get(project, (None,))[0] != key:
+            if project not in self._tasks:
+                self._tasks[project] = asyncio.create_task(self._update(key, zone, project))
+            task = self._tasks[project]
+            await asyncio.wait({task}, timeout=seconds)
+            if task.done():
+                self._tasks.pop(project, None)
                 task.result()
-        return (self._latest[1], self._latest[0] == key) if self._latest else (None, False)
+        latest = self._latest.get(project)
+        return (latest[1], latest[0] == key) if latest else (None, False)
 
     def state(self) -> int:
         """Return a number that changes with the transcripts."""
@@ -78,15 +85,20 @@ class UsageData:
                 self._process = process
             self._process = None
 
-    async def _update(self, key: Hashable, zone: str) -> None:
-        overview = await asyncio.to_thread(self._build, zone)
-        self._latest = key, overview
+    async def _update(self, key: Hashable, zone: str, project: str) -> None:
+        self._latest[project] = key, await asyncio.to_thread(self._build, zone, project)
+        self._latest.move_to_end(project)
+        if len(self._latest) > MAX_OVERVIEWS:
+            self._latest.popitem(last=False)
 
-    def _build(self, zone: str) -> Overview:
+    def _build(self, zone: str, project: str) -> Overview:
         is_enabled = gc.isenabled()
         gc.disable()  # a list of many replies has no cycles: looking for them takes half of the time
         try:
-            return Overview(self.collect(per_reply=True).buckets, load(), Zone(zone), today_in(zone))
+            buckets: Iterable[UsageBucket] = self.collect(per_reply=True).buckets
+            if project:
+                buckets = [each for each in buckets if each.context and each.context.project == project]
+            return Overview(buckets, load(), Zone(zone), today_in(zone))
         finally:
             if is_enabled:
                 gc.enable()

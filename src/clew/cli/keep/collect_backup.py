@@ -47,5 +47,5 @@ def _job(options: Namespace) -> CollectJob:
 
 def _target(options: Namespace) -> str:
     if not options.target:
-        raise Refused([f"clew collect {options.action} needs the name of a file"])
+        raise Refused([f"{options.action} needs the name of a file"])
     return str(Path(options.target).expanduser().absolute())

@@ -68,7 +68,7 @@ def read_version(connection: apsw.Connection) -> int:
     version = int(connection.pragma("user_version"))
     if version > VERSION:
         raise StoreError(
-            f"The archive was written by a newer clew: its version is {version}, and this clew reads {VERSION}.",
+            f"The archive has version {version}, which is newer than the newest that this program reads: {VERSION}.",
             "version",
             False,
             hint="Update clew; the archive was not changed.",
