@@ -310,9 +310,9 @@ def offsets_are_not_saved(patch: Patch) -> None:
 
 @switches_off("R20 contents once", cases.keeps_equal_lines_once)
 def contents_are_not_shared(patch: Patch) -> None:
-    @patch.wrap(ArchiveWriter._find_content)
-    def wrong(original, self, hash):
-        return None
+    @patch.wrap(ArchiveWriter.store_content)
+    def wrong(original, self, hash, masked):
+        return self._insert_content(hash, len(masked.data), 0, masked, masked.data)
 
 
 @switches_off("R21 old generations stay", cases.begins_a_generation_before_its_rows)

@@ -8,6 +8,7 @@ from typing import Any
 import apsw
 import pytest
 
+from clew.errors import StoreError
 from tests.collect import cases
 from tests.collect.cases import Make
 from tests.collect.collect_fixture import World
@@ -37,7 +38,7 @@ def test_a_case_fails_when_the_rule_is_switched_off(mutation: Mutation) -> None:
     patch = Patch(lambda: reached.append(True), crashes.append)
     mutation.apply(patch)
     try:
-        with pytest.raises((AssertionError, apsw.Error, KeyError)):
+        with pytest.raises((AssertionError, apsw.Error, KeyError, StoreError)):
             run(mutation.found_by)
     finally:
         patch.undo()

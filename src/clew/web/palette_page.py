@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from clew.browse.session_list import ListedSession
+from clew.system.plural import plural
 from clew.view.sanitize import format_age
 from clew.web.app_state import AppState
 from clew.web.marks import read_marks
@@ -80,7 +81,7 @@ class PalettePage:
 
     def _project(self, name: str, number: int) -> Item:
         label = self._state.clean_text(name, 60)
-        note = f"{number:,} session{'' if number == 1 else 's'}"
+        note = plural(number, "session")
         return {
             "label": label,
             "note": note,
