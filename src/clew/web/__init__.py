@@ -42,7 +42,7 @@ Modules:
     session_rows       The sessions that the list, the search and the palette show, with the marks of the user.
     settings_page      The settings page: theme, density, width, time zone, first day of the week, masking.
     start_page         The start page: what was used, where and when, what runs now, and what is about to be
-                       deleted.
+                       deleted; also of one project.
     templates          Render templates, in which every value is escaped, and serve static files.
     turn_facts         What each turn of a reading did and cost, for the header, the margin and the outline of the
                        reader.
