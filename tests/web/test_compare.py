@@ -62,7 +62,7 @@ def test_every_session_can_be_found_in_the_picker(
 
     ids, page = found(left=sides[0])
     assert len(ids) == 60 and re.search(r"60 of (\d+) sessions", page) and "<select" not in page
-    assert "71" not in page.partition(" of ")[0] and sides[0] not in ids
+    assert sides[0] not in ids
     assert len(found(left=sides[0], limit="240")[0]) > 90
     assert len(found(left=sides[0], q="chore 4")[0]) >= 10 and found(left=sides[0], q="SHOP the large")[0] == [sides[1]]
     assert "No session matches." in found(left=sides[0], q="xyzzy")[1]

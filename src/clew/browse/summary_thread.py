@@ -57,6 +57,7 @@ class SummaryThread:
         self._asked = self._answered = 0  # how often a refresh was asked for, and up to which one it was done
         self._refreshed = -1e9
         self._has_looked = False
+        self._settled: list[TranscriptFile] | None = None  # the files of a look that found nothing to read
         self._is_stopped = False
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()  # of the store together with the snapshot
@@ -134,6 +135,10 @@ class SummaryThread:
             number = self._asked
         missed: list[str] = []
         files = list_transcripts(self._root, missed)
+        if files == self._settled:
+            self._answer(number)
+            self._costs_wanted.set()  # prices may have changed
+            return
         before = self.snapshot.files  # resolving the links of thousands of paths takes longer than all the rest
         mine = {
             file.path: file
@@ -158,6 +163,7 @@ class SummaryThread:
                 known = {path: summary for path, summary in self.snapshot.summaries.items() if path in mine}
                 held = {path: summary for path, summary in fresh.items() if path in mine}
                 self._publish(files=mine, summaries=known | held)
+        self._settled = None if changed or missed else files
         self._answer(number)
         self._costs_wanted.set()
 

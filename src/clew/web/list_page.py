@@ -48,11 +48,14 @@ LABELS = {
     "is": "Is",
 }
 
+Counts = dict[str, list[tuple[str, int]]]  # the values of each filter, with the number of sessions
+
 
 class ListPage:
     def __init__(self, state: AppState, rows: SessionRows) -> None:
         self._state, self._rows = state, rows
         self._gone: tuple[float, tuple[SessionItem, ...], int] = (-1e9, (), 0)
+        self._counted: tuple[object, Counts] = (None, {})
 
     def routes(self) -> list[Route]:
         return [
@@ -64,16 +67,22 @@ class ListPage:
     async def full_page(self, request: Request) -> Response:
         values = await self._values(request)
         filters, marks, shown = values["filters"], values["marks"], values["shown"]
-        try:
-            counts = count_values(await self._rows.listed(1.0), filters, marks, time.time())
-        except ValueError:
-            counts = {}
-        values["menus"] = self._menus(filters, counts)
+        values["menus"] = self._menus(filters, self._count(await self._rows.listed(1.0), filters, marks))
         values["chips"] = [self._chip(filters, name, value) for name, value in filters.active.items()]
         first: ListedSession | None = shown[0] if shown else None
         summary = first.summary if first else None
         values["preview"] = self._preview_values(first, summary, values["marks"]) if first and summary else None
         return self._state.renderer.page(request, "list", "Sessions", **values)
+
+    def _count(self, rows: list[ListedSession], filters: ListFilters, marks: SessionMarks) -> Counts:
+        """Count the values of the filters; those of the last page are kept for a minute."""
+        key = (self._rows.snapshot.version, filters, marks, int(time.time() // 60))
+        if self._counted[0] != key:
+            try:
+                self._counted = key, count_values(rows, filters, marks, time.time())
+            except ValueError:
+                self._counted = key, {}
+        return self._counted[1]
 
     async def rows(self, request: Request) -> Response:
         """Return a page of rows alone, for scripts."""
@@ -141,7 +150,7 @@ class ListPage:
             groups[-1][1].append(values)
         return groups
 
-    def _menus(self, filters: ListFilters, counts: dict[str, list[tuple[str, int]]]) -> list[dict[str, Any]]:
+    def _menus(self, filters: ListFilters, counts: Counts) -> list[dict[str, Any]]:
         """Return the menus of filters: their values with counts, and the addresses that they lead to."""
         menus = []
         for name, label in LABELS.items():
