@@ -17,7 +17,7 @@ import pytest
 from clew.collect.archive.archive_schema import open_archive, open_read_only
 from clew.collect.archive.archive_upgrade import VERSION
 from clew.collect.archive.reader import Archive
-from clew.collect.archive.verify import verify_archive
+from clew.collect.archive.verify_contents import verify_archive
 from clew.collect.sql.archive_engine import open_archive_engine
 from clew.errors import StoreError
 from tests.collect import archive_version_1

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from clew.collect.masking import Policy
+from clew.collect.sinks.delivery_marks import current_host
 from clew.collect.sinks.jsonl import JsonLines
 from clew.collect.sinks.lake.delta_tables import Lake
 from clew.collect.sinks.lake.sink import LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
-from clew.collect.sinks.marks import current_host
 from clew.collect.sinks.outbox import Delivery, SequenceCursor
 from clew.collect.sinks.parquet import ParquetFiles
 from clew.collect.sinks.postgres.connection import PostgresConnection

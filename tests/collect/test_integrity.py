@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from clew.collect.archive.archive_schema import open_read_only
 from clew.collect.archive.reader import Archive
 from clew.collect.archive.sqlite_errors import translate_errors
-from clew.collect.archive.verify import VerifyReport, verify_archive
+from clew.collect.archive.verify_contents import VerifyReport, verify_archive
 from clew.collect.masking import Policy
 from clew.collect.sinks.jsonl import JsonLines
 from clew.collect.sinks.outbox import Delivery, SequenceCursor

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from clew.report.charts.canvas import SIZE, TITLE_SIZE, Canvas, asset, render_png, text_width
 from clew.report.charts.columns import NARROW, Column, area_chart, column_chart, number_labels
-from clew.report.charts.figure import Figure, TableRow, html_page
+from clew.report.charts.figure import Figure, FigureRow, html_page
 from clew.report.charts.name_bars import MOST
 from clew.report.charts.scale import MONEY, REPLIES, TOKENS, Unit, axis_values, digits
 from clew.report.context_history import KINDS, ContextPoint
@@ -374,7 +374,7 @@ def test_any_number_of_places_can_be_drawn(count: int) -> None:
 
 
 def test_rows_of_a_table_may_lead_somewhere() -> None:
-    figure = Figure("t", lambda canvas: canvas.svg(), ("a", "b"), [TableRow("<n>", ("1",), '/x"')])
+    figure = Figure("t", lambda canvas: canvas.svg(), ("a", "b"), [FigureRow("<n>", ("1",), '/x"')])
     assert '<a href="/x&quot;">&lt;n&gt;</a></th><td>1</td>' in figure.html()
 
 

@@ -17,7 +17,7 @@ from clew.demo.talk import talk
 from clew.errors import ClewError
 from clew.view.display_time import time_tag, use_zone
 from clew.web.access_control import MAX_FORM
-from clew.web.preferences import Preferences, Settings
+from clew.web.preferences import Preferences, WebSettings
 
 FORM = "application/x-www-form-urlencoded"
 KEY = "sk-ant-api03-" + "Zx9Qw8Er7Ty6Ui5Op4As3Df2Gh1Jk0Lz" * 2 + "-AAAAAAAA"
@@ -36,9 +36,9 @@ def post(served: Served, client: httpx.Client, values: dict[str, str], **headers
 
 def test_settings_are_kept_and_foreign_values_are_not(tmp_path: Path) -> None:
     preferences = Preferences(str(tmp_path / "state"))
-    assert preferences.settings == Settings()
+    assert preferences.settings == WebSettings()
     preferences.set(theme="dark", density="?", zone="../../etc/passwd", unknown="x")
-    assert preferences.settings == Settings(theme="dark")
+    assert preferences.settings == WebSettings(theme="dark")
     assert stat.S_IMODE(preferences.path.stat().st_mode) == 0o600
     other = Preferences(str(tmp_path / "state"))
     other.change("marks", lambda marks: [*(marks or []), "pin"])
@@ -51,7 +51,7 @@ def test_settings_are_kept_and_foreign_values_are_not(tmp_path: Path) -> None:
 def test_a_damaged_file_gives_the_defaults(tmp_path: Path, text: str) -> None:
     preferences = Preferences(str(tmp_path))
     preferences.path.write_text(text)
-    assert preferences.settings == Settings()
+    assert preferences.settings == WebSettings()
     preferences.set(theme="light")
     assert json.loads(preferences.path.read_text())["settings"]["theme"] == "light"
 
@@ -59,7 +59,7 @@ def test_a_damaged_file_gives_the_defaults(tmp_path: Path, text: str) -> None:
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("not a folder")
     preferences = Preferences(str(tmp_path / "state"))
-    assert preferences.settings == Settings()
+    assert preferences.settings == WebSettings()
     with pytest.raises(ClewError, match="This cannot be saved: "):
         preferences.set(theme="dark")
 

@@ -25,7 +25,7 @@ Modules:
     masking            Decide what part of a line may be stored or sent; with a key, secrets are replaced by marks.
     poll_report        The result of a poll: counts, resets, moves and failures.
     read_limits        Limits for reading, buffering and verifying files, as one value.
-    repair             Repair damaged contents of the archive from the file that they were read from, while it still
+    repair_archive     Repair damaged contents of the archive from the file that they were read from, while it still
                        exists.
     safe_open          Open exactly the file that the scan listed, never a link that replaced it.
     sink_health        Remember how the deliveries to each sink went, and describe it for people, scripts and

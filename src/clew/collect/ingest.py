@@ -12,7 +12,7 @@ from clew.collect.discovery import SourceFile, SourceState
 from clew.collect.fingerprint import ReadPosition, ReadVerdict, verify_prefix
 from clew.collect.line_reader import CompleteLines, LongLine, UnfinishedLine, read_lines
 from clew.collect.poll_report import FileFailed, PollReport, Reset
-from clew.collect.repair import repair_generation
+from clew.collect.repair_archive import repair_generation
 from clew.collect.safe_open import File, open_source, read_at, state_now
 from clew.wire.entry import DECODE_ERRORS, Damaged, Entry, find_line_starts, parse_line, read_piece
 from clew.wire.json_codec import decode

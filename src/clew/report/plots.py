@@ -9,7 +9,7 @@ from typing import NamedTuple
 from clew.facts.prices import MICRO
 from clew.report.charts.canvas import SERIES, Canvas
 from clew.report.charts.columns import THINNEST, Column, area_chart, column_chart, number_labels
-from clew.report.charts.figure import WIDE, Figure, TableRow
+from clew.report.charts.figure import WIDE, Figure, FigureRow
 from clew.report.charts.heat_map import WEEKDAYS, hour_map, year_map
 from clew.report.charts.name_bars import name_chart
 from clew.report.charts.scale import MONEY, REPLIES, TOKENS, Unit
@@ -98,9 +98,9 @@ def _head(first: str, series: Sequence[str]) -> tuple[str, ...]:
     return (first, *series, "Total") if len(series) > 1 else (first, series[0] or "Total")
 
 
-def _table_rows(columns: Iterable[Column], unit: Unit) -> list[TableRow]:
+def _table_rows(columns: Iterable[Column], unit: Unit) -> list[FigureRow]:
     return [
-        TableRow(
+        FigureRow(
             each.name,
             tuple(map(unit.text, (*each.values, sum(each.values)) if len(each.values) > 1 else each.values)),
             each.link,
@@ -178,7 +178,7 @@ def activity_figure(buckets: Sequence[UsageBucket], zone: Zone) -> Figure:
 
 def hours_figure(values: Sequence[Sequence[int]], unit: Unit, width: int = 500) -> Figure:
     """Return amounts by weekday and hour."""
-    rows = [TableRow(name, tuple(f"{value:,}" for value in line)) for name, line in zip(WEEKDAYS, values, strict=True)]
+    rows = [FigureRow(name, tuple(f"{value:,}" for value in line)) for name, line in zip(WEEKDAYS, values, strict=True)]
     head = ("Weekday", *(f"{hour:02d}" for hour in range(24)))
     title = f"{unit.name} by weekday and hour"
     return Figure(title, lambda canvas: hour_map(canvas, values, unit), head, rows, width)
@@ -189,7 +189,7 @@ def year_figure(
 ) -> Figure:
     """Return the amounts of each day of a year."""
     rows = [
-        TableRow(day.isoformat(), (unit.text(value),), link(day) if link else "")
+        FigureRow(day.isoformat(), (unit.text(value),), link(day) if link else "")
         for day, value in sorted(values.items(), reverse=True)
         if value
     ]

@@ -29,7 +29,7 @@ from clew.report.usage_bucket import (
     sum_replies,
 )
 from clew.report.usage_summary import UsageSummary, cache_folder, file_states, load_summary, save_summary
-from clew.system.sqlite_file import BUSY_MS, DAMAGE, UNUSABLE, WriteTransaction, reset_database
+from clew.system.sqlite_file import DAMAGE, UNUSABLE, WriteTransaction, open_cache, reset_database
 from clew.wire.bulk_scan import scan
 from clew.wire.growth import ReadState, fingerprint, has_only_grown
 from clew.wire.line import MAX_LINE
@@ -72,7 +72,7 @@ class ReplyStore:
         self._readers = readers or {}
         self.folder = cache_folder(root, cache) if cache else None
         try:
-            self.database = _open_database(self.folder)
+            self.database = open_cache(self.folder, "replies.db", _create_table)
         except UNUSABLE:
             self._use_memory()
         self._hours: dict[str, int] = {}
@@ -82,7 +82,7 @@ class ReplyStore:
     def _use_memory(self) -> None:
         """Continue in memory, because the cache cannot be read or written."""
         self.folder = None
-        self.database = _open_database(None)
+        self.database = open_cache(None, "replies.db", _create_table)
 
     def close(self) -> None:
         self.database.close()
@@ -294,24 +294,6 @@ class _UsageLines:
             if piece.spoken and not piece.damaged:
                 self.has_tail = True
                 yield from piece.spoken
-
-
-def _open_database(folder: str | None) -> apsw.Connection:
-    path = os.path.join(folder, "replies.db") if folder else ":memory:"
-    if folder:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-    is_missing = folder is not None and not os.path.exists(path)
-    connection = apsw.Connection(path)
-    connection.set_busy_timeout(BUSY_MS)
-    if is_missing:
-        os.chmod(path, 0o600)
-    try:
-        _create_table(connection)
-    except DAMAGE:
-        reset_database(connection)
-        _create_table(connection)
-    connection.execute("PRAGMA synchronous=OFF")  # the cache can be rebuilt
-    return connection
 
 
 def _create_table(connection: apsw.Connection) -> None:

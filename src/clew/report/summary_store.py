@@ -26,7 +26,7 @@ from clew.report.timezone import Zone
 from clew.report.usage_row import group_buckets
 from clew.report.usage_summary import cache_folder
 from clew.report.usage_table import bucket_names
-from clew.system.sqlite_file import BUSY_MS, DAMAGE, UNUSABLE, WriteTransaction, reset_database
+from clew.system.sqlite_file import UNUSABLE, WriteTransaction, open_cache, reset_database
 from clew.version import __version__
 from clew.wire.layout import AgentFile, SessionFile
 from clew.wire.tree_walk import TranscriptFile, list_transcripts
@@ -54,10 +54,10 @@ class SummaryStore:
         self.cache = cache
         self.folder = cache_folder(root, cache) if cache else None
         try:
-            self._database = _open_database(self.folder)
+            self._database = open_cache(self.folder, "summaries.db", _create_tables)
         except UNUSABLE:
             self.folder = None
-            self._database = _open_database(None)
+            self._database = open_cache(None, "summaries.db", _create_tables)
 
     def close(self) -> None:
         self._database.close()
@@ -201,7 +201,7 @@ class SummaryStore:
         except (*UNUSABLE, *UNEXPECTED_ERRORS, apsw.Error):
             self.close()
             self.folder = None
-            self._database = _open_database(None)
+            self._database = open_cache(None, "summaries.db", _create_tables)
 
 
 def _price_state() -> str:
@@ -250,24 +250,6 @@ def _owner(file: TranscriptFile) -> str:
     """Return the session that a loose agent file names."""
     path = Path(file.path)
     return AgentFile(path, "flat", path.parent, file.size, file.mtime_ns).session_id or ""
-
-
-def _open_database(folder: str | None) -> apsw.Connection:
-    path = os.path.join(folder, "summaries.db") if folder else ":memory:"
-    if folder:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-    is_missing = folder is not None and not os.path.exists(path)
-    connection = apsw.Connection(path)
-    connection.set_busy_timeout(BUSY_MS)
-    if is_missing:
-        os.chmod(path, 0o600)
-    try:
-        _create_tables(connection)
-    except DAMAGE:
-        reset_database(connection)
-        _create_tables(connection)
-    connection.execute("PRAGMA synchronous=OFF")  # the cache can be rebuilt
-    return connection
 
 
 def _create_tables(connection: apsw.Connection) -> None:

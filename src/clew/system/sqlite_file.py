@@ -5,10 +5,13 @@ Every search starts here, so imports are light.
 
 from __future__ import annotations
 
+import os
+
 import apsw
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
 BUSY_MS = 5000
@@ -48,3 +51,25 @@ def reset_database(connection: apsw.Connection) -> None:
         connection.execute("VACUUM")
     finally:
         connection.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 0)
+
+
+def open_cache(folder: str | None, name: str, create: Callable[[apsw.Connection], object]) -> apsw.Connection:
+    """Open a cache that can be rebuilt, readable by its owner alone; in memory without a folder.
+
+    `create` makes the tables unless they exist; a damaged file is emptied first.
+    """
+    path = os.path.join(folder, name) if folder else ":memory:"
+    if folder:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    is_missing = folder is not None and not os.path.exists(path)
+    connection = apsw.Connection(path)
+    connection.set_busy_timeout(BUSY_MS)
+    if is_missing:
+        os.chmod(path, 0o600)
+    try:
+        create(connection)
+    except DAMAGE:
+        reset_database(connection)
+        create(connection)
+    connection.execute("PRAGMA synchronous=OFF")
+    return connection

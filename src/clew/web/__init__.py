@@ -19,8 +19,6 @@ Modules:
     live_updates       Watch followed sessions, all session files and the index, once for all pages, and stream what
                        changed.
     loading            Say how far the reading of a large session is, in the page that is being sent.
-    marks              Pins, tags and saved searches: what the user notes on the pages, kept in clew's own
-                       preferences.
     page_target        Resolve what a request asks for: a session or one of its agents, along a branch, with
                        options.
     paging             Split turns into pages of bounded size; appended entries do not change earlier pages.
@@ -50,5 +48,7 @@ Modules:
     usage_data         Read the usage of all sessions in a thread, and keep the sums of the last state.
     usage_page         The usage page: the tables and charts of `clew usage` with filters, and their numbers as
                        files.
+    user_marks         Pins, tags and saved searches: what the user notes on the pages, kept in clew's own
+                       preferences.
     web_server         Run the web application on a socket of this machine.
 """

@@ -41,7 +41,7 @@ HASH_LENGTH = 64
 FIRST_SECONDS = 3.0
 
 
-class ChangedFile(NamedTuple):
+class FileItem(NamedTuple):
     """A file, and the sessions that changed it with the number of edits, the newest first."""
 
     path: str
@@ -52,15 +52,15 @@ class ChangedFile(NamedTuple):
         return [summary for summary, _ in self.edits]
 
 
-def list_changed_files(summaries: Iterable[SessionSummary]) -> dict[str, ChangedFile]:
+def list_changed_files(summaries: Iterable[SessionSummary]) -> dict[str, FileItem]:
     """Return the files that sessions changed by normalized path, the one changed last first."""
-    files: dict[str, ChangedFile] = {}
+    files: dict[str, FileItem] = {}
     for summary in sorted(summaries, key=lambda each: -each.ended):
         counts: dict[str, int] = {}
         for path, count in summary.edited.items():
             key = normalize_path(path)
             counts[key] = counts.get(key, 0) + count
-            files.setdefault(key, ChangedFile(path, []))
+            files.setdefault(key, FileItem(path, []))
         for key, count in counts.items():
             files[key].edits.append((summary, count))
     return files
@@ -69,7 +69,7 @@ def list_changed_files(summaries: Iterable[SessionSummary]) -> dict[str, Changed
 class FilesPage:
     def __init__(self, state: AppState) -> None:
         self._state = state
-        self._known: tuple[int, dict[str, ChangedFile]] = (0, {})  # the version of the summaries, and their files
+        self._known: tuple[int, dict[str, FileItem]] = (0, {})  # the version of the summaries, and their files
 
     def routes(self) -> list[Route]:
         return [Route("/files", self.full_page), Route("/blame", self.blame)]
@@ -114,7 +114,7 @@ class FilesPage:
             ],
         }
 
-    def _file(self, file: ChangedFile) -> dict[str, Any]:
+    def _file(self, file: FileItem) -> dict[str, Any]:
         newest = file.edits[0][0]
         folder, name = _split(relative_path(file.path, newest.cwd))
         return {
@@ -134,7 +134,7 @@ class FilesPage:
             ],
         }
 
-    def _changed_files(self, snapshot: SummarySnapshot) -> dict[str, ChangedFile]:
+    def _changed_files(self, snapshot: SummarySnapshot) -> dict[str, FileItem]:
         if self._known[0] != snapshot.version:
             self._known = snapshot.version, list_changed_files(snapshot.summaries.values())
         return self._known[1]
@@ -189,7 +189,7 @@ class FilesPage:
             "later": first + LINES_PER_PAGE if first + LINES_PER_PAGE <= count else 0,
         }
 
-    def _calls(self, file: ChangedFile) -> Iterator[RecordedChange]:
+    def _calls(self, file: FileItem) -> Iterator[RecordedChange]:
         """Yield what the sessions recorded about a file; sessions that cannot be read any more are left out."""
         names = [os.path.basename(file.path.replace("\\", "/"))]
         for summary in file.sessions:

@@ -11,18 +11,18 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from clew.browse.session_item import SessionItem
-from clew.browse.session_list import (
+from clew.browse.filtered_sessions import (
     HAS,
     IS,
     ORDERS,
-    ListedSession,
     ListFilters,
+    ListRow,
     SessionMarks,
     count_values,
     group_name,
     select_sessions,
 )
+from clew.browse.session_item import SessionItem
 from clew.errors import NotFound
 from clew.report.session_summary import SessionSummary
 from clew.system.plural import plural
@@ -69,12 +69,12 @@ class ListPage:
         filters, marks, shown = values["filters"], values["marks"], values["shown"]
         values["menus"] = self._menus(filters, self._count(await self._rows.listed(1.0), filters, marks))
         values["chips"] = [self._chip(filters, name, value) for name, value in filters.active.items()]
-        first: ListedSession | None = shown[0] if shown else None
+        first: ListRow | None = shown[0] if shown else None
         summary = first.summary if first else None
         values["preview"] = self._preview_values(first, summary, values["marks"]) if first and summary else None
         return self._state.renderer.page(request, "list", "Sessions", **values)
 
-    def _count(self, rows: list[ListedSession], filters: ListFilters, marks: SessionMarks) -> Counts:
+    def _count(self, rows: list[ListRow], filters: ListFilters, marks: SessionMarks) -> Counts:
         """Count the values of the filters; those of the last page are kept for a minute."""
         key = (self._rows.snapshot.version, filters, marks, int(time.time() // 60))
         if self._counted[0] != key:
@@ -135,7 +135,7 @@ class ListPage:
         }
 
     def _groups(
-        self, shown: list[ListedSession], filters: ListFilters, marks: SessionMarks, now: float
+        self, shown: list[ListRow], filters: ListFilters, marks: SessionMarks, now: float
     ) -> list[tuple[str, list[dict[str, Any]]]]:
         """Return the rows under their headings; rows that are not in the order of time have none."""
         groups: list[tuple[str, list[dict[str, Any]]]] = []
@@ -187,7 +187,7 @@ class ListPage:
         label = LABELS.get(name, name.capitalize()).lower()
         return {"label": f"{label}: {self._state.clean_text(words, 80)}", "href": _address(filters, **{name: ""})}
 
-    def _preview_values(self, row: ListedSession, summary: SessionSummary, marks: SessionMarks) -> dict[str, Any]:
+    def _preview_values(self, row: ListRow, summary: SessionSummary, marks: SessionMarks) -> dict[str, Any]:
         clean = self._state.clean_text
         values = row_values(self._state, row, marks, time.time()) or {}
         window = round(100 * summary.context_tokens / summary.context_limit) if summary.context_limit else 0

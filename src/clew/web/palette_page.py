@@ -11,13 +11,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from clew.browse.session_list import ListedSession
+from clew.browse.filtered_sessions import ListRow
 from clew.system.plural import plural
 from clew.view.sanitize import format_age
 from clew.web.app_state import AppState
-from clew.web.marks import read_marks
 from clew.web.session_row import format_cost, project_hue, row_values
 from clew.web.session_rows import TYPING_AGE, SessionRows
+from clew.web.user_marks import read_marks
 
 MAX_SHOWN = 8  # items of a group
 PAGES = {
@@ -54,7 +54,7 @@ class PalettePage:
             return JSONResponse({"groups": groups})
         return self._state.renderer.page(request, "palette", "Go to", q=text, groups=groups)
 
-    def _groups(self, text: str, rows: list[ListedSession]) -> Iterator[dict[str, Any]]:
+    def _groups(self, text: str, rows: list[ListRow]) -> Iterator[dict[str, Any]]:
         words = text.lower().split()
         yield {"label": "Sessions", "items": self._sessions(words, rows)}
         projects = Counter(row.summary.project for row in rows if row.summary)
@@ -89,7 +89,7 @@ class PalettePage:
             "hue": project_hue(name),
         }
 
-    def _sessions(self, words: list[str], rows: list[ListedSession]) -> list[Item]:
+    def _sessions(self, words: list[str], rows: list[ListRow]) -> list[Item]:
         marks, items = self._rows.marks(), []
         found = _fitting(words, rows, _session_text)
         for row in sorted(found, key=lambda row: row.session not in marks.pins):
@@ -101,7 +101,7 @@ class PalettePage:
         return items
 
 
-def _session_text(row: ListedSession) -> str:
+def _session_text(row: ListRow) -> str:
     summary = row.summary
     return f"{summary.title} {summary.first_prompt} {summary.project} {row.session}" if summary else row.session
 

@@ -43,7 +43,7 @@ CHOICES: dict[str, Callable[[], tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class WebSettings:
     """What the user chose on the settings page."""
 
     theme: str = SYSTEM
@@ -66,7 +66,7 @@ class Settings:
 
 def valid_settings(values: Mapping[str, object]) -> dict[str, str]:
     """Return those of some values that a setting can have."""
-    names = [field.name for field in fields(Settings)]
+    names = [field.name for field in fields(WebSettings)]
     return {name: str(values[name]) for name in names if values.get(name) in CHOICES[name]()}
 
 
@@ -78,17 +78,17 @@ class Preferences:
         self._lock = Lock()
         self._state: tuple[int, int] | None = None
         self._sections: dict[str, Any] = {}
-        self._settings = Settings()
+        self._settings = WebSettings()
         self._checked = -MAX_AGE
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> WebSettings:
         if time.monotonic() - self._checked >= MAX_AGE:
             with self._lock:
                 self._load()
         return self._settings
 
-    def set(self, **values: str) -> Settings:
+    def set(self, **values: str) -> WebSettings:
         """Change some settings; values that they cannot have are ignored."""
         given = valid_settings(values)
         self.change("settings", lambda old: {**(old if isinstance(old, dict) else {}), **given})
@@ -130,4 +130,4 @@ class Preferences:
             state, sections = None, {}
         self._state, self._sections = state, sections if isinstance(sections, dict) else {}
         values = self._sections.get("settings")
-        self._settings = Settings(**valid_settings(values)) if isinstance(values, dict) else Settings()
+        self._settings = WebSettings(**valid_settings(values)) if isinstance(values, dict) else WebSettings()

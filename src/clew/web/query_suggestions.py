@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from clew.browse.session_list import ListedSession, ListFilters, SessionMarks, count_values
+from clew.browse.filtered_sessions import ListFilters, ListRow, SessionMarks, count_values
 from clew.index.query_pieces import FILTER_NAMES
 from clew.index.query_syntax import ROLE_FIELDS, SEARCH_FIELDS
 
@@ -46,7 +46,7 @@ class Suggestion(NamedTuple):
 
 
 def suggest(
-    text: str, rows: Sequence[ListedSession], marks: SessionMarks, is_shown: Callable[[str], bool]
+    text: str, rows: Sequence[ListRow], marks: SessionMarks, is_shown: Callable[[str], bool]
 ) -> list[Suggestion]:
     """Return how the last word of a query can go on. Values for which `is_shown` is false are secret."""
     match = _LAST.search(text)
@@ -68,7 +68,7 @@ def suggest(
     ]
 
 
-def _values(name: str, rows: Sequence[ListedSession], marks: SessionMarks) -> list[tuple[str, int]]:
+def _values(name: str, rows: Sequence[ListRow], marks: SessionMarks) -> list[tuple[str, int]]:
     if name in _FIXED:
         return [(value, -1) for value in _FIXED[name]]
     if name in ("project", "model", "tool", "tag"):

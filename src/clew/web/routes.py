@@ -28,7 +28,6 @@ from clew.web.find_page import FindPage
 from clew.web.gone_page import GonePage
 from clew.web.list_page import ListPage
 from clew.web.live_updates import LiveUpdates
-from clew.web.marks import MarksPage
 from clew.web.palette_page import PalettePage
 from clew.web.preferences import Preferences
 from clew.web.reader_page import ReaderPage
@@ -40,6 +39,7 @@ from clew.web.start_page import StartPage
 from clew.web.templates import Renderer
 from clew.web.usage_data import UsageData
 from clew.web.usage_page import UsagePage
+from clew.web.user_marks import MarksPage
 
 
 def make_app(

@@ -24,11 +24,11 @@ from clew.index.semantic.semantic_search import is_installed
 from clew.index.snippet import Passage
 from clew.system.plural import plural
 from clew.web.app_state import AppState
-from clew.web.marks import read_marks
 from clew.web.query_suggestions import OPERATORS, suggest
 from clew.web.session_row import format_cost, project_hue, short_model, shown_title
 from clew.web.session_rows import TYPING_AGE, SessionRows
 from clew.web.turn_html import session_url
+from clew.web.user_marks import read_marks
 
 PAGE_SIZE = 20
 MAX_RESULTS = 320

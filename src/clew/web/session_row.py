@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 from zlib import crc32
 
+from clew.browse.filtered_sessions import ListRow, SessionMarks
 from clew.browse.session_item import SessionItem, display_title
-from clew.browse.session_list import ListedSession, SessionMarks
 from clew.conversation.session_listing import Outline
 from clew.errors import READ_ERRORS
 from clew.facts.prices import MICRO, dollars, plain_name
@@ -23,7 +23,7 @@ SPARK_HEIGHT = 20
 _SPARK_WIDTH = 120
 
 
-def row_values(state: AppState, row: ListedSession, marks: SessionMarks, now: float) -> dict[str, Any] | None:
+def row_values(state: AppState, row: ListRow, marks: SessionMarks, now: float) -> dict[str, Any] | None:
     """Return the values of a row; None if the file turns out to contain no conversation."""
     if row.summary is None:
         return _unread_values(state, row, marks, now)
@@ -49,7 +49,7 @@ def row_values(state: AppState, row: ListedSession, marks: SessionMarks, now: fl
     }
 
 
-def _shared_values(state: AppState, row: ListedSession, marks: SessionMarks, now: float) -> dict[str, Any]:
+def _shared_values(state: AppState, row: ListRow, marks: SessionMarks, now: float) -> dict[str, Any]:
     return {
         "id": row.session,
         "link": session_url(row.session),
@@ -60,7 +60,7 @@ def _shared_values(state: AppState, row: ListedSession, marks: SessionMarks, now
     }
 
 
-def _unread_values(state: AppState, row: ListedSession, marks: SessionMarks, now: float) -> dict[str, Any] | None:
+def _unread_values(state: AppState, row: ListRow, marks: SessionMarks, now: float) -> dict[str, Any] | None:
     """Return the values of a session that has no summary yet, from the two ends of its file."""
     outline = Outline(row.file)
     try:

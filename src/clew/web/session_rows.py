@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from clew.browse.session_list import ListedSession, SessionMarks, list_sessions
+from clew.browse.filtered_sessions import ListRow, SessionMarks, list_sessions
 from clew.browse.summary_thread import SummarySnapshot
 from clew.web.app_state import AppState
-from clew.web.marks import read_marks
+from clew.web.user_marks import read_marks
 
 FRESH_SECONDS = 0.1  # to wait for changes before an answer
 TYPING_AGE = 0.4  # seconds for which a look at the files is good enough while the user types
@@ -19,10 +19,10 @@ class SessionRows:
     def __init__(self, state: AppState) -> None:
         self._state = state
         self.snapshot = SummarySnapshot()
-        self._rows: list[ListedSession] = []
-        self._by_id: dict[str, ListedSession] = {}
+        self._rows: list[ListRow] = []
+        self._by_id: dict[str, ListRow] = {}
 
-    async def listed(self, max_age: float = 0.0) -> list[ListedSession]:
+    async def listed(self, max_age: float = 0.0) -> list[ListRow]:
         """Return all sessions; what changed until `max_age` seconds ago is included, unless that takes too long."""
         snapshot = await asyncio.to_thread(self._state.summaries.current, FRESH_SECONDS, max_age)
         if snapshot is not self.snapshot:
@@ -30,7 +30,7 @@ class SessionRows:
             self.snapshot, self._rows, self._by_id = snapshot, rows, {row.session: row for row in rows}
         return self._rows
 
-    def find(self, session: str) -> ListedSession | None:
+    def find(self, session: str) -> ListRow | None:
         """Return a session as of the last listing."""
         return self._by_id.get(session)
 

@@ -133,7 +133,7 @@ def run(options: Namespace) -> int:
 
 def _collect_once(job: CollectJob, options: Namespace) -> int:
     from clew.collect.job import lock_archive, open_collector
-    from clew.collect.repair import repair_indexes
+    from clew.collect.repair_archive import repair_indexes
 
     with lock_archive(job), open_collector(job) as collector, open_deliveries(collector, job, options) as rounds:
         if options.scrub:

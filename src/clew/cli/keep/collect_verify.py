@@ -17,7 +17,7 @@ def verify(options: Namespace) -> int:
     from clew.collect.archive.archive_schema import open_read_only
     from clew.collect.archive.reader import archive_path
     from clew.collect.archive.sqlite_errors import translate_errors
-    from clew.collect.archive.verify import verify_archive
+    from clew.collect.archive.verify_contents import verify_archive
 
     path = archive_path(options.archive)
     with translate_errors(path):

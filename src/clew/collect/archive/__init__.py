@@ -22,6 +22,6 @@ Modules:
     restore_files      Restore files from the archive byte for byte, never over an existing file.
     sqlite_errors      Translate SQLite errors of the archive into one-sentence errors with a next step.
     sync_deleted_tree  Bring the deleted tree up to date with the archive.
-    verify             Verify a whole archive: SQLite's own check, the hash of every content, and the checksum of
+    verify_contents    Verify a whole archive: SQLite's own check, the hash of every content, and the checksum of
                        every row.
 """

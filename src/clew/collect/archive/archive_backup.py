@@ -13,8 +13,8 @@ import apsw
 
 from clew.collect.archive.archive_schema import open_archive, open_read_only
 from clew.collect.archive.archive_upgrade import copy_archive
-from clew.collect.archive.verify import VerifyReport, verify_archive
-from clew.collect.sinks.marks import begin_epoch
+from clew.collect.archive.verify_contents import VerifyReport, verify_archive
+from clew.collect.sinks.delivery_marks import begin_epoch
 from clew.wire.session_writer import create_exactly
 
 _PARTS = ("", "-wal", "-shm")  # the files of a SQLite database

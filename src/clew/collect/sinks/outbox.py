@@ -15,7 +15,7 @@ import apsw
 
 from clew.collect.discovery import DELIVERED_KINDS
 from clew.collect.masking import Policy
-from clew.collect.sinks.marks import current_host, mark_records
+from clew.collect.sinks.delivery_marks import current_host, mark_records
 from clew.collect.sinks.record import COLUMNS, DAMAGED, Record, read_records
 from clew.errors import StoreError
 from clew.system.sqlite_file import WriteTransaction

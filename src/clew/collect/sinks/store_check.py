@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import apsw
 
-from clew.collect.sinks.marks import begin_epoch, current_host, extend_mark
+from clew.collect.sinks.delivery_marks import begin_epoch, current_host, extend_mark
 from clew.collect.sinks.outbox import DELIVERABLE, SequenceCursor
 from clew.collect.sinks.record import Record
 

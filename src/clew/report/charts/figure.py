@@ -13,7 +13,7 @@ from clew.system.design_tokens import token_css
 WIDE, SMALL = 960, 600
 
 
-class TableRow(NamedTuple):
+class FigureRow(NamedTuple):
     """A row of the table below a chart; the name may be a link."""
 
     name: str
@@ -27,7 +27,7 @@ class Figure(NamedTuple):
     title: str
     draw: Callable[[Canvas], str]
     head: tuple[str, ...]
-    rows: Sequence[TableRow]
+    rows: Sequence[FigureRow]
     width: int = WIDE
 
     def svg(self) -> str:

@@ -76,7 +76,7 @@ class ListFilters(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ListedSession:
+class ListRow:
     """A session in the list; `summary` is None if it has not been read yet. `ended` is in seconds since 1970."""
 
     session: str
@@ -95,15 +95,15 @@ class SessionMarks(NamedTuple):
     pins: Collection[str] = ()
     tags: Mapping[str, Collection[str]] = {}
 
-    def tags_of(self, row: ListedSession) -> list[str]:
+    def tags_of(self, row: ListRow) -> list[str]:
         """Return the tags of a session: that of its file, then those of the user."""
         own = [row.summary.tag] if row.summary and row.summary.tag else []
         return list(dict.fromkeys([*own, *self.tags.get(row.session, ())]))
 
 
-def list_sessions(snapshot: SummarySnapshot) -> list[ListedSession]:
+def list_sessions(snapshot: SummarySnapshot) -> list[ListRow]:
     """Return every session once, newest first by its content; of several files of one id the newest."""
-    newest: dict[str, ListedSession] = {}
+    newest: dict[str, ListRow] = {}
     for path, found in snapshot.files.items():
         summary = snapshot.summaries.get(path)
         if summary is None and snapshot.is_complete:
@@ -111,16 +111,14 @@ def list_sessions(snapshot: SummarySnapshot) -> list[ListedSession]:
         folder = Path(path).parent
         file = SessionFile(Path(path), folder, found.size, found.mtime_ns)
         ended = summary.ended if summary and summary.ended else last_used(file).timestamp()
-        row = ListedSession(found.session, path, file, ended, summary)
+        row = ListRow(found.session, path, file, ended, summary)
         known = newest.get(row.session)
         if known is None or known.ended < ended:
             newest[row.session] = row
     return sorted(newest.values(), key=lambda row: (-row.ended, row.session))
 
 
-def select_sessions(
-    rows: Sequence[ListedSession], filters: ListFilters, marks: SessionMarks, now: float
-) -> list[ListedSession]:
+def select_sessions(rows: Sequence[ListRow], filters: ListFilters, marks: SessionMarks, now: float) -> list[ListRow]:
     """Return the sessions that pass the filters, in their order. Sessions that are not read yet pass only filters by
     project and time. Raises ValueError for a time that cannot be understood.
     """
@@ -131,8 +129,8 @@ def select_sessions(
 
 
 def _tests(
-    rows: Sequence[ListedSession], filters: ListFilters, marks: SessionMarks, now: float
-) -> Iterable[Callable[[ListedSession], bool]]:
+    rows: Sequence[ListRow], filters: ListFilters, marks: SessionMarks, now: float
+) -> Iterable[Callable[[ListRow], bool]]:
     if filters.since:
         since = parse_user_time(filters.since).timestamp()
         yield lambda row: row.ended >= since
@@ -153,11 +151,11 @@ def _tests(
         yield lambda row: row.summary is not None and all(test(row.summary) for test in summary_tests)
 
 
-def _project_test(rows: Sequence[ListedSession], value: str) -> Callable[[ListedSession], bool]:
+def _project_test(rows: Sequence[ListRow], value: str) -> Callable[[ListRow], bool]:
     """Match a project by its name or folder, and folders below it; if there is none, by a part of its path."""
     wanted = value.lower().rstrip("/\\")
 
-    def is_in(row: ListedSession) -> bool:
+    def is_in(row: ListRow) -> bool:
         cwd = _cwd(row).lower()
         return wanted in (_project(row).lower(), cwd, _folder(row).lower()) or cwd.startswith(f"{wanted}/")
 
@@ -166,7 +164,7 @@ def _project_test(rows: Sequence[ListedSession], value: str) -> Callable[[Listed
     return lambda row: wanted in _cwd(row).lower() or wanted in _folder(row).lower()
 
 
-def _state_test(name: str, marks: SessionMarks, now: float) -> Callable[[ListedSession], bool]:
+def _state_test(name: str, marks: SessionMarks, now: float) -> Callable[[ListRow], bool]:
     if name == "pinned":
         return lambda row: row.session in marks.pins
     if name == "live":
@@ -178,10 +176,10 @@ def _state_test(name: str, marks: SessionMarks, now: float) -> Callable[[ListedS
     return lambda row: False
 
 
-def _word_test(text: str) -> Callable[[ListedSession], bool]:
+def _word_test(text: str) -> Callable[[ListRow], bool]:
     words = text.lower().split()
 
-    def has_words(row: ListedSession) -> bool:
+    def has_words(row: ListRow) -> bool:
         summary = row.summary
         known = (summary.title, summary.first_prompt, summary.cwd, summary.branch) if summary else (_folder(row),)
         whole = " ".join(known).lower()
@@ -211,11 +209,11 @@ _HAS_TESTS: dict[str, Callable[[SessionSummary], bool]] = {
 }
 
 
-def _number(name: str) -> Callable[[ListedSession], float]:
+def _number(name: str) -> Callable[[ListRow], float]:
     return lambda row: -float(getattr(row.summary, name)) if row.summary else 1.0
 
 
-_ORDER_KEYS: dict[str, Callable[[ListedSession], float]] = {
+_ORDER_KEYS: dict[str, Callable[[ListRow], float]] = {
     "oldest": lambda row: row.ended,
     "cost": _number("cost_micros"),
     "longest": _number("active_seconds"),
@@ -224,27 +222,27 @@ _ORDER_KEYS: dict[str, Callable[[ListedSession], float]] = {
 }
 
 
-def _cwd(row: ListedSession) -> str:
+def _cwd(row: ListRow) -> str:
     return row.summary.cwd.replace("\\", "/") if row.summary else ""
 
 
-def _folder(row: ListedSession) -> str:
+def _folder(row: ListRow) -> str:
     return row.file.project_folder.name
 
 
-def _project(row: ListedSession) -> str:
+def _project(row: ListRow) -> str:
     return row.summary.project if row.summary else ""
 
 
 def count_values(
-    rows: Sequence[ListedSession], filters: ListFilters, marks: SessionMarks, now: float
+    rows: Sequence[ListRow], filters: ListFilters, marks: SessionMarks, now: float
 ) -> dict[str, list[tuple[str, int]]]:
     """Return the values that each filter can take with the number of sessions, most first.
 
     They are counted among the sessions that the other filters select.
     """
     states = {name: _state_test(name, marks, now) for name in IS}
-    counted: dict[str, Callable[[ListedSession], Iterable[str]]] = {
+    counted: dict[str, Callable[[ListRow], Iterable[str]]] = {
         "project": lambda row: [_project(row)] if _project(row) else [],
         "model": lambda row: row.summary.models if row.summary else (),
         "tool": lambda row: row.summary.tools if row.summary else (),

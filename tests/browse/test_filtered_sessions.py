@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from clew.browse.session_list import (
-    ListedSession,
+from clew.browse.filtered_sessions import (
     ListFilters,
+    ListRow,
     SessionMarks,
     count_values,
     group_name,
@@ -24,11 +24,11 @@ from clew.wire.tree_walk import TranscriptFile
 NOW = datetime(2026, 11, 18, 12, tzinfo=UTC).timestamp()  # a Wednesday
 
 
-def row(number: int, *, age: float = 0.0, **facts: object) -> ListedSession:
+def row(number: int, *, age: float = 0.0, **facts: object) -> ListRow:
     session, ended = f"{number:08d}-0000-4000-8000-000000000000", NOW - age
     path = Path(f"/c/projects/-p/{session}.jsonl")
     summary = SessionSummary(session, str(path), folder="-p", ended=ended, **facts)  # type: ignore[arg-type]
-    return ListedSession(session, str(path), SessionFile(path, path.parent, 1, 1), ended, summary)
+    return ListRow(session, str(path), SessionFile(path, path.parent, 1, 1), ended, summary)
 
 
 ROWS = [

@@ -24,7 +24,7 @@ MAX_QUERY = 500  # characters of a saved search, and of its name
 _SECTION = "marks"
 
 
-class Marks(Struct):
+class UserMarks(Struct):
     """The marks as they are stored. `searches` has queries by name."""
 
     pins: list[str] = field(default_factory=list)
@@ -32,19 +32,19 @@ class Marks(Struct):
     searches: dict[str, str] = field(default_factory=dict)
 
 
-def read_marks(preferences: Preferences) -> Marks:
+def read_marks(preferences: Preferences) -> UserMarks:
     """Return the stored marks; none if they are damaged."""
     return _convert(preferences.read(_SECTION))
 
 
-def _convert(value: Any) -> Marks:
+def _convert(value: Any) -> UserMarks:
     try:
-        return msgspec.convert(value or {}, Marks)
+        return msgspec.convert(value or {}, UserMarks)
     except msgspec.ValidationError:
-        return Marks()
+        return UserMarks()
 
 
-def change_marks(preferences: Preferences, change: Callable[[Marks], object]) -> None:
+def change_marks(preferences: Preferences, change: Callable[[UserMarks], object]) -> None:
     """Apply a change to the stored marks."""
 
     def changed(value: Any) -> Any:
@@ -75,7 +75,7 @@ class MarksPage:
         return redirect_back(values, "/sessions")
 
 
-def apply_form(marks: Marks, values: dict[str, str]) -> None:
+def apply_form(marks: UserMarks, values: dict[str, str]) -> None:
     """Apply the fields of a form: pin, unpin, tag or untag a session, or save or forget a search."""
     if is_uuid(session := values.get("pin", "")) and session not in marks.pins and len(marks.pins) < MAX_MARKS:
         marks.pins.append(session)
@@ -89,7 +89,7 @@ def apply_form(marks: Marks, values: dict[str, str]) -> None:
     marks.searches.pop(values.get("forget", ""), None)
 
 
-def _apply_tags(marks: Marks, values: dict[str, str]) -> None:
+def _apply_tags(marks: UserMarks, values: dict[str, str]) -> None:
     session, tag = values.get("session", ""), tag_text(values.get("tag", ""))
     if not is_uuid(session) or (session not in marks.tags and len(marks.tags) >= MAX_MARKS):
         return
