@@ -7,6 +7,7 @@ all searched. What cannot be searched (a line that is not an entry, a binary fil
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from clew.edit.plan import Plan
 
 META = ".meta.json"
+_BATCH_BYTES = 1 << 19  # of lines that are searched together
 
 
 @dataclass(frozen=True)
@@ -92,12 +94,12 @@ def redact_items(session: Session, redactor: Redactor, where: str = "") -> tuple
     removed: set[int] = set()
     revised: dict[int, Entry] = {}
     tally = RedactionCounts()
-    for item in session.items:
+    for item, data, may_match in _check_in_batches(session.items, redactor):
         if isinstance(item, Damaged):
             removed.add(item.line.offset)
             tally += RedactionCounts(unreadable=1)
         elif isinstance(item, Entry):
-            redacted_entry, counts = _redact_entry(item, redactor, where)
+            redacted_entry, counts = _redact_entry(item, data, redactor if may_match else None, where)
             tally += counts
             if redacted_entry is None:
                 removed.add(item.offset)
@@ -106,10 +108,32 @@ def redact_items(session: Session, redactor: Redactor, where: str = "") -> tuple
     return remove_entries(session, removed, revised), tally
 
 
-def _redact_entry(entry: Entry, redactor: Redactor, where: str) -> tuple[Entry | None, RedactionCounts]:
-    """Return the redacted entry, None if nothing is left of it, and the counts."""
-    data = entry.data
-    redacted = redactor.entry(data)
+def _check_in_batches(items: Iterable[Item], redactor: Redactor) -> Iterator[tuple[Item, Any, bool]]:
+    """Yield each item with its data and whether something in it could be redacted.
+
+    The texts of many entries are searched as one, which costs a fraction of separate searches.
+    """
+    batch: list[Item] = []
+    size = 0
+    for item in items:
+        batch.append(item)
+        size += len(item.raw)
+        if size >= _BATCH_BYTES:
+            yield from _check_batch(batch, redactor)
+            batch, size = [], 0
+    yield from _check_batch(batch, redactor)
+
+
+def _check_batch(batch: list[Item], redactor: Redactor) -> Iterator[tuple[Item, Any, bool]]:
+    values = [item.data if isinstance(item, Entry) else None for item in batch]
+    return zip(batch, values, redactor.may_match(values), strict=True)
+
+
+def _redact_entry(
+    entry: Entry, data: dict[str, Any], redactor: Redactor | None, where: str
+) -> tuple[Entry | None, RedactionCounts]:
+    """Return the redacted entry, None if nothing is left of it, and the counts; without a redactor nothing matches."""
+    redacted = redactor.entry(data) if redactor else data
     if has_repeated_names(entry.line.json, data):
         line = patch_json(b"", None, redacted)  # a repeated field is written once
     elif redacted is data:
@@ -167,10 +191,9 @@ def has_leak(path: Path, redactor: Redactor) -> bool:
     if path.suffix != ".jsonl":
         data = path.read_bytes()
         return redact_side_file(path, data, redactor) != data
-    for item in read(path).items:
+    for item, data, may_match in _check_in_batches(read(path).items, redactor):
         if isinstance(item, Entry):
-            entry_data = item.data
-            if redactor.entry(entry_data) is not entry_data:
+            if may_match and redactor.entry(data) is not data:
                 return True
         elif redactor.content(item.raw) != item.raw:
             return True

@@ -11,12 +11,12 @@ import codecs
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from clew.errors import Refused
-from clew.facts.secrets.mask_secrets import MARK, mask, mask_data
+from clew.facts.secrets.mask_secrets import MARK, mask, mask_data, may_contain_secrets
 from clew.system.plural import plural
 from clew.system.regex_deadline import Pattern
 from clew.wire.json_codec import encode
@@ -66,6 +66,10 @@ class Redactor:
         """Return decoded JSON without matches, including field names."""
         cut = _map_texts(value, lambda text: _replace_patterns(text, self.patterns)) if self.patterns else value
         return mask_data(cut)[0] if self.secrets else cut
+
+    def may_match(self, values: Sequence[Any]) -> list[bool]:
+        """Return for each decoded value whether something in it could be redacted; many together are checked fastest."""
+        return [True] * len(values) if self.patterns or not self.secrets else may_contain_secrets(values)
 
     def entry(self, data: dict[str, Any]) -> dict[str, Any]:
         """Return the data of a transcript line without matches. Thinking is signed as a whole: GONE replaces a block
