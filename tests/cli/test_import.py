@@ -158,6 +158,19 @@ def test_a_file_in_no_known_form(run: Run, tmp_path: Path) -> None:
     assert "--from codex|opencode" in err
 
 
+def test_a_log_without_a_conversation_is_not_called_missing(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "rollout.jsonl"
+    path.write_text('{"id": "a", "timestamp": "2026-01-01T00:00:00Z", "instructions": null}\n')
+    code, out, err = run(path)
+    assert (code, out) == (1, "")
+    assert "rollout.jsonl was read as Codex CLI, and has neither a prompt nor a reply." in err
+    (tmp_path / "empty.jsonl").touch()
+    assert run(tmp_path / "empty.jsonl") == (2, "", "clew: Refused: empty.jsonl is empty.\n")
+    code, out, err = run("missing.json")
+    assert (code, out) == (2, "")
+    assert "missing.json" in err and "No such file" in err
+
+
 def test_a_packed_rollout_is_told_of(run: Run, tmp_path: Path) -> None:
     path = logs.codex(tmp_path)
     packed = path.rename(path.with_name(f"{path.name}.zst"))

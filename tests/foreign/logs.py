@@ -73,6 +73,15 @@ def _wrapped(output: str, code: int) -> str:
     return json.dumps({"output": output, "metadata": {"exit_code": code, "duration_seconds": 0.1}})
 
 
+def codex_document(folder: Path) -> Path:
+    """The document of the first program: indented, without times of its items."""
+    session = {"timestamp": at(0), "id": THREAD, "instructions": ""}
+    path = folder / f"rollout-2026-03-01-{THREAD}.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"session": session, "items": [item for _, item in codex_items()]}, indent=2))
+    return path
+
+
 def codex_old(folder: Path) -> Path:
     """Bare items behind a header."""
     head = {"id": THREAD, "timestamp": at(0), "instructions": None, "git": {"branch": "spring"}}
@@ -517,6 +526,7 @@ def sharegpt(folder: Path) -> Path:
 
 WRITERS: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "codex": ("codex", codex),
+    "codex, one document": ("codex", codex_document),
     "codex, the first form": ("codex", codex_old),
     "codex, the newest form": ("codex", codex_new),
     "codex, compacted": ("codex", codex_compacted),

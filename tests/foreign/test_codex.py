@@ -1,4 +1,4 @@
-"""Rollouts of Codex CLI, in the three forms that there were."""
+"""Rollouts of Codex CLI, in the four forms that there were."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import clew
+from clew.foreign.formats import detect
 from tests.foreign import logs
 from tests.foreign.told import kept, originals, session, told
 
@@ -37,6 +38,15 @@ def test_the_first_form_says_the_same(tmp_path: Path) -> None:
     assert told(found) == TALK
     assert found.cwd == logs.CWD
     assert {entry.data["gitBranch"] for entry in found.entries if entry.uuid} == {"spring"}
+
+
+def test_the_document_of_the_first_program_says_the_same(tmp_path: Path) -> None:
+    path = logs.codex_document(tmp_path)
+    found = session(path)
+    assert told(found) == TALK
+    assert found.cwd == logs.CWD
+    assert found.turns[0].prompt.timestamp == logs.at(0)
+    assert detect(path.rename(tmp_path / "renamed.json")).name == "codex"
 
 
 def test_what_was_not_said_is_kept(tmp_path: Path) -> None:

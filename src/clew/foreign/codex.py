@@ -1,7 +1,8 @@
 """Read Codex CLI rollouts: `~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`.
 
-There are three forms: bare items after a header without a type (0.25), items in envelopes with `payload` (0.50,
-0.90), and the same with ordinals, usage records and a world state (0.166).
+There are four forms: one JSON document with `session` and `items` (`.json`, the first program, which was written in
+TypeScript), bare items after a header without a type (0.25), items in envelopes with `payload` (0.50, 0.90), and the
+same with ordinals, usage records and a world state (0.166).
 """
 
 from __future__ import annotations
@@ -14,7 +15,16 @@ from typing import Any, TypeGuard
 
 from clew.foreign.codex_rollout import MARK
 from clew.foreign.conversation_steps import Conversation, OtherRecord, Step, StepRecorder, assign_usage
-from clew.foreign.json_values import build_usage, get_count, get_object, get_objects, get_text, parse_time, read_records
+from clew.foreign.json_values import (
+    build_usage,
+    get_count,
+    get_object,
+    get_objects,
+    get_text,
+    parse_time,
+    read_document_or_part,
+    read_records,
+)
 from clew.foreign.responses_items import INJECTED_PREFIXES, ItemReader, item_text
 from clew.wire.json_codec import Json
 
@@ -30,19 +40,23 @@ _DUPLICATE_EVENTS = {  # events that repeat an item
 def find(folder: Path) -> Iterator[Path]:
     yield from folder.rglob("rollout-*.jsonl")
     yield from folder.rglob("rollout-*.jsonl.zst")
+    yield from folder.rglob("rollout-*.json")
 
 
 def fits(path: Path, head: Json) -> bool:
     """Return whether a file is a rollout, by its name or its first object."""
     is_new = isinstance(head.get("payload"), dict) and isinstance(head.get("type"), str)
     is_old = {"id", "timestamp"} <= head.keys() and "instructions" in head and "type" not in head
-    return bool(_NAME.match(path.name)) or is_new or is_old
+    is_document = isinstance(head.get("session"), dict) and isinstance(head.get("items"), list)
+    return bool(_NAME.match(path.name)) or is_new or is_old or is_document
 
 
 def read(path: Path) -> Iterator[Conversation]:
     rollout = _Rollout(path)
     if path.suffix == ".zst":
         rollout.scribe.damaged(path.name, f"it is compressed; decompress it with: zstd -d {path.name}")
+    elif path.suffix == ".json":
+        rollout.take_document(read_document_or_part(path, rollout.scribe.problems))
     else:
         for line, record in read_records(path, rollout.scribe):
             rollout.take(line, record)
@@ -81,6 +95,14 @@ class _Rollout:
         """Return the folder from the environment message, the only source in the first form."""
         matches = (_CWD.search(item_text(step.original)) for step in self.scribe.steps if _is_message(step))
         return next((match[1] for match in matches if match), "")
+
+    def take_document(self, document: Any) -> None:
+        """Take the document of the first program. Its items have no times, only the session has one."""
+        header = get_object(document, "session")
+        time = parse_time(header.get("timestamp"))
+        self._meta(header, time)
+        for item in get_objects(document.get("items") if isinstance(document, dict) else None):
+            self.items.take(item, time)
 
     def take(self, line: int, record: Json) -> None:
         payload = record.get("payload")

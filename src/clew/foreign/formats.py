@@ -67,6 +67,8 @@ def detect(path: Path) -> Format:
     """Detect the format of a file by its name and its first object. Raises Refused if none fits."""
     if not os.path.exists(path):
         raise NotFound(str(path), kind="file")
+    if not path.stat().st_size:
+        raise Refused([f"{path.name} is empty"])
     head = _read_first_object(path)
     for form in FORMATS.values():
         if form.fits(path, head):

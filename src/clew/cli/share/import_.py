@@ -91,6 +91,9 @@ def run(options: Namespace) -> int:
         with fence.catch(conversation.path) if options.all else nullcontext():
             done.append(_print_outcome(options, _import(options, place, conversation)))
     if not done and not fence.problems:
+        if (path := _named_path(options)) is not None and not options.only:
+            _report_no_conversation(path, options.form)
+            return 1
         raise NotFound(
             options.only or options.source or "the usual places",
             kind="conversation",
@@ -122,15 +125,11 @@ def _conversations(options: Namespace, fence: ErrorCollector) -> Iterator[Conver
     from clew.foreign.formats import find_in_path, find_in_usual_folders
 
     source: str | None = options.source
-    is_path = source is not None and os.path.lexists(os.path.expanduser(source))  # noqa: PTH111
-    if source is not None and not is_path and os.sep in source:
+    path = _named_path(options)
+    if source is not None and path is None and (os.sep in source or Path(source).suffix):
         raise FileNotFoundError(2, "No such file or folder", source)
-    files = (
-        find_in_path(Path(source).expanduser(), options.form)
-        if source and is_path
-        else find_in_usual_folders(_forms(options))
-    )
-    wanted = options.only or (source if source and not is_path else "")
+    files = find_in_path(path, options.form) if path else find_in_usual_folders(_forms(options))
+    wanted = options.only or (source if source and path is None else "")
     seen: set[str] = set()
     for form, path in files:
         with fence.catch(path):
@@ -140,6 +139,25 @@ def _conversations(options: Namespace, fence: ErrorCollector) -> Iterator[Conver
                 elif _id(conversation) not in seen and _matches(conversation, wanted):
                     seen.add(_id(conversation))
                     yield conversation
+
+
+def _named_path(options: Namespace) -> Path | None:
+    """Return the file or folder that was named; None if an id was, or nothing."""
+    path = Path(options.source).expanduser() if options.source else None
+    return path if path is not None and os.path.lexists(path) else None
+
+
+def _report_no_conversation(path: Path, form: str | None) -> None:
+    """Report that a file or folder was read, and contains nothing that was said."""
+    from clew.foreign.formats import FORMATS, detect
+
+    if path.is_dir():
+        print_message(f"clew: No conversation was found in {path}.")
+        return
+    label = (FORMATS[form] if form else detect(path)).label
+    print_message(f"clew: {path.name} was read as {label}, and has neither a prompt nor a reply.")
+    if not form:
+        print_message(f"If another program wrote it, name it with --from {'|'.join(NAMES)}.")
 
 
 def _forms(options: Namespace) -> tuple[str, ...]:
