@@ -22,8 +22,8 @@ from pathlib import Path
 from benchmarks.corpus import generate, parse_size
 from clew.collect.archive.reader import Archive
 from clew.collect.sinks.lake.delta_tables import Lake, build_table
-from clew.collect.sinks.lake.sink import COMMIT_INTERVAL
 from clew.collect.sinks.outbox import DELIVERABLE
+from clew.collect.sinks.paced_cursors import COMMIT_INTERVAL
 from clew.errors import StoreError
 from tests.collect.postgres import PASSWORD, Cluster, furnished
 from tests.collect.s3 import S3

@@ -19,8 +19,9 @@ import pytest
 
 from clew.collect.masking import Policy
 from clew.collect.sinks.lake.delta_tables import Lake
-from clew.collect.sinks.lake.sink import LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
+from clew.collect.sinks.lake.sink import LakeFacts, LakeLines
 from clew.collect.sinks.outbox import Delivery, SequenceCursor
+from clew.collect.sinks.paced_cursors import PacedFactCursor, PacedLineCursor
 from clew.collect.sinks.postgres.connection import PostgresConnection
 from clew.collect.sinks.postgres.query_engine import PostgresEngine
 from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
@@ -105,8 +106,8 @@ def lake(archive: apsw.Connection) -> Iterator[str]:
         made = Lake(f"delta:{folder}", "", {})
         lines, facts = LakeLines(made), LakeFacts(made)
         for outcome in (
-            Delivery(lines, LakeLineCursor(archive, lines.name), archive, Policy()).run(0.0),
-            Delivery(facts, LakeFactCursor(archive, facts.name, load()), archive, Policy()).run(0.0),
+            Delivery(lines, PacedLineCursor(archive, lines.name), archive, Policy()).run(0.0),
+            Delivery(facts, PacedFactCursor(archive, facts.name, load()), archive, Policy()).run(0.0),
         ):
             assert outcome and outcome.error is None and not outcome.rejected
         yield made.name

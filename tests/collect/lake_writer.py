@@ -15,8 +15,9 @@ from clew.collect.archive.archive_schema import open_archive
 from clew.collect.collector import Collector
 from clew.collect.masking import Policy
 from clew.collect.sinks.address import open_lake
-from clew.collect.sinks.lake.sink import LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
+from clew.collect.sinks.lake.sink import LakeFacts, LakeLines
 from clew.collect.sinks.outbox import Delivery
+from clew.collect.sinks.paced_cursors import PacedFactCursor, PacedLineCursor
 from clew.facts.prices import load
 from tests.collect.collect_fixture import session
 
@@ -47,8 +48,8 @@ def main(folder: str, address: str, name: str, commits: int) -> None:
             file.write(b"".join(line(name, n) for n in range(there, (commit + 1) * LINES)))
         Collector(str(root), connection, KEY).poll()
         for delivery in (
-            Delivery(lines, LakeLineCursor(connection, lines.name), connection, Policy(KEY)),
-            Delivery(facts, LakeFactCursor(connection, facts.name, load()), connection, Policy(KEY)),
+            Delivery(lines, PacedLineCursor(connection, lines.name), connection, Policy(KEY)),
+            Delivery(facts, PacedFactCursor(connection, facts.name, load()), connection, Policy(KEY)),
         ):
             outcome = delivery.run(0.0)
             assert outcome is not None and outcome.error is None, outcome

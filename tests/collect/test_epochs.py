@@ -14,8 +14,9 @@ from clew.collect.masking import Policy
 from clew.collect.sinks.delivery_marks import current_host
 from clew.collect.sinks.jsonl import JsonLines
 from clew.collect.sinks.lake.delta_tables import Lake
-from clew.collect.sinks.lake.sink import LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
+from clew.collect.sinks.lake.sink import LakeFacts, LakeLines
 from clew.collect.sinks.outbox import Delivery, SequenceCursor
+from clew.collect.sinks.paced_cursors import PacedFactCursor, PacedLineCursor
 from clew.collect.sinks.parquet import ParquetFiles
 from clew.collect.sinks.postgres.connection import PostgresConnection
 from clew.collect.sinks.postgres.setup import set_up_store
@@ -87,10 +88,10 @@ class DeltaLake(Place):
     def send(self, world: World) -> list[str]:
         lake = Lake(f"delta:{self.folder}", "", {})
         lines, facts = LakeLines(lake), LakeFacts(lake)
-        cursor = LakeLineCursor(world.connection, lines.name)
+        cursor = PacedLineCursor(world.connection, lines.name)
         check = StoreCheck(world.connection, lines, cursor.place)
         outcome = Delivery(lines, cursor, world.connection, Policy(), check=check).run(0.0)
-        made = Delivery(facts, LakeFactCursor(world.connection, facts.name, load()), world.connection, Policy()).run(
+        made = Delivery(facts, PacedFactCursor(world.connection, facts.name, load()), world.connection, Policy()).run(
             0.0
         )
         assert outcome and made and not outcome.error and not made.error, (outcome, made)

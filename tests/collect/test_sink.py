@@ -21,8 +21,9 @@ from clew.collect.masking import Policy
 from clew.collect.sinks.lake.delta_tables import TABLE_NAMES, Lake
 from clew.collect.sinks.lake.duckdb_engine import DuckEngine
 from clew.collect.sinks.lake.maintenance import compact
-from clew.collect.sinks.lake.sink import COMMIT_INTERVAL, LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
+from clew.collect.sinks.lake.sink import LakeFacts, LakeLines
 from clew.collect.sinks.outbox import Delivery, DeliveryOutcome, SequenceCursor
+from clew.collect.sinks.paced_cursors import COMMIT_INTERVAL, PacedFactCursor, PacedLineCursor
 from clew.collect.sinks.parquet import ParquetFiles
 from clew.demo.demo_tree import write_demo
 from clew.errors import BadQuery, StoreError
@@ -59,7 +60,7 @@ def lake(world: World) -> Lake:
 
 def send(world: World, lake: Lake, policy: Policy | None = None, clock: int = 10**18) -> list[DeliveryOutcome]:
     lines, facts = LakeLines(lake), LakeFacts(lake, clock=lambda: clock)
-    cursors = LakeLineCursor(world.connection, lines.name), LakeFactCursor(world.connection, facts.name, load())
+    cursors = PacedLineCursor(world.connection, lines.name), PacedFactCursor(world.connection, facts.name, load())
     kept = policy or Policy(KEY)
     sent = Delivery(lines, cursors[0], world.connection, kept).run(0.0)
     made = Delivery(facts, cursors[1], world.connection, kept).run(0.0)
@@ -165,7 +166,7 @@ def test_a_telling_counts_when_it_is_whole_and_the_newest_one_alone(world: World
     send(world, lake)
     grow(world, 3, 6)
     facts = LakeFacts(lake)
-    [batch] = LakeFactCursor(world.connection, facts.name, load()).batches(Policy())
+    [batch] = PacedFactCursor(world.connection, facts.name, load()).batches(Policy())
     half = [each._replace(rows={**each.rows, "fact_file": []}) for each in batch]
     facts.write(half)  # as if it had been killed before the last commit
     assert ask(lake, "SELECT count(*) FROM turns") == [(3,)]
@@ -176,7 +177,7 @@ def test_a_telling_counts_when_it_is_whole_and_the_newest_one_alone(world: World
 def test_a_collector_that_goes_on_commits_now_and_then(world: World, lake: Lake) -> None:
     now = [0.0]
     lines = LakeLines(lake)
-    cursor = LakeLineCursor(world.connection, lines.name, clock=lambda: now[0])
+    cursor = PacedLineCursor(world.connection, lines.name, clock=lambda: now[0])
     delivery = Delivery(lines, cursor, world.connection, Policy(KEY))
     sent = []
     for number in range(4):

@@ -8,6 +8,8 @@ Modules:
     lake/           Deliver to Delta Lake tables, and query them with DuckDB or Spark.
     otlp/           Deliver sessions as OpenTelemetry spans.
     outbox          Deliver archived records to sinks in batches, with a cursor per sink and retries.
+    paced_cursors   Cursors for stores in which every delivery costs a request and creates a file: large batches, at
+                    intervals.
     parquet         Write each batch of records as one Parquet file in a folder.
     postgres/       Deliver to PostgreSQL, and query it.
     probe           Try a sink without sending anything of a session: can it be reached, may it be written to, is

@@ -15,6 +15,7 @@ from clew.collect.masking import Policy
 from clew.collect.sinks.http import HttpSink
 from clew.collect.sinks.jsonl import JsonLines
 from clew.collect.sinks.outbox import Cursor, Delivery, SequenceCursor, Sink, adopt_old_name
+from clew.collect.sinks.paced_cursors import PacedFactCursor, PacedLineCursor
 from clew.collect.sinks.record import Record
 from clew.collect.sinks.state_file import StateCursor
 from clew.collect.sinks.store_check import StoreCheck
@@ -168,14 +169,14 @@ def _deliveries_of(
     lines: Cursor[Record] = SequenceCursor(connection, sink.name)
     facts: tuple[Sink[FileFacts], Cursor[FileFacts]] | None = None
     if sink.name.startswith(LAKE):
-        from clew.collect.sinks.lake.sink import LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
+        from clew.collect.sinks.lake.sink import LakeFacts, LakeLines
 
         assert isinstance(sink, LakeLines)
         adopt_old_name(connection, sink.lake.root, sink.name)
-        lake_lines = LakeLineCursor(connection, sink.name)
+        lake_lines = PacedLineCursor(connection, sink.name)
         lines, check = lake_lines, StoreCheck(connection, sink, lake_lines.place)
         lake_facts = LakeFacts(sink.lake)
-        facts = lake_facts, LakeFactCursor(connection, lake_facts.name, load())
+        facts = lake_facts, PacedFactCursor(connection, lake_facts.name, load())
     elif sink.name.startswith(POSTGRES):
         from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
         from clew.collect.sql.fact_cursor import FactCursor
