@@ -450,7 +450,7 @@ def test_tables_of_version_1_are_brought_up_to_date_and_keep_their_rows(world: W
     set_up_store(link)
     set_up_store(link)
     link.close()
-    assert earlier.ask("SELECT value FROM clew.about WHERE name = 'version'") == [("4",)]
+    assert earlier.ask("SELECT value FROM clew.about WHERE name = 'schema'") == [("5",)]
     assert earlier.ask(_COLUMNS) == store.ask(_COLUMNS)
     assert earlier.ask("SELECT turn, prompt, round, round_kind FROM clew.fact_turn") == [(7, "kept", 0, "")]
     assert [(each.rejected, each.error) for each in deliver(world, earlier)] == [(0, None), (0, None)]

@@ -32,7 +32,7 @@ def probe_sink(config: SinkConfig) -> str:
 
 def _probe_postgres(sink: Any) -> str:
     with sink.link.use() as connection:
-        sink.check_version(connection)
+        sink.link.layout(connection)
         [may_write] = connection.execute("SELECT pg_has_role(session_user, 'clew_writer', 'USAGE')").fetchone()
         version = connection.info.server_version // 10_000
     if not may_write:

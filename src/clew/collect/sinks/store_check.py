@@ -88,7 +88,8 @@ class StoreCheck:
         sentence = self._decide(state, store)
         self.cursor.save_store(self.sink.store_id())
         sent = self.cursor.sent
-        self.sink.expect(sent.mark if sent.host == current_host(self.connection) else 0)
+        has_mark = (state is None or state.mark) and sent.host == current_host(self.connection)
+        self.sink.expect(sent.mark if has_mark else 0)
         return sentence
 
     def _decide(self, state: StoreState | None, store: str) -> str:
@@ -113,7 +114,7 @@ class StoreCheck:
         if state.mark:
             return state.mark == mark
         newer = self.connection.execute(f"SELECT 1 FROM ({_WAITING} LIMIT 1)", (state.seq, head)).get
-        return not mark and state.seq <= head and newer is None  # an earlier version of clew wrote both
+        return state.seq <= head and newer is None  # an earlier version of clew, or a store without marks, wrote it
 
     def _mark_at(self, head: int, mark: int, until: int) -> int:
         for file, generation, offset, hash in self.connection.execute(_WAITING, (head, until)):

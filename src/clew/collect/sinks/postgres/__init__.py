@@ -5,5 +5,6 @@ Modules:
     postgres_errors  Translate PostgreSQL errors into one sentence, whether a retry may help, and a next step.
     query_engine     Query a PostgreSQL store in a read-only transaction, with streamed rows.
     setup            Create the tables and roles of a PostgreSQL store.
+    store_version    The versions of a PostgreSQL store, and which versions of clew may send to it.
     tables           Deliver lines and facts of many hosts to PostgreSQL.
 """

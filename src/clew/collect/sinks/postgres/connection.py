@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from clew.collect.sinks.postgres.postgres_errors import missing_extra, translate_errors
+from clew.collect.sinks.postgres.store_version import StoreLayout, read_layout
 from clew.errors import StoreError
 from clew.system.environment import postgres_host
 
@@ -23,7 +24,6 @@ try:
 except ImportError:
     raise missing_extra() from None
 
-SCHEMA_VERSION = 4
 BATCH_DEADLINE = 120.0  # seconds for a batch; a server commits one in less than a second (measured)
 _LOCAL_HOSTS = ("", "localhost", "127.0.0.1", "::1")
 _TIMEOUTS = {
@@ -47,6 +47,7 @@ class PostgresConnection:
         self.name = _public_name(self.options)
         self.deadline = deadline
         self._connection: Connection | None = None
+        self._layout: StoreLayout | None = None
 
     @contextmanager
     def use(self) -> Iterator[Connection]:
@@ -65,7 +66,14 @@ class PostgresConnection:
     def _open(self) -> Connection:
         if self._connection is None or self._connection.closed:
             self._connection = psycopg.connect(**self.options, autocommit=True)
+            self._layout = None
         return self._connection
+
+    def layout(self, connection: Connection) -> StoreLayout:
+        """Return the layout of the store, read once per connection. Raises StoreError if it has another version."""
+        if self._layout is None:
+            self._layout = read_layout(connection, self.name)
+        return self._layout
 
     def close(self) -> None:
         if self._connection is not None:

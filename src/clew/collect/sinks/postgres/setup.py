@@ -9,13 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clew.collect.sinks.postgres.connection import SCHEMA_VERSION, PostgresConnection
+from clew.collect.sinks.postgres.connection import PostgresConnection
+from clew.collect.sinks.postgres.store_version import OLDEST_WRITER, SCHEMA_VERSION
 from clew.collect.sql.fact_tables import TABLES, FactTable
 from clew.collect.sql.line_rows import LINE
 from clew.collect.sql.views import VIEWS
 from clew.errors import StoreError
 
-_TYPES = {"text": 'text COLLATE "C" NOT NULL', "number": "bigint NOT NULL", "number or nothing": "bigint"}
+_TYPES = {
+    "text": "text COLLATE \"C\" NOT NULL DEFAULT ''",
+    "number": "bigint NOT NULL DEFAULT 0",
+    "number or nothing": "bigint",
+}  # hosts of earlier versions leave out columns that they do not know
 _MIN_SERVER_VERSION = 15  # the first with `security_invoker` views
 _WRITER_COLUMN = "writer name NOT NULL DEFAULT session_user"
 
@@ -67,10 +72,11 @@ def _statements() -> Iterator[str]:
     yield "CREATE SCHEMA IF NOT EXISTS clew"
     yield "GRANT USAGE ON SCHEMA clew TO clew_writer, clew_reader"
     yield "CREATE TABLE IF NOT EXISTS clew.about(name text PRIMARY KEY, value text NOT NULL)"
-    yield (
-        f"INSERT INTO clew.about VALUES('version', '{SCHEMA_VERSION}') "
-        "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-    )
+    for name, version in (("version", OLDEST_WRITER), ("oldest_writer", OLDEST_WRITER), ("schema", SCHEMA_VERSION)):
+        yield (
+            f"INSERT INTO clew.about VALUES('{name}', '{version}') "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        )
     yield "INSERT INTO clew.about VALUES('id', gen_random_uuid()::text) ON CONFLICT (name) DO NOTHING"
     yield "GRANT SELECT ON clew.about TO clew_writer, clew_reader"
     yield f"""CREATE TABLE IF NOT EXISTS clew.host(
@@ -97,6 +103,7 @@ def _line_table_statements() -> Iterator[str]:
   {_column_definitions(LINE)},
   raw bytea, {_WRITER_COLUMN},
   {_primary_key(LINE)}) PARTITION BY LIST (day)"""
+    yield from _missing_column_statements(LINE)
     yield "CREATE TABLE IF NOT EXISTS clew.line_undated PARTITION OF clew.line FOR VALUES IN ('')"
     yield "CREATE INDEX IF NOT EXISTS line_session ON clew.line(session, time_ms)"
     yield "CREATE INDEX IF NOT EXISTS line_time ON clew.line USING brin(time_ms)"
@@ -121,10 +128,14 @@ def _row_security_statements(table: str, rights: str) -> Iterator[str]:
 
 
 def _missing_column_statements(table: FactTable) -> Iterator[str]:
-    """Yield the columns that tables of an earlier version lack; they are filled when facts are written again."""
+    """Yield the columns and defaults that tables of an earlier version lack; the columns are filled when facts are
+    written again.
+    """
     for name, type in table.columns.items():
-        default = "" if type == "number or nothing" else " DEFAULT ''" if type == "text" else " DEFAULT 0"
-        yield f"ALTER TABLE clew.{table.name} ADD COLUMN IF NOT EXISTS {name} {_TYPES[type]}{default}"
+        yield f"ALTER TABLE clew.{table.name} ADD COLUMN IF NOT EXISTS {name} {_TYPES[type]}"
+        if type != "number or nothing":
+            default = "''" if type == "text" else "0"
+            yield f"ALTER TABLE clew.{table.name} ALTER COLUMN {name} SET DEFAULT {default}"
 
 
 def _column_definitions(table: FactTable) -> str:

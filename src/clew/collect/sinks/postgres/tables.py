@@ -12,7 +12,8 @@ from typing import Any
 from psycopg.errors import CheckViolation
 
 from clew.collect.sinks.outbox import EPOCH
-from clew.collect.sinks.postgres.connection import SCHEMA_VERSION, Connection, PostgresConnection
+from clew.collect.sinks.postgres.connection import Connection, PostgresConnection
+from clew.collect.sinks.postgres.store_version import StoreLayout, pick_columns
 from clew.collect.sinks.record import Record
 from clew.collect.sinks.store_check import StoreState
 from clew.collect.sql.fact_tables import FILE, TABLES, FactTable, FileFacts
@@ -24,6 +25,10 @@ _BEGIN_HOST = """
 INSERT INTO clew.host AS h (host, seq, mark) VALUES (%s, %s, %s)
 ON CONFLICT (host) DO UPDATE SET seq = excluded.seq, mark = excluded.mark, seen = now() WHERE h.mark = 0
 """
+_UPSERT_HOST_3 = """
+INSERT INTO clew.host AS h (host, seq) VALUES (%s, %s)
+ON CONFLICT (host) DO UPDATE SET seq = greatest(h.seq, excluded.seq), seen = now()
+"""  # of version 3, which has no marks
 _EXTEND_HOST = "UPDATE clew.host SET seq = %s, mark = %s, seen = now() WHERE host = %s AND mark = %s"
 
 
@@ -35,12 +40,11 @@ def _insert_sql(table: FactTable, extra: str = "") -> str:
     return f"INSERT INTO clew.{table.name} ({names}) SELECT * FROM unnest({arrays}{more})"
 
 
-_INSERT_LINES = f"{_insert_sql(LINE, 'raw')} ON CONFLICT DO NOTHING"
-_INSERTS = {table.name: f"{_insert_sql(table)} ON CONFLICT DO NOTHING" for table in TABLES if table is not FILE}
-_UPDATE_COLUMNS = ", ".join(f"{column} = excluded.{column}" for column in FILE.columns if column not in FILE.key)
-_UPSERT_FILE = f"""
-INSERT INTO clew.fact_file AS f ({FILE.names}) VALUES ({", ".join(["%s"] * len(FILE.columns))})
-ON CONFLICT (host, file) DO UPDATE SET {_UPDATE_COLUMNS} WHERE f.seq <= excluded.seq RETURNING 1
+def _upsert_file_sql(file: FactTable) -> str:
+    updates = ", ".join(f"{column} = excluded.{column}" for column in file.columns if column not in file.key)
+    return f"""
+INSERT INTO clew.fact_file AS f ({file.names}) VALUES ({", ".join(["%s"] * len(file.columns))})
+ON CONFLICT (host, file) DO UPDATE SET {updates} WHERE f.seq <= excluded.seq RETURNING 1
 """
 
 
@@ -53,13 +57,12 @@ class PostgresLines:
         self.name = link.name
         self.link = link
         self._days: set[str] = {""}
-        self._is_checked = False
         self._expected: int | None = None
 
     def write(self, records: Sequence[Record]) -> None:
         rows = [(*build_line_row(record), record.raw) for record in records]
         with self.link.use() as connection:
-            self.check_version(connection)
+            self.link.layout(connection)
             try:
                 self._insert(connection, records, rows)
             except CheckViolation:  # the owner dropped the partition of a day meanwhile
@@ -72,7 +75,9 @@ class PostgresLines:
             connection.execute("SELECT clew.make_days(%s)", (days,))
             self._days |= set(days)
         with connection.transaction():
-            connection.execute(_INSERT_LINES, _to_columns(rows))
+            table = self.link.layout(connection).fit(LINE)
+            insert = f"{_insert_sql(table, 'raw')} ON CONFLICT DO NOTHING"
+            connection.execute(insert, pick_columns(rows, LINE, table))
             self._extend(connection, records[-1])
 
     # -- what the store has, for `store_check`
@@ -87,7 +92,8 @@ class PostgresLines:
             return self._state(connection, host)
 
     def _state(self, connection: Connection, host: str) -> StoreState | None:
-        row = connection.execute("SELECT seq, mark FROM clew.host WHERE host = %s", (host,)).fetchone()
+        mark = "mark" if self.link.layout(connection).has("host", "mark") else "0"
+        row = connection.execute(f"SELECT seq, {mark} FROM clew.host WHERE host = %s", (host,)).fetchone()
         return StoreState(*row) if row else None
 
     def expect(self, mark: int) -> None:
@@ -105,6 +111,9 @@ class PostgresLines:
         """Note the last record of a batch in its transaction, if the store has what this archive sent before."""
         if record.mark is None:
             return
+        if not self.link.layout(connection).has("host", "mark"):
+            connection.execute(_UPSERT_HOST_3, (record.host, record.seq))
+            return
         if self._expected is None:
             state = self._state(connection, record.host)
             self._expected = state.mark if state else 0
@@ -117,16 +126,6 @@ class PostgresLines:
             self._expected = None
             raise StoreError(f"{self.name} has other records of this archive.", EPOCH, False)
         self._expected = record.mark
-
-    def check_version(self, connection: Connection) -> None:
-        """Raise StoreError if the tables are missing or of another version."""
-        if self._is_checked:
-            return
-        row = connection.execute("SELECT value FROM clew.about WHERE name = 'version'").fetchone()
-        if row != (str(SCHEMA_VERSION),):
-            hint = "Update the tables: clew collect setup --to postgresql://…"
-            raise StoreError(f"{self.name} has tables of another version of clew.", "version", False, hint=hint)
-        self._is_checked = True
 
     def close(self) -> None:
         self.link.close()
@@ -142,25 +141,29 @@ class PostgresFacts:
         self.link = link
 
     def write(self, batch: Sequence[FileFacts]) -> None:
-        with self.link.use() as connection, connection.transaction():
-            for facts in batch:
-                self._replace_facts(connection, facts)
+        with self.link.use() as connection:
+            layout = self.link.layout(connection)
+            with connection.transaction():
+                for facts in batch:
+                    self._replace_facts(connection, facts, layout)
 
-    def _replace_facts(self, connection: Connection, facts: FileFacts) -> None:
+    def _replace_facts(self, connection: Connection, facts: FileFacts, layout: StoreLayout) -> None:
         """Replace the facts of a file. Its own row comes first: it locks out other writers and shows whether these
         are newer.
         """
-        [file] = facts.rows[FILE.name]
-        if connection.execute(_UPSERT_FILE, file).fetchone() is None:
+        file = layout.fit(FILE)
+        [values] = zip(*pick_columns(facts.rows[FILE.name], FILE, file), strict=True)
+        if connection.execute(_upsert_file_sql(file), values).fetchone() is None:
             return
-        for table, insert in _INSERTS.items():
-            connection.execute(f"DELETE FROM clew.{table} WHERE host = %s AND file = %s", (facts.host, facts.file))
-            if rows := facts.rows[table]:
-                connection.execute(insert, _to_columns(rows))
+        for table in TABLES:
+            if table is FILE:
+                continue
+            delete = f"DELETE FROM clew.{table.name} WHERE host = %s AND file = %s"
+            connection.execute(delete, (facts.host, facts.file))
+            if rows := facts.rows[table.name]:
+                fitted = layout.fit(table)
+                insert = f"{_insert_sql(fitted)} ON CONFLICT DO NOTHING"
+                connection.execute(insert, pick_columns(rows, table, fitted))
 
     def close(self) -> None:
         pass
-
-
-def _to_columns(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-    return [list(column) for column in zip(*rows, strict=True)]
