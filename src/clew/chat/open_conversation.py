@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,19 +45,20 @@ def open_conversation(
     *,
     default_model: str = "",
     profile: ShellProfile | None = None,
+    variables: Mapping[str, str] | None = None,
     clock: Clock = now,
     ids: Ids = new_id,
 ) -> Iterator[OpenConversation]:
     """Open a new session or one to resume, and lock it. Raises NotFound, Ambiguous, Busy, Refused.
 
-    `default_model` is used for a session that has no model yet.
+    `default_model` is used for a session that has no model yet, `variables` are added to the environment of commands.
     """
     tree = Tree(spec.claude)
     is_old = bool(spec.resume) or spec.is_latest
     path = _resumed_path(spec, tree, ids) if is_old else _new_path(spec, tree, ids)
     with lock_session(path) if spec.is_kept else nullcontext():
         saved = _read_state(path) if is_old else SessionState(path)
-        conversation = _build(spec, saved, default_model, profile, clock, ids)
+        conversation = _build(spec, saved, default_model, _state(spec, saved, profile, variables or {}), clock, ids)
         missed = [UserPrompt(text, task=task) for task, text in saved.missed]
         yield OpenConversation(conversation, "resume" if is_old else "startup", saved.closing, missed)
 
@@ -86,11 +87,26 @@ def _resumed_path(spec: SessionSpec, tree: Tree, ids: Ids) -> Path:
     return file.path
 
 
+def _state(
+    spec: SessionSpec, saved: SessionState, profile: ShellProfile | None, variables: Mapping[str, str]
+) -> ToolState:
+    return ToolState(
+        saved.cwd or spec.cwd,
+        spec.cwd,
+        (spec.cwd, *spec.roots),
+        seen=dict(saved.seen),
+        todos=list(saved.todos),
+        profile=profile,
+        is_trusted=spec.is_trusted,
+        variables=variables,
+    )
+
+
 def _build(
-    spec: SessionSpec, saved: SessionState, default_model: str, profile: ShellProfile | None, clock: Clock, ids: Ids
+    spec: SessionSpec, saved: SessionState, default_model: str, state: ToolState, clock: Clock, ids: Ids
 ) -> LiveConversation:
     path = saved.path
-    cwd = saved.cwd or spec.cwd
+    cwd = state.cwd
     name = saved.name or session_name(path.stem)
     journal = Journal(
         path,
@@ -101,15 +117,6 @@ def _build(
         ids=ids,
         write=spec.write if spec.is_kept else discard_lines,
         durability=spec.durability,
-    )
-    state = ToolState(
-        cwd,
-        spec.cwd,
-        (spec.cwd, *spec.roots),
-        seen=dict(saved.seen),
-        todos=list(saved.todos),
-        profile=profile,
-        is_trusted=spec.is_trusted,
     )
     backups = None
     if spec.is_kept and spec.saves_files:

@@ -38,7 +38,7 @@ from clew.chat.tools.builtin.web_search import Search
 from clew.chat.tools.command_environment import command_environment
 from clew.chat.tools.process import run_shell
 from clew.chat.tools.shell_profile import ShellProfile
-from clew.chat.tools.tool import Tool
+from clew.chat.tools.tool import Tool, ToolState
 from clew.chat.tools.toolbox import create_tools
 from clew.system import environment
 from clew.wire.json_codec import Json
@@ -81,11 +81,13 @@ async def open_session(spec: SessionSpec, emit: Emit) -> AsyncIterator[ChatSessi
     spec = _complete(spec, config)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(Client(spec.endpoint, spec.retry))
-        variables = environment.child_environment()
+        variables = environment.child_environment(**config.settings.variables)
         servers = await stack.enter_async_context(start_servers(_server_configs(spec), spec.cwd, variables))
         default_model = _default_model(config.settings)
         profile = _shell_profile(spec, emit)
-        opened = stack.enter_context(open_conversation(spec, default_model=default_model, profile=profile))
+        opened = stack.enter_context(
+            open_conversation(spec, default_model=default_model, profile=profile, variables=config.settings.variables)
+        )
         conversation = opened.conversation
         skills = _skill_expander(spec, config, conversation)
         rules = GrantedRules(config.permissions)
@@ -207,7 +209,8 @@ def _default_model(settings: Settings) -> str:
 def _complete(spec: SessionSpec, config: _Config) -> SessionSpec:
     """Return the spec with the values that settings decide."""
     saves_files = spec.saves_files and config.settings.merged.get("fileCheckpointingEnabled") is not False
-    return replace(spec, mode=spec.mode or config.permissions.mode, saves_files=saves_files)
+    roots = tuple(folder for folder in config.permissions.roots if folder != spec.cwd)
+    return replace(spec, mode=spec.mode or config.permissions.mode, saves_files=saves_files, roots=roots)
 
 
 def _describe(memories: Memories, skills: Mapping[str, Skill], kinds: Mapping[str, AgentKind]) -> str:
@@ -272,15 +275,15 @@ def _skill_expander(spec: SessionSpec, config: _Config, conversation: LiveConver
         config.permissions,
         lambda: conversation.state.cwd,
         lambda: conversation.mode,
-        _shell_runner(lambda: conversation.state.cwd, spec.is_trusted),
+        _shell_runner(conversation.state),
         conversation.session_id,
     )
 
 
-def _shell_runner(cwd: Callable[[], Path], is_trusted: bool) -> Run:
+def _shell_runner(state: ToolState) -> Run:
     async def run(command: str) -> str:
-        variables = command_environment(environment.child_environment(), is_trusted=is_trusted)
-        ended = await run_shell(command, cwd(), variables, b"", COMMAND_SECONDS)
+        variables = command_environment(environment.child_environment(**state.variables), is_trusted=state.is_trusted)
+        ended = await run_shell(command, state.cwd, variables, b"", COMMAND_SECONDS)
         return ended.stdout.rstrip("\n") or ended.stderr.rstrip("\n")
 
     return run

@@ -32,7 +32,7 @@ async def run_bang_command(
     call = transcript.call(_CALL, "Shell", {"command": command})
     call.started_at = transcript.clock()
     try:
-        running = await start_command(command, conversation.state.cwd)
+        running = await start_command(command, conversation.state.cwd, variables=conversation.state.variables)
     except ToolFailed as failed:
         transcript.print_row(ErrorRow(str(failed)))
         return

@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,15 +62,16 @@ async def open_controller(
 
     loading = asyncio.ensure_future(asyncio.to_thread(load))
     answer = await trusts if trusts is not None else None
-    spec = await loading
-    from clew.console.controller import Controller
-    from clew.console.transcript import Transcript
-
     if answer is not None and answer.value:
         from clew.chat.permission.folder_trust import Trust
 
         Trust().give(options.cwd)
-        spec = replace(spec, is_trusted=True)
+        await asyncio.gather(loading, return_exceptions=True)
+        loading = asyncio.ensure_future(asyncio.to_thread(load))  # again, with the settings of the folder
+    spec = await loading
+    from clew.console.controller import Controller
+    from clew.console.transcript import Transcript
+
     return Controller(ui, spec, Transcript(ui.print_row))
 
 

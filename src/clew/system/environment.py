@@ -8,6 +8,10 @@ from __future__ import annotations
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 ALLOW_HTTP = "CLEW_ALLOW_HTTP"
 _FOLDER_LISTS = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH")
 _FOLDERS = (
@@ -165,6 +169,33 @@ def api_base() -> str:
 def api_headers() -> str:
     """Return additional headers for the Messages API, one `Name: value` per line, or ""."""
     return os.environ.get("ANTHROPIC_CUSTOM_HEADERS") or ""
+
+
+def chosen_model() -> str:
+    """Return the model that the user set for chats (`ANTHROPIC_MODEL`), or ""."""
+    return os.environ.get("ANTHROPIC_MODEL") or ""
+
+
+def family_model(family: str) -> str:
+    """Return the model that the user set for a short name: `ANTHROPIC_DEFAULT_SONNET_MODEL` for sonnet; else ""."""
+    return os.environ.get(f"ANTHROPIC_DEFAULT_{family.upper()}_MODEL") or ""
+
+
+def small_model() -> str:
+    """Return the model that the user set for small side requests, or ""."""
+    return os.environ.get("ANTHROPIC_SMALL_FAST_MODEL") or family_model("haiku")
+
+
+def positive_number(name: str) -> int:
+    """Return a variable that is a whole number above 0, such as a limit or a time in milliseconds; else 0."""
+    value = os.environ.get(name, "").strip()
+    return int(value) if value.isascii() and value.isdigit() else 0
+
+
+def apply_variables(variables: Mapping[str, str]) -> None:
+    """Set variables in this process's environment, as if they had been exported before clew was started."""
+    os.environ.update(variables)
+    drop_relative_folders()
 
 
 def model_home() -> str:

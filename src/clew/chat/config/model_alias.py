@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from clew.models import plan_model, resolve, short_names
+from clew.models import LONG_SUFFIX, plan_model, resolve, short_names, without_suffix
+from clew.system.environment import family_model
 
 _DEFAULT_MODEL = "sonnet"  # used when no model is named
+_FAMILIES = {
+    "opus": "opus",
+    "sonnet": "sonnet",
+    "haiku": "haiku",
+    "fable": "fable",
+    "opusplan": "sonnet",
+    "best": "opus",
+}
 
 
 def resolve_alias(name: str) -> str:
@@ -13,8 +22,15 @@ def resolve_alias(name: str) -> str:
         case "" | "inherit":
             return ""
         case "default":
-            return resolve(_DEFAULT_MODEL)
-    return resolve(name)
+            return resolve_alias(_DEFAULT_MODEL)
+    plain, is_long = without_suffix(name)
+    return _of_family(_FAMILIES.get(plain.lower(), ""), is_long) or resolve(name)
+
+
+def _of_family(family: str, is_long: bool) -> str:
+    """Return the model that the user set for a family with a variable such as `ANTHROPIC_DEFAULT_OPUS_MODEL`."""
+    name = family_model(family) if family else ""
+    return name + LONG_SUFFIX if name and is_long and not without_suffix(name)[1] else name
 
 
 def resolve_choice(name: str) -> str:
@@ -27,7 +43,9 @@ def model_in_mode(choice: str, mode: str) -> str:
     planned = plan_model(choice)
     if not planned:
         return choice
-    return planned if mode == "plan" else resolve_alias(choice)
+    if mode != "plan":
+        return resolve_alias(choice)
+    return _of_family("opus", without_suffix(choice)[1]) or planned
 
 
 def short_model_names() -> dict[str, str]:

@@ -21,6 +21,7 @@ Scope = Literal["managed", "cli", "local", "project", "user", "session"]
 
 FILE_SCOPES: tuple[Scope, ...] = ("local", "project", "user")
 _PROJECT_SCOPES: tuple[Scope, ...] = ("local", "project")
+_USER_ONLY_VARIABLES = ("CLEW_", "XDG_", "CLAUDE_CONFIG_DIR", "HOME")
 _USER_ONLY_MODES = ("bypassPermissions", "auto")
 
 
@@ -79,6 +80,14 @@ class Settings:
         for source in reversed(self.sources):
             merged = _merge(source.data, merged)
         return merged
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables that settings add to the environment."""
+        variables: dict[str, str] = {}
+        for source in reversed(self.sources):
+            variables |= _variables(source)
+        return variables
 
     def rules(self, kind: Literal["allow", "deny", "ask"]) -> Iterator[tuple[str, SettingsSource]]:
         """All permission rules of a kind, each with its source."""
@@ -183,6 +192,16 @@ def _drop_user_modes(source: SettingsSource, notices: list[str]) -> SettingsSour
     notices.append(f"{source.path} may not set the mode {mode}: only you can, on the command line or in your settings.")
     remaining = {key: value for key, value in permissions.items() if key != "defaultMode"}
     return SettingsSource(source.scope, source.root, {**source.data, "permissions": remaining}, source.path)
+
+
+def _variables(source: SettingsSource) -> dict[str, str]:
+    """Return the variables of a source. A project cannot move the folders of clew or loosen its checks."""
+    is_project = source.scope in _PROJECT_SCOPES
+    return {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in as_object(source.data.get("env")).items()
+        if isinstance(value, str | int | float) and not (is_project and name.startswith(_USER_ONLY_VARIABLES))
+    }
 
 
 def _merge(high: Json, low: Json) -> Json:

@@ -82,8 +82,7 @@ class Hooks:
         self.hooks = (*from_settings, *further)
         self.notices = tuple(notices)
         self.project = project
-        variables = as_object(settings.merged.get("env"))
-        self._variables = {k: v for k, v in variables.items() if isinstance(v, str)}
+        self._variables = settings.variables
 
     async def run(self, event: str, payload: Json) -> HookOutcome:
         """Run all hooks of an event in parallel and merge their answers. `payload` contains session_id,

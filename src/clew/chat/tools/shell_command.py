@@ -7,6 +7,7 @@ import codecs
 import os
 import secrets
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -146,14 +147,21 @@ class ShellCommand:
 
 
 async def start_command(
-    command: str, cwd: Path, folder: Path | None = None, profile: int | None = None, *, is_trusted: bool = False
+    command: str,
+    cwd: Path,
+    folder: Path | None = None,
+    profile: int | None = None,
+    *,
+    is_trusted: bool = False,
+    variables: Mapping[str, str] | None = None,
 ) -> ShellCommand:
     """Start a command in a new shell, which reads the profile first. The output goes to this folder, or to a
     temporary one.
 
-    `is_trusted` is about the project: it decides the environment.
+    `is_trusted` is about the project: it decides the environment, to which `variables` are added.
     """
-    starting = asyncio.ensure_future(_start(command, cwd, folder, profile, is_trusted))
+    environment = command_environment(child_environment(**(variables or {})), is_trusted=is_trusted)
+    starting = asyncio.ensure_future(_start(command, cwd, folder, profile, environment))
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:  # the command may already run and have started others
@@ -163,7 +171,9 @@ async def start_command(
         raise
 
 
-async def _start(command: str, cwd: Path, folder: Path | None, profile: int | None, is_trusted: bool) -> ShellCommand:
+async def _start(
+    command: str, cwd: Path, folder: Path | None, profile: int | None, environment: Mapping[str, str]
+) -> ShellCommand:
     shell = find_program("bash") or find_program("sh")
     if shell is None:
         raise ToolFailed("There is no shell (bash or sh) to run the command with.", is_misuse=False)
@@ -186,7 +196,7 @@ async def _start(command: str, cwd: Path, folder: Path | None, profile: int | No
             stdout=output,
             stderr=output,
             cwd=cwd,
-            env=command_environment(child_environment(), is_trusted=is_trusted),
+            env=environment,
             start_new_session=True,
             pass_fds=inherited,
         )

@@ -66,6 +66,7 @@ class ToolState:
     profile: Any = None  # the ShellProfile, if any
     plan: Path | None = None  # the plan file in plan mode
     is_trusted: bool = False  # whether the user trusts the project
+    variables: Mapping[str, str] = field(default_factory=dict)  # of the settings, for commands
 
 
 Progress = Callable[[Json], Awaitable[None]]

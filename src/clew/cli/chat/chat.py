@@ -14,6 +14,7 @@ from clew.cli.output import clean, print_data, print_json, print_message
 from clew.system.extras import install_hint
 
 if TYPE_CHECKING:
+    from clew.chat.config.permission_mode import Mode
     from clew.chat.events import Event, TurnFinished
     from clew.chat.session_spec import SessionSpec
 
@@ -242,43 +243,47 @@ def _print_event(event: Event, quiet: bool) -> None:
 def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
     """Return the session that the options describe, in `cwd` or the current directory. Raises ApiError if there is no
     key.
+
+    The variables of the settings apply to this process; those of a project do not if `cwd` is given, because the
+    process may then serve several projects.
     """
     from clew.api.endpoint import endpoint
-    from clew.chat.config.permission_mode import parse_mode
-    from clew.chat.config.settings import FILE_SCOPES
+    from clew.chat.config.settings import Settings
     from clew.chat.deps import ConversationLimits
-    from clew.chat.permission.folder_trust import Trust
     from clew.chat.session_spec import SessionSpec
+    from clew.system import environment
     from clew.wire.layout import claude_dir
 
+    is_only = cwd is None
     cwd = (cwd or Path.cwd()).resolve()
-    trust = Trust().state(cwd)
-    if trust == "changed":
-        print_message(f"What {cwd} brings along has changed since you trusted it, and does not count.")
-        print_message("Look at it with: clew trust --dry-run. Trust it again with: clew trust")
-    asked = "bypassPermissions" if options.dangerously_skip_permissions else options.permission_mode
-    mode, strange = parse_mode(asked) if asked else (None, "")
-    if strange:
-        print_message(strange)
-    sources = options.setting_sources
+    is_trusted = _is_trusted(cwd)
+    sources = _sources(options)
+    claude = claude_dir(options.claude_dir).resolve()
+    settings = Settings.load(cwd, claude, sources, is_trusted and is_only, cli=options.settings)
+    environment.apply_variables(settings.variables)
     return SessionSpec(
         cwd=cwd,
-        claude=claude_dir(options.claude_dir).resolve(),
+        claude=claude,
         endpoint=endpoint(options.base_url),
         session_id=options.session_id or "",
         resume=options.resume,
         is_latest=options.latest,
         is_fork=options.fork_session,
         at=options.at,
-        model=options.model,
+        model=options.model or environment.chosen_model(),
         fallback=options.fallback_model,
-        mode=mode,
+        mode=_mode(options),
         roots=tuple(Path(folder).resolve() for folder in options.add_dir),
         system=options.system_prompt,
         added_system=options.append_system_prompt,
         title=options.name,
-        limits=ConversationLimits(turns=options.max_turns, dollars=options.max_budget_usd),
-        thinking=options.max_thinking_tokens,
+        limits=ConversationLimits(
+            turns=options.max_turns,
+            dollars=options.max_budget_usd,
+            output=environment.positive_number("CLAUDE_CODE_MAX_OUTPUT_TOKENS"),
+        ),
+        small_model=environment.small_model(),
+        thinking=options.max_thinking_tokens or environment.positive_number("MAX_THINKING_TOKENS"),
         entrypoint="sdk-cli",
         is_kept=not options.no_session_persistence,
         durability=options.durability,
@@ -287,12 +292,41 @@ def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
         disallowed=_split_rules(options.disallowedTools),
         tools=None if options.tools in (None, ["default"]) else _split_rules(options.tools),
         settings=options.settings,
-        sources=FILE_SCOPES if sources is None else tuple(name.strip() for name in sources.split(",") if name.strip()),
-        is_trusted=trust == "trusted",
+        sources=sources,
+        is_trusted=is_trusted,
         servers=tuple(options.mcp_config),
         only_these_servers=options.strict_mcp_config,
         web_search=options.web_search,
     )
+
+
+def _is_trusted(cwd: Path) -> bool:
+    from clew.chat.permission.folder_trust import Trust
+
+    state = Trust().state(cwd)
+    if state == "changed":
+        print_message(f"What {cwd} brings along has changed since you trusted it, and does not count.")
+        print_message("Look at it with: clew trust --dry-run. Trust it again with: clew trust")
+    return state == "trusted"
+
+
+def _mode(options: Namespace) -> Mode | None:
+    """Return the permission mode that the options name; None for that of the settings."""
+    from clew.chat.config.permission_mode import parse_mode
+
+    asked = "bypassPermissions" if options.dangerously_skip_permissions else options.permission_mode
+    mode, strange = parse_mode(asked) if asked else (None, "")
+    if strange:
+        print_message(strange)
+    return mode
+
+
+def _sources(options: Namespace) -> tuple[str, ...]:
+    """Return the settings files that apply."""
+    from clew.chat.config.settings import FILE_SCOPES
+
+    names = options.setting_sources
+    return FILE_SCOPES if names is None else tuple(name.strip() for name in names.split(",") if name.strip())
 
 
 def _split_rules(arguments: list[str]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from clew.chat.tools.read_tracking import mark_viewed
 from clew.chat.tools.shell_command import ShellCommand, start_command
 from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
 from clew.chat.tools.tool_spec import BOOLEAN, NUMBER, TEXT, SpecTool, object_schema, optional_field, required_field
+from clew.system.environment import positive_number
 from clew.wire.json_codec import Json
 
 DEFAULT_TIMEOUT = 120_000  # milliseconds
@@ -40,11 +41,18 @@ async def bash(input: Json, scene: ToolContext) -> CallResult:
     if not cwd.is_dir():
         raise ToolFailed(f"The folder {cwd} is gone, so no command can run in it.", is_misuse=False)
     profile = await state.profile.open() if state.profile else None
-    if input.get("run_in_background"):
-        command = await start_command(input["command"], cwd, output_folder(scene), profile, is_trusted=state.is_trusted)
+    is_background = bool(input.get("run_in_background"))
+    command = await start_command(
+        input["command"],
+        cwd,
+        output_folder(scene) if is_background else None,
+        profile,
+        is_trusted=state.is_trusted,
+        variables={**state.variables, **_session_variables(scene)},
+    )
+    if is_background:
         return _continue_in_background(command, scene, input, "")
-    command = await start_command(input["command"], cwd, profile=profile, is_trusted=state.is_trusted)
-    seconds = input.get("timeout", DEFAULT_TIMEOUT) / 1000
+    seconds = _timeout(input) / 1000
     how = ""
     try:
         how = await _wait_reporting_progress(command, scene, seconds)
@@ -62,6 +70,18 @@ async def bash(input: Json, scene: ToolContext) -> CallResult:
         return _ended_result(command, scene, how, seconds)
     finally:
         command.discard()
+
+
+def _timeout(input: Json) -> float:
+    """Return how long to wait in milliseconds: as asked, at most `BASH_MAX_TIMEOUT_MS`."""
+    default = positive_number("BASH_DEFAULT_TIMEOUT_MS") or DEFAULT_TIMEOUT
+    most = max(positive_number("BASH_MAX_TIMEOUT_MS") or MAX_TIMEOUT, default)
+    return min(float(input.get("timeout", default)), most)
+
+
+def _session_variables(scene: ToolContext) -> dict[str, str]:
+    """Return the variables by which a program knows that an agent runs it, and in which session."""
+    return {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": scene.session_id}
 
 
 async def _wait_reporting_progress(command: ShellCommand, scene: ToolContext, seconds: float) -> str:
@@ -196,7 +216,7 @@ BASH = SpecTool(
     object_schema(
         command=required_field(TEXT, "The command", minLength=1),
         timeout=optional_field(
-            NUMBER, "How long to wait for it, in milliseconds; 120000 if not given", minimum=1, maximum=MAX_TIMEOUT
+            NUMBER, "How long to wait for it, in milliseconds; 120000 if not given, at most 600000", minimum=1
         ),
         description=optional_field(TEXT, "What it does, in five to ten words"),
         run_in_background=optional_field(BOOLEAN, "Do not wait for it"),
