@@ -61,6 +61,11 @@ def user_home() -> str:
     return os.path.expanduser("~")
 
 
+def login_shell() -> str:
+    """Return the name of the user's shell from `$SHELL`, such as `zsh`; empty if it is not set."""
+    return os.path.basename(os.environ.get("SHELL", ""))
+
+
 def user_homes() -> tuple[str, ...]:
     """Return the user's home folders: the one from the environment and the one from the password database."""
     if sys.platform == "win32":  # it has no password database

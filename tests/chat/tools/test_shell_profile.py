@@ -1,4 +1,4 @@
-"""The person's own shell: what of ~/.bashrc commands know, and what it can never do to them."""
+"""The user's own shell: what commands know of its configuration, and what that can never do to them."""
 
 from __future__ import annotations
 
@@ -30,11 +30,31 @@ VALUE=of-the-shell; export VALUE
 read -r never
 """
 
+CONFIGURATIONS = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/config.fish"}
+FOREIGN_RC = {
+    "zsh": r"""
+echo welcome
+alias hello='echo hello there' quoted="echo \"it's\" \$HOME" ls='echo no list'
+alias -g G='| grep'
+alias -s txt=cat
+cat() { print no file }
+setopt noclobber
+""",
+    "fish": r"""
+echo welcome
+alias hello 'echo hello there'
+alias quoted "echo 'it is' \$HOME"
+alias ls 'echo no list'
+alias sub 'echo (date)'
+function cat; echo no file; end
+""",
+}
+
 
 def run(
-    scene: ToolContext, rc: str | None, *commands: str, patience: float = 60.0
+    scene: ToolContext, rc: str | None, *commands: str, patience: float = 60.0, shell: str = "bash"
 ) -> tuple[list[CallResult], list[str]]:
-    """The results of commands in one session of a person with this ~/.bashrc, and what the person is told."""
+    """The results of commands in one session of a user with this shell and its configuration, and the remarks."""
     told: list[str] = []
 
     async def all_of_them() -> list[CallResult]:
@@ -48,9 +68,14 @@ def run(
     home = scene.folder.parent / "home"
     home.mkdir()
     if rc is not None:
-        (home / ".bashrc").write_text(rc)
+        path = home / CONFIGURATIONS[shell]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(rc)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
+        patch.setenv("SHELL", f"/usr/bin/{shell}")
+        for name in ("ZDOTDIR", "XDG_CONFIG_HOME"):
+            patch.delenv(name, raising=False)
         return asyncio.run(all_of_them()), told
 
 
@@ -86,6 +111,25 @@ def test_what_permissions_know_by_its_name_is_what_runs(scene: ToolContext) -> N
     assert good(results[4]).split() == ["shopt", "-u", "globstar", "shopt", "-u", "dotglob", "monitor", "off"]
 
 
+@pytest.mark.parametrize("shell", FOREIGN_RC)
+def test_aliases_of_another_shell_are_known_and_nothing_else(scene: ToolContext, shell: str) -> None:
+    (scene.state.project / "file").write_text("text\n")
+    commands = ("hello", "quoted", "ls", "cat file", "alias | wc -l")
+    results, told = run(scene, FOREIGN_RC[shell], *commands, shell=shell)
+    home = scene.folder.parent / "home"
+    assert [good(result) for result in results] == [
+        *("hello there", f"it's {home}" if shell == "zsh" else f"it is {home}", "file", "text", "2"),
+    ]
+    assert told == []
+
+
+@pytest.mark.parametrize(("shell", "rc"), [("zsh", "exit 3"), ("fish", "kill -9 $fish_pid")])
+def test_a_configuration_of_another_shell_that_breaks_off_is_reported(scene: ToolContext, shell: str, rc: str) -> None:
+    [result], told = run(scene, rc, "echo one", shell=shell)
+    assert good(result) == "one"
+    assert told == [f"The aliases of {shell} are not known to commands: the shell ended before it printed them."]
+
+
 def test_a_completion_is_left_out(scene: ToolContext) -> None:
     [result], _ = run(scene, RC, "_completion")
     assert result.is_error and "not found" in str(result.content)
@@ -96,13 +140,13 @@ def test_a_profile_that_breaks_off_is_told_and_commands_run_without(scene: ToolC
     results, told = run(scene, rc, "echo one", "echo two")
     assert [good(result) for result in results] == ["one", "two"]
     assert told == [
-        "The aliases and functions of ~/.bashrc are not known to commands: it ended before it could tell them."
+        "The aliases and functions of ~/.bashrc are not known to commands: the shell ended before it printed them."
     ]
 
 
 def test_a_profile_that_takes_too_long_is_not_waited_for(scene: ToolContext) -> None:
     [result], told = run(scene, "sleep 600 & sleep 600", "echo one", patience=0.2)
-    assert good(result) == "one" and "was not read within 0.2 seconds" in told[0]
+    assert good(result) == "one" and "were not read within 0.2 seconds" in told[0]
 
 
 def test_whoever_has_none_needs_none(scene: ToolContext) -> None:

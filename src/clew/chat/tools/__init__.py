@@ -23,8 +23,7 @@ Modules:
     search_command       Run a search command of the user: the query goes to its stdin, the results come from its
                          stdout.
     shell_command        Run a command in a process group of its own, without stdin and with all output in one file.
-    shell_profile        Read aliases, functions and options of the user's ~/.bashrc once for all commands of a
-                         session.
+    shell_profile        Read aliases, functions and options of the user's shell once for all commands of a session.
     size_format          Format sizes in bytes for people.
     structured_patch     Compute the hunks of a unified diff, without marks for a missing final newline.
     text_encoding        Decode and encode file texts, keeping the encoding, the byte order mark and the line ends.

@@ -1,23 +1,28 @@
-"""Read aliases, functions and options of the user's ~/.bashrc once for all commands of a session.
+"""Read aliases, functions and options of the user's shell once for all commands of a session.
+
+Commands run in bash. For a user of bash, ~/.bashrc gives aliases, functions and options; for a user of zsh or fish,
+the configuration of that shell gives its aliases, since its functions are written in another language.
 
 Commands that run without a prompt must mean what they say: no alias or function replaces a builtin or a command that
-permission rules know by name, and options that change glob matching are left out. ~/.bashrc belongs to the user, so
-it is read in every project, from the home folder. Variables are not taken from it: commands get those of clew.
+permission rules know by name, and options that change glob matching are left out. The configuration belongs to the
+user, so it is read in every project, from the home folder. Variables are not taken from it: commands get those of clew.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
+import shlex
 import tempfile
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from clew.chat.tools import process_group
-from clew.system.environment import child_environment
+from clew.system.environment import child_environment, login_shell
 from clew.system.subprocesses import find_program
 
-TIMEOUT = 5.0  # seconds that ~/.bashrc may take
+TIMEOUT = 5.0  # seconds that the configuration may take
 MAX_BYTES = 4 << 20  # bytes
 _END_MARK = b"# whole\n"
 _PRINT_DEFINITIONS = """
@@ -32,6 +37,25 @@ done
 alias -p
 echo 'shopt -s expand_aliases'
 printf '# whole\\n'
+"""
+
+_ALIAS_NAME = re.compile(r"[A-Za-z0-9_.@%+,!^:-]+")
+_FISH_SYNTAX = re.compile(r"[()\\;]|\b(?:and|or|not|begin|set)\b")  # means something else in bash
+_ZSH_OWN = frozenset({"run-help", "which-command"})  # aliases that zsh itself defines
+
+# Each prints name and value of every alias, both ended by NUL, to descriptor {0}. Global and suffix aliases of zsh are
+# not in `aliases`. An alias of fish is a function of one line that ends in $argv.
+_PRINT_ZSH_ALIASES = r"""
+for __clew in "${(@k)aliases}"; do printf '%s\0%s\0' "$__clew" "${aliases[$__clew]}" >&{0}; done
+printf '# whole\n' >&{0}
+"""
+_PRINT_FISH_ALIASES = r"""
+for __clew in (alias)
+    set -l __clew_name (string split -m 2 ' ' -- $__clew)[2]
+    set -l __clew_body (functions -- $__clew_name | string match -rv '^\s*(#.*|function .*|end|)$' | string trim)
+    printf '%s\0%s\0' $__clew_name (string join \n -- $__clew_body) >&{0}
+end
+printf '# whole\n' >&{0}
 """
 
 
@@ -70,23 +94,32 @@ class ShellProfile:
         return file
 
     async def _load(self) -> bytes:
-        shell = find_program("bash")
-        if shell is None or not (self._home / ".bashrc").is_file():
+        bash = find_program("bash")
+        kind = login_shell()
+        own = find_program(kind) if kind in ("zsh", "fish") else None
+        if bash is None:
             return b""
         try:
-            return await self._read(shell)
+            if own:
+                printed = await self._print(own, _PRINT_ZSH_ALIASES if kind == "zsh" else _PRINT_FISH_ALIASES)
+                definitions = "\n".join(_translate_aliases(printed, kind))
+                return await self._print(bash, f"{definitions}\n{_PRINT_DEFINITIONS}", "--norc")
+            return await self._print(bash, _PRINT_DEFINITIONS) if (self._home / ".bashrc").is_file() else b""
         except (OSError, ValueError) as error:
-            self._remark(f"The aliases and functions of ~/.bashrc are not known to commands: {error}.")
+            source = f"The aliases of {kind}" if own else "The aliases and functions of ~/.bashrc"
+            self._remark(f"{source} are not known to commands: {error}.")
             return b""
 
-    async def _read(self, shell: str) -> bytes:
-        """Let an interactive shell, which reads ~/.bashrc, print its definitions. Raises ValueError if it does not."""
+    async def _print(self, shell: str, script: str, *options: str) -> bytes:
+        """Let an interactive shell, which reads its configuration, run a script, and return what that prints to
+        descriptor {0}. Raises ValueError if it is not complete.
+        """
         with tempfile.TemporaryFile(prefix="clew-") as file:
-            script = _PRINT_DEFINITIONS.replace("{0}", str(file.fileno()))
             process = await asyncio.create_subprocess_exec(
                 shell,
+                *options,
                 "-ic",
-                script,
+                script.replace("{0}", str(file.fileno())),
                 shell,
                 *sorted(self._plain()),
                 stdin=asyncio.subprocess.DEVNULL,
@@ -100,12 +133,22 @@ class ShellProfile:
             try:
                 await asyncio.wait_for(process.wait(), self._patience)
             except TimeoutError:
-                raise ValueError(f"it was not read within {self._patience:g} seconds") from None
+                raise ValueError(f"they were not read within {self._patience:g} seconds") from None
             finally:
                 if process.returncode is None:
                     await process_group.kill(process)
             file.seek(0)
             text = file.read(MAX_BYTES)
         if not text.endswith(_END_MARK):
-            raise ValueError("it ended before it could tell them")
+            raise ValueError("the shell ended before it printed them")
         return text
+
+
+def _translate_aliases(printed: bytes, kind: str) -> Iterator[str]:
+    """Yield definitions in bash for the aliases that another shell printed, without those that mean something else."""
+    fields = printed.removesuffix(_END_MARK).decode("utf-8", "replace").split("\0")
+    for name, value in zip(fields[::2], fields[1::2], strict=False):
+        command = value.removesuffix("$argv").rstrip() if kind == "fish" else value
+        is_foreign = kind == "fish" and _FISH_SYNTAX.search(command)
+        if _ALIAS_NAME.fullmatch(name) and name not in _ZSH_OWN and "\n" not in command and not is_foreign:
+            yield f"alias -- {name}={shlex.quote(command)}"
