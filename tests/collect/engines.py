@@ -30,6 +30,7 @@ from clew.collect.sql.fact_cursor import FactCursor
 from clew.collect.sql.fact_tables import TABLES
 from clew.collect.sql.open_store import open_engine
 from clew.collect.sql.query_result import QueryEngine
+from clew.collect.sql.sent_facts import SentFacts
 from clew.facts.prices import load
 from tests.collect.postgres import PASSWORD, Cluster, Store, furnished
 
@@ -68,7 +69,8 @@ def sqlite(archive: apsw.Connection) -> Iterator[QueryEngine]:
 
 def send(archive: apsw.Connection, link: PostgresConnection, policy: Policy) -> list[Any]:
     """All that waits for a store, lines and facts; what became of it."""
-    lines, facts = PostgresLines(link), PostgresFacts(link)
+    lines = PostgresLines(link)
+    facts = PostgresFacts(link, SentFacts.beside(archive, f"{lines.name}#facts"))
     sent = Delivery(lines, SequenceCursor(archive, lines.name), archive, policy).run(0.0)
     made = Delivery(facts, FactCursor(archive, facts.name, load()), archive, policy).run(0.0)
     return [sent, made]

@@ -23,6 +23,7 @@ from clew.collect.sinks.postgres.setup import set_up_store
 from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
 from clew.collect.sinks.store_check import StoreCheck
 from clew.collect.sql.fact_cursor import FactCursor
+from clew.collect.sql.sent_facts import SentFacts
 from clew.facts.prices import load
 from tests.collect.collect_fixture import World, session
 from tests.collect.postgres import PASSWORD, Store
@@ -61,7 +62,8 @@ class Postgres(Place):
 
     def send(self, world: World) -> list[str]:
         link = PostgresConnection(self.store.address("ada"), PASSWORD)
-        lines, facts = PostgresLines(link), PostgresFacts(link)
+        lines = PostgresLines(link)
+        facts = PostgresFacts(link, SentFacts.beside(world.connection, f"{lines.name}#facts"))
         cursor = SequenceCursor(world.connection, lines.name, 7)
         check = StoreCheck(world.connection, lines, cursor)
         outcome = Delivery(lines, cursor, world.connection, Policy(), check=check).run(0.0)

@@ -17,6 +17,7 @@ from clew.collect.sinks.outbox import Delivery, SequenceCursor
 from clew.collect.sinks.postgres.connection import PostgresConnection
 from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
 from clew.collect.sql.fact_cursor import FactCursor
+from clew.collect.sql.sent_facts import SentFacts
 from clew.errors import StoreError
 from clew.facts.prices import load
 from tests.collect.collect_fixture import KEY, World, session
@@ -58,7 +59,8 @@ class Host:
         self.errors: list[str] = []
         self.is_done = False
         link = PostgresConnection(address, PASSWORD, deadline=10.0)
-        lines, facts = PostgresLines(link), PostgresFacts(link)
+        lines = PostgresLines(link)
+        facts = PostgresFacts(link, SentFacts.beside(self.world.connection, f"{lines.name}#facts"))
         archive = self.world.connection
         self.deliveries: list[Delivery[Any]] = [
             Delivery(lines, SequenceCursor(archive, lines.name), archive, Policy(KEY)),

@@ -14,7 +14,7 @@ from clew.collect.direct_collect import LimitedSink
 from clew.collect.masking import Policy
 from clew.collect.sinks.http import HttpSink
 from clew.collect.sinks.jsonl import JsonLines
-from clew.collect.sinks.outbox import Cursor, Delivery, SequenceCursor, Sink, adopt_old_name
+from clew.collect.sinks.outbox import FACTS, Cursor, Delivery, SequenceCursor, Sink, adopt_old_name
 from clew.collect.sinks.paced_cursors import PacedFactCursor, PacedLineCursor
 from clew.collect.sinks.record import Record
 from clew.collect.sinks.state_file import StateCursor
@@ -180,11 +180,12 @@ def _deliveries_of(
     elif sink.name.startswith(POSTGRES):
         from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
         from clew.collect.sql.fact_cursor import FactCursor
+        from clew.collect.sql.sent_facts import SentFacts
 
         assert isinstance(sink, PostgresLines)
         check = StoreCheck(connection, sink, SequenceCursor(connection, sink.name))
         lines = check.cursor
-        postgres_facts = PostgresFacts(sink.link)
+        postgres_facts = PostgresFacts(sink.link, SentFacts.beside(connection, f"{sink.name}{FACTS}"))
         facts = postgres_facts, FactCursor(connection, postgres_facts.name, load())
     if state is not None:
         lines, check = StateCursor(connection, os.path.realpath(collector.root), state), None

@@ -92,6 +92,7 @@ def _statements() -> Iterator[str]:
             yield f"CREATE INDEX IF NOT EXISTS {table.name}_name ON clew.{table.name}({table.key[-1]})"
         yield f"CREATE INDEX IF NOT EXISTS {table.name}_day ON clew.{table.name}(day, project)"
         yield from _row_security_statements(table.name, "SELECT, INSERT, UPDATE, DELETE")
+    yield "ALTER TABLE clew.fact_file ADD COLUMN IF NOT EXISTS digest bigint NOT NULL DEFAULT 0"
     yield "SET LOCAL search_path TO clew"
     for name, text in VIEWS.items():
         yield f"CREATE OR REPLACE VIEW clew.{name} WITH (security_invoker = true) AS\n{text}"

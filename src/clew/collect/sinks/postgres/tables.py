@@ -1,7 +1,8 @@
 """Deliver lines and facts of many hosts to PostgreSQL.
 
 A batch and the position after it are one transaction. Rows have stable keys, so a batch with an unknown outcome is
-sent again and changes nothing. The facts of a file replace its earlier ones, unless newer ones exist.
+sent again and changes nothing. Of the facts of a file only what changed is written, if the store has those that the
+change was computed from (`fact_file.seq` and `digest`); else they replace all earlier ones, unless newer ones exist.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ from typing import Any
 
 from psycopg.errors import CheckViolation
 
-from clew.collect.sinks.outbox import EPOCH
+from clew.collect.sinks.outbox import EPOCH, FACTS
 from clew.collect.sinks.postgres.connection import Connection, PostgresConnection
 from clew.collect.sinks.postgres.store_version import StoreLayout, pick_columns
 from clew.collect.sinks.record import Record
 from clew.collect.sinks.store_check import StoreState
-from clew.collect.sql.fact_tables import FILE, TABLES, FactTable, FileFacts
+from clew.collect.sql.fact_changes import ROW_TABLES, FactChange, hash_row, whole_rows
+from clew.collect.sql.fact_tables import FILE, FactTable, FileFacts
 from clew.collect.sql.line_rows import LINE, build_line_row
+from clew.collect.sql.sent_facts import SentFacts
 from clew.errors import StoreError
 
+_DIGEST = "digest"
 _ARRAY_TYPES = {"text": "text[]", "number": "bigint[]", "number or nothing": "bigint[]"}
 _BEGIN_HOST = """
 INSERT INTO clew.host AS h (host, seq, mark) VALUES (%s, %s, %s)
@@ -40,11 +44,25 @@ def _insert_sql(table: FactTable, extra: str = "") -> str:
     return f"INSERT INTO clew.{table.name} ({names}) SELECT * FROM unnest({arrays}{more})"
 
 
+def _replace_sql(table: FactTable) -> str:
+    updates = ", ".join(f"{column} = excluded.{column}" for column in table.columns if column not in table.key)
+    return f"ON CONFLICT ({', '.join(table.key)}) DO UPDATE SET {updates}"
+
+
+def _delete_sql(table: FactTable) -> str:
+    key = table.key[-1]
+    keys = f"unnest(%b::{_ARRAY_TYPES[table.columns[key]]}, %b::text[]) AS d(key, day)"
+    return (
+        f"DELETE FROM clew.{table.name} AS t USING {keys} "
+        f"WHERE t.host = %b AND t.file = %b AND t.{key} = d.key AND t.day = d.day"
+    )
+
+
 def _upsert_file_sql(file: FactTable) -> str:
-    updates = ", ".join(f"{column} = excluded.{column}" for column in file.columns if column not in file.key)
+    values = ", ".join(["%s"] * len(file.columns))
     return f"""
-INSERT INTO clew.fact_file AS f ({file.names}) VALUES ({", ".join(["%s"] * len(file.columns))})
-ON CONFLICT (host, file) DO UPDATE SET {updates} WHERE f.seq <= excluded.seq RETURNING 1
+INSERT INTO clew.fact_file AS f ({file.names}) VALUES ({values})
+{_replace_sql(file)} WHERE f.seq <= excluded.seq RETURNING 1
 """
 
 
@@ -132,38 +150,65 @@ class PostgresLines:
 
 
 class PostgresFacts:
-    """Accepts facts of files, over the connection of the lines."""
+    """Accepts facts of files, over the connection of the lines. `sent` remembers what the store has."""
 
     leaves = True
 
-    def __init__(self, link: PostgresConnection) -> None:
-        self.name = f"{link.name}#facts"
+    def __init__(self, link: PostgresConnection, sent: SentFacts | None = None) -> None:
+        self.name = f"{link.name}{FACTS}"
         self.link = link
+        self.sent = sent or SentFacts(self.name)
 
     def write(self, batch: Sequence[FileFacts]) -> None:
+        changes = [self.sent.compare(facts) for facts in batch]
         with self.link.use() as connection:
             layout = self.link.layout(connection)
             with connection.transaction():
-                for facts in batch:
-                    self._replace_facts(connection, facts, layout)
+                written = [change for change in changes if self._apply(connection, change, layout)]
+        self.sent.note([(change, change.state) for change in written], {})
 
-    def _replace_facts(self, connection: Connection, facts: FileFacts, layout: StoreLayout) -> None:
-        """Replace the facts of a file. Its own row comes first: it locks out other writers and shows whether these
-        are newer.
+    def _apply(self, connection: Connection, change: FactChange, layout: StoreLayout) -> bool:
+        """Write a change; return False if the store has newer facts. The row of the file comes first: it locks out
+        other writers and shows what the store has.
         """
-        file = layout.fit(FILE)
-        [values] = zip(*pick_columns(facts.rows[FILE.name], FILE, file), strict=True)
-        if connection.execute(_upsert_file_sql(file), values).fetchone() is None:
-            return
-        for table in TABLES:
-            if table is FILE:
-                continue
-            delete = f"DELETE FROM clew.{table.name} WHERE host = %s AND file = %s"
-            connection.execute(delete, (facts.host, facts.file))
-            if rows := facts.rows[table.name]:
+        facts = change.facts
+        has_base = self._has_base(connection, change, layout)
+        if not self._write_file(connection, change, layout):
+            return False
+        for table in ROW_TABLES:
+            if not has_base:
+                delete = f"DELETE FROM clew.{table.name} WHERE host = %s AND file = %s"
+                connection.execute(delete, (facts.host, facts.file))
+            elif deleted := change.deleted[table.name]:
+                keys, days = zip(*deleted, strict=True)
+                connection.execute(_delete_sql(table), (list(keys), list(days), facts.host, facts.file))
+            if rows := change.rows[table.name] if has_base else whole_rows(facts, table.name):
                 fitted = layout.fit(table)
-                insert = f"{_insert_sql(fitted)} ON CONFLICT DO NOTHING"
+                insert = f"{_insert_sql(fitted)} {_replace_sql(fitted)}"
                 connection.execute(insert, pick_columns(rows, table, fitted))
+        return True
+
+    def _has_base(self, connection: Connection, change: FactChange, layout: StoreLayout) -> bool:
+        """Return whether the store has the facts that a change was computed from, with the columns that it has now."""
+        if not layout.has(FILE.name, _DIGEST):
+            return False
+        query = f"SELECT seq, {_DIGEST} FROM clew.fact_file WHERE host = %s AND file = %s FOR UPDATE"
+        found = connection.execute(query, (change.facts.host, change.facts.file)).fetchone()
+        base = change.base
+        return base is not None and found == (base.seq, base.digest ^ _layout_hash(layout))
+
+    def _write_file(self, connection: Connection, change: FactChange, layout: StoreLayout) -> bool:
+        file = layout.fit(FILE)
+        [values] = zip(*pick_columns(change.facts.rows[FILE.name], FILE, file), strict=True)
+        if layout.has(FILE.name, _DIGEST):
+            file = file._replace(columns={**file.columns, _DIGEST: "number"})
+            values = (*values, change.digest ^ _layout_hash(layout))
+        return connection.execute(_upsert_file_sql(file), values).fetchone() is not None
 
     def close(self) -> None:
         pass
+
+
+def _layout_hash(layout: StoreLayout) -> int:
+    """Return a hash of the columns of the store: after new ones were added, facts are sent completely again."""
+    return hash_row(tuple(f"{table.name}.{column}" for table in ROW_TABLES for column in layout.fit(table).columns))
