@@ -27,7 +27,8 @@ TABLE: dict[str, Any] = {
         "claude-opus-4-1, -4-1-20250805, -4-20250514 and -4-0 were sent as claude-opus-5-5, while "
         "claude-sonnet-4, claude-3-7-sonnet and claude-3-5-haiku were sent as named); plan_aliases are short "
         "names that stand for another model while the permission mode is plan (2026-11-16: opusplan was sent "
-        "as claude-opus-5-5 with --permission-mode plan, else as claude-sonnet-5-5)"
+        "as claude-opus-5-5 with --permission-mode plan, else as claude-sonnet-5-5); traits and longest_output "
+        "(2026-11-17) what --thinking disabled, --effort, effortLevel and CLAUDE_CODE_MAX_OUTPUT_TOKENS changed"
     ),
     "unit": "US dollars for a million tokens; a web search by the piece",
     "web_search": 0.01,
@@ -42,10 +43,25 @@ TABLE: dict[str, Any] = {
         "fable": "claude-fable-5-2",
     },
     "plan_aliases": {"opusplan": "claude-opus-5-5"},
-    "retired": {"claude-opus-4-1": "claude-opus-5-5", "claude-opus-4": "claude-opus-5-5"},
+    "retired": {
+        "claude-opus-4-1": "claude-opus-5-5",
+        "claude-opus-4-1-20250805": "claude-opus-5-5",
+        "claude-opus-4-20250514": "claude-opus-5-5",
+        "claude-opus-4-0": "claude-opus-5-5",
+    },
     "default": "claude-opus-5-5",
     "summaries": "claude-haiku-4-5",
     "marked_turns": ["claude-sonnet-5"],
+    "traits": {  # names without claude-; - stands for every model without a row
+        "always_thinks": "fable-5-2 mythos-5-2 fable-5-1 mythos-5-1 fable-5 opus-5-5 sonnet-5-5 haiku-5-5",
+        "omits_off": "mythos-5 -",  # thinking is turned off by leaving the field out
+        "own_effort": "fable-5-2 mythos-5-2 opus-5-5 sonnet-5-5 haiku-5-5 -",  # no effortLevel of the user's settings
+        "no_xhigh": "opus-4-6 opus-4-5 sonnet-4-6",
+        "no_max": "opus-4-5",
+        "samples": "opus-4-6 opus-4-5 opus-4-1 opus-4 3-opus sonnet-4-6 sonnet-4-5 sonnet-4 3-7-sonnet 3-5-sonnet "
+        "haiku-4-5 3-5-haiku 3-haiku",  # temperature 1 is sent if it does not think
+    },
+    "longest_output": {"adaptive": 128000, "opus-4-5 sonnet-4-5 sonnet-4 haiku-4-5 3-7-sonnet": 64000},
     "unknown": {
         "window": 1000000,
         "output": 32000,

@@ -74,8 +74,7 @@ def resolve(name: str) -> str:
     name.
     """
     full = _full_name(name)
-    plain = without_suffix(full)[0]
-    return str(table()["retired"].get(known_name(plain.removesuffix("-0")), full))
+    return str(table()["retired"].get(without_suffix(full)[0].lower(), full))
 
 
 def _full_name(name: str) -> str:
@@ -124,6 +123,19 @@ def default_model() -> str:
 def summary_model() -> str:
     """Return the model that clew uses for summaries by default."""
     return str(table()["summaries"])
+
+
+def has_trait(name: str, trait: str) -> bool:
+    """Return True if the table lists a model under a trait, such as `always_thinks`."""
+    return (model_of(name).name.removeprefix("claude-") or "-") in table()["traits"][trait].split()
+
+
+def longest_output(name: str) -> int:
+    """Return the most tokens that a reply of a model can be allowed to have; `Model.output` is the usual limit."""
+    model = model_of(name)
+    limits = table()["longest_output"]
+    longest = next((limit for names, limit in limits.items() if model.name[len("claude-") :] in names.split()), 0)
+    return max(model.output, longest, limits["adaptive"] if model.thinking == "adaptive" else 0)
 
 
 def window_of(name: str, used: int = 0) -> int:

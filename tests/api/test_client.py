@@ -12,6 +12,7 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from clew.api.client import Broken, Client, LeftOut, Resend, Retrying, Switched
 from clew.api.endpoint import Endpoint
@@ -332,8 +333,8 @@ def test_a_model_that_stays_overloaded_is_left_for_the_fallback() -> None:
         ]
     )
     with running(script) as server:
-        asked = ask(fallback="claude-small")
-        told = stream(server, type(asked)(model="claude-big", messages=asked.messages, fallback="claude-small"))
+        small = replace(ask(), model="claude-small", max_tokens=100)
+        told = stream(server, replace(ask(), model="claude-big", fallback=small))
         assert [row["model"] for row in server.rows] == ["claude-big"] * 3 + ["claude-small"]
     assert told.of(Switched) == [Switched("claude-small")]
     assert told.of(ReplyFinished)[0].reply.text == "Small."

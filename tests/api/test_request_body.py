@@ -124,8 +124,8 @@ def test_preparing_changes_nothing_and_marks_at_most_four(turns: int, profile: s
     ("profile", "fields", "is_marked", "betas"),
     [
         ("anthropic", {"metadata", "tool_choice", "output_config"}, True, ("effort-2025-11-24",)),
-        ("generic", {"metadata", "tool_choice"}, True, ()),
-        ("litellm", {"metadata", "tool_choice"}, True, ()),
+        ("generic", {"metadata", "tool_choice", "output_config"}, True, ("effort-2025-11-24",)),
+        ("litellm", {"metadata", "tool_choice", "output_config"}, True, ("effort-2025-11-24",)),
         ("ollama", set(), False, ()),
         ("vllm", {"tool_choice"}, False, ()),
     ],

@@ -435,9 +435,8 @@ def test_a_fallback_inside_a_turn_gets_no_thinking_of_the_overloaded_model(tmp_p
             steps=[[{"thinking": "Hm."}, use("Echo", text="a")], ScriptStep(content="x", fault=Fault(status=529))]
         ),
     ]
-    budget = {"type": "enabled", "budget_tokens": 1024}
     with world(tmp_path, rules=rules) as made:
-        done = made.run("go", change=lambda means: replace(means, fallback="claude-haiku-4-5", thinking=budget))
+        done = made.run("go", change=lambda means: replace(means, fallback="claude-haiku-4-5"))
         statuses = [row["status"] for row in made.server.rows]
     assert done.text == "I am small." and 400 not in statuses
     sent = {body["model"]: "Hm." in str(body["messages"]) for body in made.sent}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -48,6 +49,18 @@ def test_a_talk_in_lines_with_a_question_answered_by_number(tmp_path: Path) -> N
         assert (made.project / "sub").is_dir()
         assert [turn.text for turn in made.session.turns] == ["greet me", "make it"]
         assert not any(ord(letter) in range(0x2500, 0x2600) or letter == "\x1b" for letter in done.stdout)
+
+
+def test_the_effort_is_chosen_and_saved_for_the_model(tmp_path: Path) -> None:
+    said = "/effort low\ngreet\n/effort max\ngreet\n/effort\n3\ngreet\n/effort huge\n/effort auto\ngreet\n"
+    with world(tmp_path, [ScriptRule(prompt="greet", steps=["Hello"])]) as made:
+        done = talk(made, said, "--plain", "--model", "claude-opus-4-8")
+        assert done.returncode == 0, done.stderr
+        asked = [row["body"]["output_config"]["effort"] for row in made.server.rows if row["path"] == "/v1/messages"]
+    assert asked == ["low", "max", "high", "high"]
+    assert "is now low (saved in" in done.stdout and "is now max (in this session)" in done.stdout
+    assert "'huge' is no effort. Write one of: low, medium" in done.stdout
+    assert json.loads((made.claude / "settings.json").read_text()) == {"modelSettings": {"claude-opus-4-8": {}}}
 
 
 def test_a_question_in_lines_holds_all_that_is_asked_for(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ Modules:
     lint_blocks      Check content blocks against the rules of the Messages API.
     mock/            A scripted Messages API for tests and demonstrations.
     open_turn        Join messages as the API reads them, and check whether a continued turn begins with thinking.
+    reasoning        The fields of a request that control thinking and effort, as Claude Code sends them for each
+                     model.
     request_body     Build the body of a Messages API request for one kind of server.
     retry            Classify failures of the API: what they mean, whether to retry, and how long to wait.
     sse              Parse server-sent events from bytes that arrive in pieces of any size.

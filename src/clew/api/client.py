@@ -226,12 +226,9 @@ class Client:
                     yield Broken(error, state.so_far)
                     raise error from None
                 yield Retrying(state.number, self.retry.tries, delay, error, state.so_far)
-                if state.overloads >= self.retry.overloads and state.request.fallback not in (
-                    "",
-                    state.request.model,
-                ):
-                    messages = drop_thinking(state.request.messages, signatures(state.request.messages))
-                    state.request = replace(state.request, model=state.request.fallback, messages=messages)
+                if state.overloads >= self.retry.overloads and (fallback := state.request.fallback) is not None:
+                    messages = drop_thinking(fallback.messages, signatures(fallback.messages))
+                    state.request = replace(fallback, messages=messages)
                     yield Switched(state.request.model)
                 state.is_whole = not streaming or (failure.is_reported and not state.was_whole)
             await self._sleep(delay)

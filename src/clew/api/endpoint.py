@@ -35,8 +35,8 @@ PROFILES: Mapping[str, ServerProfile] = {
     each.name: each
     for each in (
         ServerProfile("anthropic", betas=True),
-        ServerProfile("generic"),
-        ServerProfile("litellm"),
+        ServerProfile("generic", betas=True),
+        ServerProfile("litellm", betas=True),
         ServerProfile("ollama", marks=False, counts=False, leaves_out=("metadata", "tool_choice"), token="ollama"),
         ServerProfile("vllm", marks=False, leaves_out=("metadata",), token="none"),
     )

@@ -21,6 +21,7 @@ from clew.wire.json_codec import Json
 
 MIN_CACHED = 1024  # tokens; the API does not cache a shorter prefix
 THINKING_BLOCKS = "thinking blocks"
+THINKING_DISPLAY = "the display of thinking"
 
 
 class Capability(Struct, frozen=True):
@@ -47,7 +48,7 @@ class MessagesRequest(Struct, frozen=True, kw_only=True):
     capabilities: Sequence[Capability] = ()
     is_marked: bool = True
     lifetime: str = ""  # of the cache: "" for the API's default, or "1h"
-    fallback: str = ""  # the model to use if this one stays overloaded
+    fallback: MessagesRequest | None = None  # the request to another model, if this one stays overloaded
 
 
 class PreparedRequest(Struct, frozen=True):
@@ -90,6 +91,8 @@ def prepare(
             betas += [capability.beta] if capability.beta else []
     for name in (*profile.leaves_out, *without):
         body.pop(name, None)
+    if THINKING_DISPLAY in without and "display" in body.get("thinking", {}):
+        body["thinking"] = {k: v for k, v in body["thinking"].items() if k != "display"}
     if refused:
         body["messages"] = drop_thinking(body["messages"], refused)
     if body.get("thinking", {}).get("type") == "enabled" and start_without_thinking(body["messages"]):
@@ -226,6 +229,7 @@ _ABOUT_ELSE = re.compile(r"signature|thinking` block|tokens")
 _OPTIONAL: Mapping[str, Callable[[str, Json], bool]] = {
     THINKING_BLOCKS: lambda text, body: bool(_ABOUT_BLOCKS.search(text) and signatures(body["messages"])),
     "cache_control": lambda text, body: "cache_control" in text and _has_mark(body),
+    THINKING_DISPLAY: lambda text, body: "display" in text and "display" in body.get("thinking", {}),
     "thinking": lambda text, body: "thinking" in text and "thinking" in body and not _ABOUT_ELSE.search(text),
     "metadata": lambda text, body: "metadata" in text and "metadata" in body,
     "temperature": lambda text, body: "temperature" in text and "temperature" in body,

@@ -73,7 +73,6 @@ class Deps:
     limits: ConversationLimits = field(default_factory=ConversationLimits)
     # Session facts for the first user message. They are not in the system prompt, so that it can be cached.
     context: Callable[[], str] = lambda: ""
-    thinking: Json | None = None
     fallback: str = ""
     small_model: str = ""  # for small side requests, such as reading a web page
     skills: Skills | None = None  # source of the skills that subagents preload

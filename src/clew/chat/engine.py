@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from clew.chat import events
 from clew.chat.agents.agent_kind import AgentKind
 from clew.chat.agents.subagents import Subagents
@@ -24,6 +26,7 @@ from clew.chat.turn.hook_events import run_hooks
 from clew.chat.turn.stream_reply import ReplyStreamer
 from clew.chat.turn.until_stopped import until_stopped
 from clew.errors import Busy, NotFound
+from clew.models import model_of
 from clew.wire.json_codec import Json
 
 if TYPE_CHECKING:
@@ -262,6 +265,20 @@ class Engine:
     def use_model(self, model: str) -> None:
         """Set the model of the next requests: a full name or `opusplan`, as `resolve_choice` returns it."""
         self.conversation.choice = model
+
+    def use_effort(self, level: str) -> None:
+        """Set the effort of the next requests: one of EFFORTS, or "" for what the settings or the model say."""
+        self.conversation.reasoning = self.conversation.reasoning.with_effort(level)
+
+    def use_saved_effort(self, model: str, level: str) -> None:
+        """Set the effort of one model, as its entry in the settings says from now on; "" if that was removed."""
+        reasoning = self.conversation.reasoning
+        saved = {**reasoning.saved_efforts, model_of(model).name or model: level}
+        self.conversation.reasoning = replace(reasoning, effort="", saved_efforts=saved)
+
+    def use_thinking(self, budget: int | None) -> None:
+        """Set the tokens of thinking of the next requests: 0 for none, None for the default."""
+        self.conversation.reasoning = replace(self.conversation.reasoning, is_off=budget == 0, budget=budget or None)
 
     def use_mode(self, mode: Mode) -> None:
         self.conversation.mode = mode

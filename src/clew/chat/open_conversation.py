@@ -126,6 +126,7 @@ def _build(
         state,
         resolve_choice(spec.model) or saved.model or resolve_choice(default_model or "default"),
         spec.mode or saved.mode or "default",
+        spec.reasoning,
         backups=backups,
         watch=FileWatch(journal, backups, state) if spec.watches_commands and backups is not None else None,
         messages=list(saved.messages),

@@ -13,6 +13,7 @@ from clew.chat.agents.agent_files import describe_kinds, load_agent_kinds
 from clew.chat.agents.agent_kind import AgentKind
 from clew.chat.config import skill_files
 from clew.chat.config.model_alias import resolve_alias
+from clew.chat.config.reasoning_settings import complete_reasoning
 from clew.chat.config.settings import Settings, SettingsSource
 from clew.chat.config.skill_files import Skill
 from clew.chat.config.system_prompt import session_facts, system_blocks
@@ -45,7 +46,6 @@ from clew.wire.json_codec import Json
 from clew.wire.layout import slug
 
 COMMAND_SECONDS = 60.0  # seconds that a shell command in a skill may take
-MIN_THINKING_BUDGET = 1024  # least tokens of thinking that the API accepts
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,6 @@ def build_deps(
 ) -> Deps:
     """Return the dependencies of a session. `memory` precedes the first message."""
     facts = session_facts(cwd, clock(), memory)
-    budget = max(spec.thinking, MIN_THINKING_BUDGET)
     return Deps(
         client,
         {tool.name: tool for tool in tools},
@@ -154,7 +153,6 @@ def build_deps(
         spec.can_prompt_user,
         spec.limits,
         lambda: facts,
-        {"type": "enabled", "budget_tokens": budget} if spec.thinking else None,
         resolve_alias(spec.fallback),
         resolve_alias(spec.small_model),
         nested_memory=nested_memory,
@@ -210,7 +208,9 @@ def _complete(spec: SessionSpec, config: _Config) -> SessionSpec:
     """Return the spec with the values that settings decide."""
     saves_files = spec.saves_files and config.settings.merged.get("fileCheckpointingEnabled") is not False
     roots = tuple(folder for folder in config.permissions.roots if folder != spec.cwd)
-    return replace(spec, mode=spec.mode or config.permissions.mode, saves_files=saves_files, roots=roots)
+    reasoning = complete_reasoning(spec.reasoning, config.settings)
+    mode = spec.mode or config.permissions.mode
+    return replace(spec, mode=mode, saves_files=saves_files, roots=roots, reasoning=reasoning)
 
 
 def _describe(memories: Memories, skills: Mapping[str, Skill], kinds: Mapping[str, AgentKind]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clew.api.endpoint import Endpoint
+from clew.api.reasoning import Reasoning
 from clew.api.retry import Retry
 from clew.chat.config.permission_mode import Mode
 from clew.chat.config.settings import FILE_SCOPES
@@ -42,7 +43,7 @@ class SessionSpec:
     model: str = ""  # empty for the model of the resumed session or of the settings
     fallback: str = ""
     small_model: str = ""
-    thinking: int = 0  # budget in tokens
+    reasoning: Reasoning = field(default_factory=Reasoning)  # thinking and effort; settings complete it
     system: str | None = None  # replaces the system prompt
     added_system: str = ""  # follows the system prompt
     limits: ConversationLimits = field(default_factory=ConversationLimits)

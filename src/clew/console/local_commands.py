@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+from clew.api.reasoning import AUTO_EFFORT
 from clew.chat.config.model_alias import resolve_alias, resolve_choice
+from clew.chat.config.reasoning_settings import save_effort
 from clew.chat.session_factory import ChatSession
 from clew.console import info_commands
 from clew.console.info_commands import CommandContext, CommandResult, ConsoleCommand, Leave, SessionRequest
@@ -13,7 +15,7 @@ from clew.console.menu import Menu, Option
 from clew.console.prompt_completion import NamedCommand
 from clew.conversation.load import read
 from clew.conversation.session_listing import Outline
-from clew.models import plan_model
+from clew.models import model_of, plan_model
 from clew.system import shell_quoting
 from clew.system.plural import plural
 from clew.view.sanitize import format_age, one_line
@@ -35,6 +37,14 @@ MODELS = (
     ("opus", "for the hardest"),
     ("haiku", "quick and cheap"),
     ("opusplan", "opus in plan mode, else sonnet"),
+)
+EFFORT_LEVELS = (
+    ("low", "short and fast"),
+    ("medium", "balanced"),
+    ("high", "thorough"),
+    ("xhigh", "more thorough; some models take high instead"),
+    ("max", "the most that the model can do; for this session only"),
+    (AUTO_EFFORT, "the default of the model"),
 )
 MAX_SESSIONS = 200
 
@@ -132,6 +142,34 @@ async def _model(at: CommandContext) -> CommandResult:
     return None
 
 
+async def _effort(at: CommandContext) -> CommandResult:
+    """Choose the effort of the model. As in Claude Code it is saved for the model, except `max`."""
+    engine = at.session.engine
+    model = engine.conversation.model
+    if not model_of(model).effort:
+        at.show(f"{model} has no levels of effort.")
+        return None
+    level = at.arguments.lower()
+    if not level:
+        options = [Option(name, name, about) for name, about in EFFORT_LEVELS]
+        now = engine.conversation.reasoning.effort_for(model) or "decided by the server"
+        chosen = await at.ui.choose(Menu(f"Which effort for {model}?", options, f"Now: {now}"))
+        level = str(chosen.value) if chosen else ""
+    if level not in dict(EFFORT_LEVELS):
+        if level:
+            at.show(f"{level!r} is no effort. Write one of: {', '.join(dict(EFFORT_LEVELS))}")
+        return None
+    saved = "" if level == AUTO_EFFORT else level
+    where = "in this session"
+    if level == "max":
+        engine.use_effort(level)
+    else:
+        engine.use_saved_effort(model, saved)
+        where = f"saved in {save_effort(at.spec.claude, model_of(model).name or model, saved)}"
+    at.show(f"The effort of {model} is now {engine.conversation.reasoning.effort_for(model)} ({where}).")
+    return None
+
+
 async def _help(at: CommandContext) -> CommandResult:
     at.show_table("Keys", KEYS)
     commands = [(f"/{n.name} {n.hint}".strip(), n.about) for n in list_commands(at.session)]
@@ -160,6 +198,7 @@ COMMANDS: Mapping[str, ConsoleCommand] = {
     "branch": ConsoleCommand("continue in a copy of this session", _branch, "[title]"),
     "rename": ConsoleCommand("give the session a title", _rename, "title"),
     "model": ConsoleCommand("choose the model", _model, "[name]"),
+    "effort": ConsoleCommand("choose how hard the model tries", _effort, "[level]"),
     "permissions": ConsoleCommand("permission rules", info_commands.permissions, "[allow rule]"),
     "cost": ConsoleCommand("cost so far", info_commands.cost),
     "context": ConsoleCommand("usage of the context window", info_commands.context),

@@ -203,6 +203,17 @@ def apply_variables(variables: Mapping[str, str]) -> None:
     drop_relative_folders()
 
 
+def effort_level() -> str:
+    """Return the effort that the user set for all models (`CLAUDE_CODE_EFFORT_LEVEL`), or ""."""
+    return os.environ.get("CLAUDE_CODE_EFFORT_LEVEL") or ""
+
+
+def thinking_budget() -> int | None:
+    """Return the tokens of thinking that the user set (`MAX_THINKING_TOKENS`); None if it is not set or no number."""
+    value = os.environ.get("MAX_THINKING_TOKENS", "").strip()
+    return int(value) if value.isascii() and value.isdigit() else None
+
+
 def model_home() -> str:
     """Return the folder of the embedding model that the user set; "" for the one of its package."""
     return os.environ.get("CLEW_MODEL") or ""

@@ -130,6 +130,8 @@ class Mock:
 
     def _find_violations(self, body: Json, betas: Sequence[str]) -> list[Violation]:
         violated = violations(body, betas)
+        unknown = (name for name in self.script.unknown_fields if name in body)
+        violated += (Violation("unknown", name, "Extra inputs are not permitted.") for name in unknown)
         if self.script.signatures == "own":
             for index, message in enumerate(body.get("messages") or ()):
                 blocks = message.get("content") if isinstance(message, dict) else None

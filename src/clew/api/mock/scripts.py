@@ -88,6 +88,7 @@ class MockScript(Struct, frozen=True, forbid_unknown_fields=True):
     strict: bool | Literal["advice"] = True  # "advice" also rejects what the API accepts and a client should not send
     keys: list[str] = []  # accepted keys; empty accepts any
     models: list[str] = []  # existing models; empty for any
+    unknown_fields: list[str] = []  # fields of a request that are rejected
     window: int = 0  # maximum tokens of a prompt; 0 for any number
     cache: bool = False  # whether the prompt cache is simulated
     signatures: Literal["any", "own"] = "any"  # "own" accepts only thinking that the mock itself sent

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from clew.api.reasoning import EFFORTS
 from clew.chat.agents.agent_kind import AgentKind
 from clew.chat.config.frontmatter import bool_field, list_field, split_header, text_field
 from clew.chat.config.permission_mode import MODES, Mode
@@ -112,6 +113,7 @@ def _build_kind(name: str, fields: Json, prompt: str, may_loosen: bool, notes: M
         tuple(_tool_name(tool) for tool in list_field(fields, "disallowedTools")),
         "" if model == "inherit" else model,
         mode,
+        effort if (effort := text_field(fields, "effort").lower()) in EFFORTS else "",
         turns if isinstance(turns, int) and turns > 0 else None,
         bool_field(fields, "background"),
         list_field(fields, "skills"),

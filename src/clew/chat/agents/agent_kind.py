@@ -27,6 +27,7 @@ class AgentKind(Struct, frozen=True):
     disallowed_tools: Sequence[str] = ()
     model: str = ""  # empty for the model of the parent conversation
     mode: Mode | None = None
+    effort: str = ""  # empty for that of the parent conversation
     turns: int | None = None
     is_background: bool = False  # it always runs in the background
     skills: Sequence[str] = ()  # skills that are loaded when it starts

@@ -137,6 +137,7 @@ class Subagents(Struct, frozen=True):
             state,
             model,
             mode,
+            parent.reasoning.with_effort(kind.effort or parent.reasoning.effort),
             parent=parent,
             kind=kind.name,
             description=description,

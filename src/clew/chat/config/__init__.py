@@ -1,13 +1,14 @@
 """Configuration of a chat: settings, permission modes, skills, models, names and the repository.
 
 Modules:
-    frontmatter      Read the YAML header between two `---` lines at the start of a Markdown file.
-    model_alias      Resolve short model names such as `opus`.
-    permission_mode  The permission modes, and how their names are read.
-    repository       Facts about the git repository of a folder, read from its files because running git each turn
-                     is slow.
-    session_name     Generate session names (adjective-participle-surname) from session ids.
-    settings         Load and merge settings of the user, the project, the command line and the administrator.
-    skill_files      Load skills and slash commands from the folders of the user and the project.
-    system_prompt    The system prompt, and the session facts that precede the first message.
+    frontmatter         Read the YAML header between two `---` lines at the start of a Markdown file.
+    model_alias         Resolve short model names such as `opus`.
+    permission_mode     The permission modes, and how their names are read.
+    reasoning_settings  Thinking and effort as settings and environment variables ask for them.
+    repository          Facts about the git repository of a folder, read from its files because running git each
+                        turn is slow.
+    session_name        Generate session names (adjective-participle-surname) from session ids.
+    settings            Load and merge settings of the user, the project, the command line and the administrator.
+    skill_files         Load skills and slash commands from the folders of the user and the project.
+    system_prompt       The system prompt, and the session facts that precede the first message.
 """

@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from clew.api.reasoning import Reasoning
 from clew.api.request_body import drop_thinking, signatures
 from clew.api.token_estimate import estimate_tokens
 from clew.chat.config.model_alias import model_in_mode
@@ -26,7 +27,7 @@ from clew.chat.store.pending_prompts import PromptQueue, UserPrompt
 from clew.chat.store.result_records import ResultRecords
 from clew.chat.tools.tool import CallResult, Content, ToolState
 from clew.conversation.api_messages import join_blocks
-from clew.models import is_same, window_of
+from clew.models import is_same, window_of, without_suffix
 from clew.wire.json_codec import Json
 
 NO_CONTENT = "(no content)"
@@ -55,6 +56,7 @@ class LiveConversation:
     state: ToolState
     choice: str  # full name of a model, or `opusplan`, whose model depends on the mode
     mode: Mode = "default"
+    reasoning: Reasoning = field(default_factory=Reasoning)  # thinking and effort of the next requests
     mode_before: Mode = "default"  # the mode before plan mode
     backups: Backups | None = None
     watch: CallWatch | None = None
@@ -197,6 +199,12 @@ class LiveConversation:
             signature for signature, author in self.thinking_models.items() if not is_same(author, model)
         )
         return model, drop_thinking(self.messages, foreign) if foreign else self.messages
+
+    def charged_model(self, answered: str) -> str:
+        """Return the name under which the usage of a reply is counted: it keeps the `[1m]` of the request."""
+        requested = self.requested_model
+        is_long = without_suffix(requested)[1] and is_same(requested, answered)
+        return requested if is_long or not answered else answered
 
     def reply(self, blocks: Sequence[Json], usage: Mapping[str, Any]) -> None:
         """Append a reply whose lines are already written."""

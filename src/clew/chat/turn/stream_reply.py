@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from clew.api.client import Broken, ClientEvent, LeftOut, Retrying, Switched
+from clew.api.reasoning import reasoning_fields
 from clew.api.request_body import Capability, MessagesRequest
 from clew.api.stream_assembly import ApiReply, BlockComplete, BlockDelta, ReplyFinished, ReplyStarted
 from clew.chat import events
@@ -24,7 +25,7 @@ from clew.chat.tools.toolbox import select_offered
 from clew.chat.turn.repair_messages import repair_messages
 from clew.chat.turn.until_stopped import until_stopped
 from clew.errors import ApiError
-from clew.models import model_of, without_suffix
+from clew.models import longest_output, model_of, without_suffix
 from clew.wire.json_codec import Json
 
 LONG_WINDOW = Capability("the long window", "context-1m-2025-08-07")
@@ -85,25 +86,34 @@ class ReplyStreamer(Struct):
         if messages and (context := self.deps.context()):
             first = messages[0]
             messages = [{**first, "content": [*blocks_of(context), *first["content"]]}, *messages[1:]]
+        is_long = is_long or self.conversation.window > model_of(model).window
+        return self._request(model, messages, is_long, self.deps.fallback)
+
+    def _request(self, model: str, messages: list[Json], is_long: bool, fallback: str = "") -> MessagesRequest:
+        """Build the request to one model, with the limits, the thinking and the effort that are its own."""
+        max_tokens = min(self._output_of(model), self.max_output)
+        fields = reasoning_fields(model, max_tokens, self.conversation.reasoning)
+        name, is_long_fallback = without_suffix(fallback)
         return MessagesRequest(
             model=model,
             messages=messages,
-            max_tokens=min(self._output, self.max_output),
+            max_tokens=max_tokens,
             system=self.deps.system,
             tools=[_tool_definition(tool) for tool in select_offered(self.deps.tools.values())],
-            thinking=self.deps.thinking,
-            capabilities=[LONG_WINDOW] if is_long or self.conversation.window > model_of(model).window else (),
-            fallback=self.deps.fallback,
+            thinking=fields.thinking,
+            temperature=fields.temperature,
+            capabilities=[LONG_WINDOW, *fields.capabilities] if is_long else fields.capabilities,
+            fallback=self._request(name, messages, is_long_fallback) if name not in ("", model) else None,
         )
 
-    @property
-    def _output(self) -> int:
-        return self.deps.limits.output or model_of(self.conversation.model).output
+    def _output_of(self, model: str) -> int:
+        asked = self.deps.limits.output
+        return min(asked, longest_output(model)) if asked else model_of(model).output
 
     def adopt_output_limit(self, error: ApiError) -> bool:
         """Return True if an error states the output limit of the model; later requests stay within it."""
         limit = _OUTPUT_LIMIT.search(str(error)) if error.status == 400 else None
-        if limit is None or int(limit[1]) >= min(self._output, self.max_output):
+        if limit is None or int(limit[1]) >= min(self._output_of(self.conversation.model), self.max_output):
             return False
         self.max_output = int(limit[1])
         return True
@@ -188,7 +198,7 @@ class ReplyStreamer(Struct):
         """Forget the failed attempt, of which nothing was written, and record the retry and its usage."""
         error, usage = failed.error, failed.so_far.usage
         self._writer, self._message, self._partial_text = None, {}, []
-        self.deps.cost.add(failed.so_far.model or self.conversation.requested_model, usage)
+        self.deps.cost.add(self.conversation.charged_model(failed.so_far.model), usage)
         line = journal_lines.retry(str(error), error.status, failed.delay, failed.number, failed.of, usage)
         self.conversation.journal.add(line)
         retried = events.RequestRetried(
@@ -214,7 +224,7 @@ class ReplyStreamer(Struct):
             self._write_block(writer, {"type": "text", "text": text}, is_aborted=True)
         if writer is not None:
             writer.finish(reply)
-        self.deps.cost.add(reply.model or self.conversation.requested_model, reply.usage)
+        self.deps.cost.add(self.conversation.charged_model(reply.model), reply.usage)
         lines = tuple(writer.lines) if writer is not None else ()
         self.conversation.reply([block for _, block in lines], reply.usage)
         if reply.id:

@@ -14,11 +14,13 @@ from clew.cli.output import clean, print_data, print_json, print_message
 from clew.system.extras import install_hint
 
 if TYPE_CHECKING:
+    from clew.api.reasoning import Reasoning
     from clew.chat.config.permission_mode import Mode
     from clew.chat.events import Event, TurnFinished
     from clew.chat.session_spec import SessionSpec
 
 INTERRUPTED = 130
+_EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -77,9 +79,23 @@ def model(command: ArgumentParser) -> None:
     group.add_argument("--base-url", metavar="URL", default="", help="the server to ask (default $ANTHROPIC_BASE_URL)")
     group.add_argument("--max-turns", metavar="N", type=parse_count, help="stop after N replies")
     group.add_argument("--max-budget-usd", metavar="DOLLARS", type=float, help="stop when the cost reaches this amount")
+    group.add_argument("--effort", metavar="LEVEL", default="", help=f"how hard the model tries: {', '.join(_EFFORTS)}")
     group.add_argument(
-        "--max-thinking-tokens", metavar="N", type=parse_count, default=0, help="let the model think up to N tokens"
+        "--thinking",
+        choices=("adaptive", "enabled", "disabled"),
+        default="adaptive",
+        help="disabled: no thinking, for models that can do without",
     )
+    group.add_argument(
+        "--max-thinking-tokens",
+        metavar="N",
+        type=parse_count,
+        help="think up to N tokens (0: not at all), for models that do not adapt it themselves",
+    )
+    group.add_argument(
+        "--thinking-display", choices=("omitted", "summarized"), default="", help="get thinking as a summary, or not"
+    )
+    group.add_argument("--task-budget", metavar="N", type=parse_count, default=0, help="tell the model to use N tokens")
     group.add_argument("--system-prompt", metavar="TEXT", help="replace the system prompt of clew")
     group.add_argument("--append-system-prompt", metavar="TEXT", default="", help="append text to the system prompt")
 
@@ -283,7 +299,7 @@ def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
             output=environment.positive_number("CLAUDE_CODE_MAX_OUTPUT_TOKENS"),
         ),
         small_model=environment.small_model(),
-        thinking=options.max_thinking_tokens or environment.positive_number("MAX_THINKING_TOKENS"),
+        reasoning=_reasoning(options),
         entrypoint="sdk-cli",
         is_kept=not options.no_session_persistence,
         durability=options.durability,
@@ -327,6 +343,23 @@ def _sources(options: Namespace) -> tuple[str, ...]:
 
     names = options.setting_sources
     return FILE_SCOPES if names is None else tuple(name.strip() for name in names.split(",") if name.strip())
+
+
+def _reasoning(options: Namespace) -> Reasoning:
+    """Return what the options say about thinking and effort. Thinking is returned where it is shown."""
+    from clew.api.reasoning import EFFORTS, Reasoning
+
+    effort = options.effort.lower()
+    if effort and effort not in EFFORTS:
+        print_message(f"clew: unknown effort {options.effort!r}; the default is used. Choose: {', '.join(EFFORTS)}.")
+    is_shown = not options.print or options.output_format == "stream-json"
+    return Reasoning(
+        is_off=options.thinking == "disabled" or options.max_thinking_tokens == 0,
+        budget=options.max_thinking_tokens or None,
+        effort=effort if effort in EFFORTS else "",
+        display=options.thinking_display or ("summarized" if is_shown else "omitted"),
+        task_budget=options.task_budget,
+    )
 
 
 def _split_rules(arguments: list[str]) -> tuple[str, ...]:

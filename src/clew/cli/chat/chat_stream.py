@@ -24,12 +24,8 @@ LEVEL = "2.1.29"  # of the format and of the protocol, which is what an SDK asks
 LONGEST = 1 << 28  # bytes of one line that is read
 _TAKEN = {
     "--betas": "what the server is asked for besides",
-    "--effort": "how hard the model is to try",
     "--json-schema": "the form of the answer",
     "--plugin-dir": "a folder of plugins",
-    "--task-budget": "tokens for a task",
-    "--thinking": "adaptive or disabled",
-    "--thinking-display": "how thinking is shown",
 }
 
 
