@@ -381,7 +381,7 @@ def test_a_reader_changes_nothing(world: World, store: Store) -> None:
         "SELECT 1; DELETE FROM clew.host",
         "SELECT 1; COMMIT; DELETE FROM clew.host",
         "WITH gone AS (DELETE FROM host RETURNING 1) SELECT * FROM gone",
-        "SELECT clew.make_days(ARRAY['2031-01-01'])",
+        "SELECT clew.make_days(ARRAY['2021-01-01'])",
         "COPY host TO PROGRAM 'true'",
         "SET TRANSACTION READ WRITE",
     ],
@@ -399,7 +399,7 @@ def test_a_query_cannot_write_even_as_the_one_who_owns_everything(standing: Stor
     finally:
         link.close()
     assert standing.ask("SELECT count(*) FROM clew.host") == [(1,)]
-    assert standing.ask("SELECT to_regclass('clew.line_2031_01_01')") == [(None,)]
+    assert standing.ask("SELECT to_regclass('clew.line_2021_01_01')") == [(None,)]
 
 
 def test_what_a_query_does_on_the_side_is_undone(standing: Store) -> None:

@@ -15,6 +15,7 @@ def setup(options: Namespace) -> int:
     if not options.to or not all(address.startswith(POSTGRES) for address in options.to):
         raise Refused(["only a database has tables; name it with --to postgresql://…"])
     from clew.collect.sinks.postgres.connection import PostgresConnection
+    from clew.collect.sinks.postgres.roles import READER, ROLES, WRITER
     from clew.collect.sinks.postgres.setup import set_up_store, setup_sql
 
     if options.dry_run:
@@ -28,10 +29,12 @@ def setup(options: Namespace) -> int:
         finally:
             link.close()
         if options.json:
-            print_json([{"kind": "setup", "store": link.name, "writer": "clew_writer", "reader": "clew_reader"}])
+            names = {"writer": WRITER, "reader": READER, "roles": list(ROLES)}
+            print_json([{"kind": "setup", "store": link.name, **names}])
         else:
             print(f"{link.name} has the tables of clew")
     if not options.quiet:
         print_message("Give each host a user of its own: CREATE ROLE ada LOGIN PASSWORD '…' IN ROLE clew_writer;")
         print_message("and those who ask: CREATE ROLE rio LOGIN PASSWORD '…' IN ROLE clew_reader;")
+        print_message(f"or in one of the narrower roles: {', '.join(ROLES[2:])} (docs/sql.md)")
     return 0

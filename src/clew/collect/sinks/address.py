@@ -19,7 +19,8 @@ from clew.collect.sinks.paced_cursors import PacedFactCursor, PacedLineCursor
 from clew.collect.sinks.record import Record
 from clew.collect.sinks.state_file import StateCursor
 from clew.collect.sinks.store_check import StoreCheck
-from clew.collect.sql.fact_tables import FILE, TABLES, FileFacts
+from clew.collect.sql.content_columns import without_contents
+from clew.collect.sql.fact_tables import FILE, FileFacts
 from clew.errors import ClewError, Refused, StoreError
 from clew.facts.prices import load
 
@@ -31,7 +32,6 @@ POSTGRES = ("postgresql://", "postgres://")
 OTLP = ("otlp+https://", "otlp+http://")
 LAKE = ("delta:", "s3://")
 _PROJECT = list(FILE.columns).index("project")
-_CONTENTS = ("prompt", "text", "error", "title", "slug", "subject", "changed_file", "folder")
 
 
 def open_sink(address: str, token: str = "") -> Sink[Any]:
@@ -206,17 +206,7 @@ class NumbersOnly:
         self.name = sink.name
 
     def write(self, batch: Sequence[FileFacts]) -> None:
-        self.sink.write([facts._replace(rows=_without_contents(facts.rows)) for facts in batch])
+        self.sink.write([facts._replace(rows=without_contents(facts.rows)) for facts in batch])
 
     def close(self) -> None:
         self.sink.close()
-
-
-def _without_contents(rows: dict[str, list[tuple[Any, ...]]]) -> dict[str, list[tuple[Any, ...]]]:
-    return {
-        table.name: [
-            tuple("" if name in _CONTENTS else value for name, value in zip(table.columns, row, strict=True))
-            for row in rows[table.name]
-        ]
-        for table in TABLES
-    }

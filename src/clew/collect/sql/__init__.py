@@ -1,15 +1,17 @@
 """Tables and views for `clew sql`, the same on every engine.
 
 Modules:
-    archive_engine  Query the facts of an archive in a SQLite cache, which is updated before each query.
-    dataframes      Return the result of a query as a polars, pandas or DuckDB table.
-    fact_changes    Compare the facts of a file with those that a sink has, so that only what changed is sent.
-    fact_cursor     Find the files with new lines whose facts a sink has not received.
-    fact_rows       Build the fact rows of one file from its archived lines.
-    fact_tables     Define the fact tables: rows derived from each file, with the same types on every engine.
-    line_rows       Build the row that a store keeps for each line, in addition to its bytes.
-    open_store      Open a query engine for the archive, or for a store given by its address.
-    query_result    The columns and rows of a query, with the same value types on every engine.
-    sent_facts      Remember which facts each sink was sent, as hashes of rows, in a cache beside the archive.
-    views           SQL of the views of `clew sql`, identical on every engine.
+    archive_engine   Query the facts of an archive in a SQLite cache, which is updated before each query.
+    content_columns  Which columns of the facts are contents: what people and models wrote, and names of files and
+                     folders.
+    dataframes       Return the result of a query as a polars, pandas or DuckDB table.
+    fact_changes     Compare the facts of a file with those that a sink has, so that only what changed is sent.
+    fact_cursor      Find the files with new lines whose facts a sink has not received.
+    fact_rows        Build the fact rows of one file from its archived lines.
+    fact_tables      Define the fact tables: rows derived from each file, with the same types on every engine.
+    line_rows        Build the row that a store keeps for each line, in addition to its bytes.
+    open_store       Open a query engine for the archive, or for a store given by its address.
+    query_result     The columns and rows of a query, with the same value types on every engine.
+    sent_facts       Remember which facts each sink was sent, as hashes of rows, in a cache beside the archive.
+    views            SQL of the views of `clew sql`, identical on every engine.
 """

@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 
 from clew.collect.sinks.postgres.connection import Connection, PostgresConnection
+from clew.collect.sinks.postgres.roles import NUMBERS_SCHEMA
 from clew.collect.sql.query_result import QueryResult, build_result, query_error, timeout_error
 
 _FETCH_ROWS = 1000  # rows per fetch
@@ -33,7 +34,7 @@ class PostgresEngine:
         opening = "DECLARE answer NO SCROLL CURSOR FOR "
         with self.link.use() as connection, connection.transaction(force_rollback=True):
             connection.execute("SET TRANSACTION READ ONLY")
-            connection.execute("SET LOCAL search_path TO clew")
+            connection.execute(f"SET LOCAL search_path TO {_search_path(connection)}".encode())
             connection.execute("SELECT 1 FROM about")
             if self.timeout < inf:
                 connection.execute(f"SET LOCAL statement_timeout = {max(1, round(1000 * self.timeout))}")
@@ -51,6 +52,12 @@ class PostgresEngine:
                     raise query_error(query, 0, "Only read-only queries are allowed") from None
                 at = int(error.diag.statement_position or len(opening) + 1) - 1 - len(opening)
                 raise query_error(query, at, error.diag.message_primary or "The query failed") from None
+
+
+def _search_path(connection: Connection) -> str:
+    """Return the schemas to read: a reader of numbers finds the views without contents first."""
+    row = connection.execute("SELECT has_column_privilege('clew.fact_turn', 'prompt', 'SELECT')").fetchone()
+    return "clew" if row == (True,) else f"{NUMBERS_SCHEMA}, clew"
 
 
 def _rows(connection: Connection, cursor: psycopg.Cursor[Any]) -> Iterator[tuple[Any, ...]]:

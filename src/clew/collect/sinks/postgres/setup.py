@@ -1,8 +1,7 @@
-"""Create the tables and roles of a PostgreSQL store.
+"""Create the tables and roles of a PostgreSQL store, and bring those of an earlier version up to date.
 
-Each host writes as its own user in the role `clew_writer`: it adds lines, replaces its own facts, and sees no rows
-of other users. A user in the role `clew_reader` reads everything and changes nothing. Lines lie in one partition per
-day, so that old ones can be dropped quickly; a line without a time is in `line_undated`.
+Lines lie in one partition per day, so that old ones can be dropped quickly; a line without a time, or with one that is
+far off, is in `line_undated`.
 """
 
 from __future__ import annotations
@@ -10,6 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clew.collect.sinks.postgres.connection import PostgresConnection
+from clew.collect.sinks.postgres.roles import (
+    READER,
+    ROLES,
+    TEAM_READER,
+    WRITER,
+    fact_rights_statements,
+    line_rights_statements,
+    number_view_statements,
+    role_statements,
+    row_security_statements,
+)
 from clew.collect.sinks.postgres.store_version import OLDEST_WRITER, SCHEMA_VERSION
 from clew.collect.sql.fact_tables import TABLES, FactTable
 from clew.collect.sql.line_rows import LINE
@@ -24,19 +34,20 @@ _TYPES = {
 _MIN_SERVER_VERSION = 15  # the first with `security_invoker` views
 _WRITER_COLUMN = "writer name NOT NULL DEFAULT session_user"
 
-_ROLE = """DO $$ BEGIN
-  IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{0}') THEN CREATE ROLE {0} NOLOGIN; END IF;
-END $$"""
-
-_MAKE_DAYS = """CREATE OR REPLACE FUNCTION clew.make_days(days text[]) RETURNS void
+_MAKE_DAYS = """CREATE FUNCTION clew.make_days(days text[]) RETURNS text[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   one text;
   made text;
+  refused text[] := '{}';
 BEGIN
   FOREACH one IN ARRAY days LOOP
-    IF one !~ '^20[0-9][0-9]-[01][0-9]-[0-3][0-9]$' THEN
+    IF one !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$' THEN
       RAISE EXCEPTION 'no day: %', left(one, 20) USING ERRCODE = '22007';
+    END IF;
+    IF one::date NOT BETWEEN date '2020-01-01' AND current_date + 31 THEN
+      refused := refused || one;
+      CONTINUE;
     END IF;
     made := 'line_' || replace(one, '-', '_');
     CONTINUE WHEN to_regclass('clew.' || made) IS NOT NULL;
@@ -45,7 +56,8 @@ BEGIN
     EXECUTE format('CREATE TABLE clew.%I (LIKE clew.line INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', made);
     EXECUTE format('ALTER TABLE clew.line ATTACH PARTITION clew.%I FOR VALUES IN (%L)', made, one);
   END LOOP;
-END $$"""
+  RETURN refused;
+END $$"""  # returns the days that get no partition, so that no host can fill the store with partitions
 
 
 def setup_sql() -> str:
@@ -67,10 +79,7 @@ def set_up_store(link: PostgresConnection) -> None:
 
 def _statements() -> Iterator[str]:
     yield "SELECT pg_advisory_xact_lock(hashtext('clew.setup'))"
-    yield _ROLE.format("clew_writer")
-    yield _ROLE.format("clew_reader")
-    yield "CREATE SCHEMA IF NOT EXISTS clew"
-    yield "GRANT USAGE ON SCHEMA clew TO clew_writer, clew_reader"
+    yield from role_statements()
     yield "CREATE TABLE IF NOT EXISTS clew.about(name text PRIMARY KEY, value text NOT NULL)"
     for name, version in (("version", OLDEST_WRITER), ("oldest_writer", OLDEST_WRITER), ("schema", SCHEMA_VERSION)):
         yield (
@@ -78,11 +87,11 @@ def _statements() -> Iterator[str]:
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
         )
     yield "INSERT INTO clew.about VALUES('id', gen_random_uuid()::text) ON CONFLICT (name) DO NOTHING"
-    yield "GRANT SELECT ON clew.about TO clew_writer, clew_reader"
+    yield f"GRANT SELECT ON clew.about TO {', '.join(ROLES)}"
     yield f"""CREATE TABLE IF NOT EXISTS clew.host(
   host text COLLATE "C" PRIMARY KEY, seq bigint NOT NULL, seen timestamptz NOT NULL DEFAULT now(), {_WRITER_COLUMN})"""
     yield "ALTER TABLE clew.host ADD COLUMN IF NOT EXISTS mark bigint NOT NULL DEFAULT 0"
-    yield from _row_security_statements("host", "SELECT, INSERT, UPDATE")
+    yield from row_security_statements("host", "SELECT, INSERT, UPDATE")
     yield from _line_table_statements()
     for table in TABLES:
         columns = f"{_column_definitions(table)},\n  {_WRITER_COLUMN},\n  {_primary_key(table)}"
@@ -91,12 +100,15 @@ def _statements() -> Iterator[str]:
         if "reply" in table.key or "call" in table.key:
             yield f"CREATE INDEX IF NOT EXISTS {table.name}_name ON clew.{table.name}({table.key[-1]})"
         yield f"CREATE INDEX IF NOT EXISTS {table.name}_day ON clew.{table.name}(day, project)"
-        yield from _row_security_statements(table.name, "SELECT, INSERT, UPDATE, DELETE")
+        yield from row_security_statements(table.name, "SELECT, INSERT, UPDATE, DELETE")
+        yield from fact_rights_statements(table)
     yield "ALTER TABLE clew.fact_file ADD COLUMN IF NOT EXISTS digest bigint NOT NULL DEFAULT 0"
+    yield from line_rights_statements()
     yield "SET LOCAL search_path TO clew"
     for name, text in VIEWS.items():
         yield f"CREATE OR REPLACE VIEW clew.{name} WITH (security_invoker = true) AS\n{text}"
-        yield f"GRANT SELECT ON clew.{name} TO clew_writer, clew_reader"
+        yield f"GRANT SELECT ON clew.{name} TO {WRITER}, {READER}, {TEAM_READER}"
+    yield from number_view_statements()
 
 
 def _line_table_statements() -> Iterator[str]:
@@ -108,24 +120,11 @@ def _line_table_statements() -> Iterator[str]:
     yield "CREATE TABLE IF NOT EXISTS clew.line_undated PARTITION OF clew.line FOR VALUES IN ('')"
     yield "CREATE INDEX IF NOT EXISTS line_session ON clew.line(session, time_ms)"
     yield "CREATE INDEX IF NOT EXISTS line_time ON clew.line USING brin(time_ms)"
-    yield from _row_security_statements("line", "INSERT")
+    yield from row_security_statements("line", "INSERT")
+    yield "DROP FUNCTION IF EXISTS clew.make_days(text[])"
     yield _MAKE_DAYS
     yield "REVOKE ALL ON FUNCTION clew.make_days(text[]) FROM PUBLIC"
     yield "GRANT EXECUTE ON FUNCTION clew.make_days(text[]) TO clew_writer"
-
-
-def _row_security_statements(table: str, rights: str) -> Iterator[str]:
-    """Yield row-level security: each writer sees its own rows, and a reader sees all."""
-    yield f"ALTER TABLE clew.{table} ENABLE ROW LEVEL SECURITY"
-    yield f"DROP POLICY IF EXISTS own ON clew.{table}"
-    yield (
-        f"CREATE POLICY own ON clew.{table} TO clew_writer "
-        "USING (writer = session_user) WITH CHECK (writer = session_user)"
-    )
-    yield f"DROP POLICY IF EXISTS seen ON clew.{table}"
-    yield f"CREATE POLICY seen ON clew.{table} FOR SELECT TO clew_reader USING (true)"
-    yield f"GRANT {rights} ON clew.{table} TO clew_writer"
-    yield f"GRANT SELECT ON clew.{table} TO clew_reader"
 
 
 def _missing_column_statements(table: FactTable) -> Iterator[str]:

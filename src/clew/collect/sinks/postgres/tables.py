@@ -25,6 +25,7 @@ from clew.errors import StoreError
 
 _DIGEST = "digest"
 _ARRAY_TYPES = {"text": "text[]", "number": "bigint[]", "number or nothing": "bigint[]"}
+_DAY = list(LINE.columns).index("day")
 _BEGIN_HOST = """
 INSERT INTO clew.host AS h (host, seq, mark) VALUES (%s, %s, %s)
 ON CONFLICT (host) DO UPDATE SET seq = excluded.seq, mark = excluded.mark, seen = now() WHERE h.mark = 0
@@ -75,6 +76,7 @@ class PostgresLines:
         self.name = link.name
         self.link = link
         self._days: set[str] = {""}
+        self._undated: set[str] = set()
         self._expected: int | None = None
 
     def write(self, records: Sequence[Record]) -> None:
@@ -88,10 +90,12 @@ class PostgresLines:
                 self._insert(connection, records, rows)
 
     def _insert(self, connection: Connection, records: Sequence[Record], rows: list[tuple[Any, ...]]) -> None:
-        days = sorted({str(row[4]) for row in rows} - self._days)
+        days = sorted({str(row[_DAY]) for row in rows} - self._days)
         if days:
-            connection.execute("SELECT clew.make_days(%s)", (days,))
+            refused = connection.execute("SELECT clew.make_days(%s)", (days,)).fetchone()
+            self._undated |= set(refused[0] if refused else ())  # far off: the clock of the host was wrong
             self._days |= set(days)
+        rows = [(*row[:_DAY], "", *row[_DAY + 1 :]) if row[_DAY] in self._undated else row for row in rows]
         with connection.transaction():
             table = self.link.layout(connection).fit(LINE)
             insert = f"{_insert_sql(table, 'raw')} ON CONFLICT DO NOTHING"
