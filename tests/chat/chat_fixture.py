@@ -63,7 +63,10 @@ AGENT = SpecTool(
     "Task",
     "Sends an agent.",
     object_schema(
-        description=required_field(TEXT, "a"), prompt=required_field(TEXT, "b"), subagent_type=optional_field(TEXT, "c")
+        description=required_field(TEXT, "a"),
+        prompt=required_field(TEXT, "b"),
+        subagent_type=optional_field(TEXT, "c"),
+        isolation=optional_field(TEXT, "d"),
     ),
     _send,
 )
@@ -137,10 +140,11 @@ class World:
         session: str = SESSION,
         entrypoint: str = "cli",
         kinds: Mapping[str, AgentKind] = KINDS,
+        is_trusted: bool = False,
     ) -> Engine:
         self.project.mkdir(parents=True, exist_ok=True)
         envelope = Envelope(session, str(self.project), "main", entrypoint=entrypoint)
-        state = ToolState(self.project, self.project, (self.project,))
+        state = ToolState(self.project, self.project, (self.project,), is_trusted=is_trusted)
         kept = Journal(self.path(session), envelope, **(journal or {"durability": "off"}))
         backups = Backups(self.root / "claude" / "file-history" / session, self.project)
         dialogue = LiveConversation(kept, state, MODEL, backups=backups)

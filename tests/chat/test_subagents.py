@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -80,6 +81,65 @@ def test_an_agent_has_a_file_of_its_own_and_totals(tmp_path: Path) -> None:
     assert agent.call is not None and agent.call.id == call_id
     assert usage(made.session()).total.output == made.charged["output_tokens"]
     sound(made.path())
+
+
+def repository(folder: Path) -> None:
+    """A repository with one commit, and a hook that must not run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "kept.txt").write_text("committed\n")
+    name = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
+    for arguments in (("init", "-q", "-b", "main"), ("add", "."), (*name, "commit", "-q", "-m", "one")):
+        subprocess.run(["git", *arguments], cwd=folder, check=True)
+    hook = folder / ".git" / "hooks" / "post-checkout"
+    hook.write_text(f"#!/bin/sh\ntouch {folder / 'hook-ran'}\n")
+    hook.chmod(0o755)
+
+
+def worktrees(made: World) -> list[str]:
+    listed = subprocess.run(["git", "worktree", "list"], cwd=made.project, check=True, capture_output=True, text=True)
+    return listed.stdout.splitlines()[1:]
+
+
+def test_an_isolated_agent_changes_only_its_own_checkout(tmp_path: Path) -> None:
+    rules = [
+        ScriptRule(prompt="idle", steps=["Nothing to do."]),
+        ScriptRule(prompt="inner", steps=[[use("Save", path="kept.txt", text="changed")], "Inner done."]),
+        ScriptRule(
+            prompt="go",
+            steps=[[task("inner work", isolation="worktree"), task("idle", isolation="worktree")], "Outer done."],
+        ),
+    ]
+    with world(tmp_path, rules=rules) as made:
+        repository(made.project)
+        assert made.run("go", is_trusted=True).text == "Outer done."
+    changed, idle = (block["content"][0]["text"] for block in made.sent[-1]["messages"][-1]["content"])
+    [tree] = worktrees(made)
+    folder, branch = Path(tree.split()[0]), tree.split()[-1].strip("[]")
+    assert changed == f"Inner done.\n\nworktreePath: {folder}\nworktreeBranch: {branch}"
+    assert idle == "Nothing to do."  # its worktree and branch are gone
+    assert folder.parent == made.project / ".claude" / "worktrees"
+    assert (folder / "kept.txt").read_text() == "changed"
+    assert (made.project / "kept.txt").read_text() == "committed\n"
+    assert not (made.project / "hook-ran").exists()
+    assert {path.name for path in folder.parent.iterdir()} == {folder.name}
+    path = made.path().with_suffix("") / "subagents" / f"{folder.name}.jsonl"
+    lines = [decode(line) for line in path.read_bytes().splitlines()]
+    assert {(line["cwd"], line["gitBranch"]) for line in lines if "uuid" in line} == {(str(folder), branch)}
+    assert decode(path.with_suffix(".meta.json").read_bytes())["worktreePath"] == str(folder)
+
+
+@pytest.mark.parametrize(
+    ("is_trusted", "reason"), [(False, "does not trust this folder"), (True, "not in a git repository")]
+)
+def test_an_agent_that_cannot_be_isolated_is_not_started(tmp_path: Path, is_trusted: bool, reason: str) -> None:
+    rules = [ScriptRule(prompt="go", steps=[[task("inner", isolation="worktree")], "Outer done."])]
+    with world(tmp_path, rules=rules) as made:
+        if not is_trusted:
+            repository(made.project)
+        made.run("go", is_trusted=is_trusted)
+    [result] = made.sent[-1]["messages"][-1]["content"]
+    assert result["is_error"] and reason in result["content"]
+    assert agents(made) == [] and not (made.project / ".claude").exists()
 
 
 def test_agents_run_side_by_side_and_one_may_fail(tmp_path: Path) -> None:

@@ -47,6 +47,11 @@ PROTECTED = [
     ".claude/settings.json",
     ".claude/settings.local.json",
     ".claude/commands/x.md",
+    ".claude/worktrees",
+    ".claude/worktrees/x/.git",
+    ".claude/worktrees/x/.claude/settings.json",
+    ".claude/worktrees/x/.claude/worktrees/../settings.json",
+    ".claude/worktrees/x/../../settings.json",
     ".Claude/settings.json",
     ".claude./settings.json",
     ".claude::$DATA/settings.json",
@@ -92,6 +97,11 @@ def test_no_path_leads_out_unasked(bare: Workplace, path: str, tool: str, mode: 
 def test_protected_places_are_asked_about_in_every_mode(workplace: Workplace, path: str, mode: Mode) -> None:
     assert workplace.call("Write", mode, file_path=path).kind == "ask"
     assert workplace.call("Edit", mode, file_path=str(workplace.project / path)).kind == "ask"
+
+
+def test_a_worktree_is_an_ordinary_folder(workplace: Workplace) -> None:
+    for path in (".claude/worktrees/x/src/a.py", ".claude/worktrees/x/.claude/worktrees/y/a.py"):
+        assert workplace.call("Write", "acceptEdits", file_path=path).kind == "allow"
 
 
 @pytest.mark.parametrize("path", [".git/x", ".claude/settings.json", "~/.bashrc", ".mcp.json", "src/.envrc"])

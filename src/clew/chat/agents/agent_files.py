@@ -119,6 +119,7 @@ def _build_kind(name: str, fields: Json, prompt: str, may_loosen: bool, notes: M
         list_field(fields, "skills"),
         _notes_folder(name, notes.get(text_field(fields, "memory"))),
         _allowed_kinds(list_field(fields, "tools")),
+        text_field(fields, "isolation") == "worktree",
     )
 
 

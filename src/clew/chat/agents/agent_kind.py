@@ -33,6 +33,7 @@ class AgentKind(Struct, frozen=True):
     skills: Sequence[str] = ()  # skills that are loaded when it starts
     memory: Path | None = None  # the folder of its notes
     subagent_kinds: Sequence[str] | None = None  # the kinds that it may start; None for all
+    is_isolated: bool = False  # it works in its own git worktree
 
     def may_use(self, tool: str) -> bool:
         """Return whether it may use a tool, matched by any name of the tool or by its MCP server."""

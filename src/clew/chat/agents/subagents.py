@@ -11,10 +11,11 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from clew.chat import events
 from clew.chat.agents.agent_kind import DEFAULT_KIND, AgentKind
+from clew.chat.agents.agent_worktree import AgentWorktree, add_worktree
 from clew.chat.agents.subagent_run import SubagentRun
 from clew.chat.config.model_alias import model_in_mode, resolve_choice
 from clew.chat.config.system_prompt import system_reminder
@@ -50,7 +51,7 @@ class Subagents(Struct, frozen=True):
         """Run a subagent and return its final text and usage. Cancellation ends it; its calls get results."""
         kind = self._kind(str(input.get("subagent_type") or DEFAULT_KIND))
         is_background = bool(input.get("run_in_background")) or kind.is_background
-        sent = self._start(kind, input, scene, is_background)
+        sent = await self._start(kind, input, scene, is_background)
         data = {"type": "agent_progress", "agentId": sent.id, "prompt": sent.prompt, "description": sent.title}
         await scene.progress(data)
         self.sent.append(sent)
@@ -74,11 +75,13 @@ class Subagents(Struct, frozen=True):
             stopping.cancel()
         return True
 
-    def _start(self, kind: AgentKind, input: Json, scene: ToolContext, is_background: bool) -> SubagentRun:
+    async def _start(self, kind: AgentKind, input: Json, scene: ToolContext, is_background: bool) -> SubagentRun:
         prompt, description = str(input["prompt"]), str(input.get("description") or "")
         agent_id = "a" + self.conversation.journal.new_id().replace("-", "")[:16]
-        loop, children = self._build_loop(kind, agent_id, description, input, scene)
-        self._write_meta(agent_id, kind, description, scene)
+        is_isolated = kind.is_isolated or input.get("isolation") == "worktree"
+        worktree = await add_worktree(self.conversation.state, agent_id) if is_isolated else None
+        loop, children = self._build_loop(kind, agent_id, description, input, scene, worktree)
+        self._write_meta(agent_id, kind, description, scene, worktree)
         self.deps.emit(
             events.AgentStarted(
                 agent=scene.call_id,
@@ -89,7 +92,8 @@ class Subagents(Struct, frozen=True):
                 is_background=is_background,
             )
         )
-        return SubagentRun(loop, _run(loop, kind, agent_id, prompt), agent_id, description, prompt, children)
+        run = _run(loop, kind, agent_id, prompt, worktree)
+        return SubagentRun(loop, run, agent_id, description, prompt, children)
 
     def _detach(self, sent: SubagentRun, scene: ToolContext) -> CallResult:
         """Let a subagent continue in the background, and return the immediate result of its call."""
@@ -121,13 +125,21 @@ class Subagents(Struct, frozen=True):
         return self.kinds[name]
 
     def _build_loop(
-        self, kind: AgentKind, agent_id: str, description: str, input: Json, scene: ToolContext
+        self,
+        kind: AgentKind,
+        agent_id: str,
+        description: str,
+        input: Json,
+        scene: ToolContext,
+        worktree: AgentWorktree | None,
     ) -> tuple[Loop, Sequence[SubagentRun]]:
         """Return the loop of a subagent, and the list of subagents that it will start."""
         parent = self.conversation
         path = parent.folder / "subagents" / f"agent-{agent_id}.jsonl"
         shared = parent.state
         state = replace(shared, seen={}, todos=[], plan=None)
+        if worktree:
+            state = replace(state, cwd=worktree.cwd, project=worktree.cwd, roots=(worktree.path,))
         # The model of the call comes first, then that of the subagent's type, then that of the parent.
         model = model_in_mode(resolve_choice(str(input.get("model") or "") or kind.model), parent.mode) or parent.model
         # The type sets the mode, unless the user chose to accept edits or to bypass permissions.
@@ -143,6 +155,7 @@ class Subagents(Struct, frozen=True):
             description=description,
             records=parent.records,
         )
+        child.update_cwd()
         limits = replace(self.deps.limits, turns=kind.turns)
         prompt = kind.system_prompt
         system = [{"type": "text", "text": prompt}] if prompt else self.deps.system
@@ -176,7 +189,9 @@ class Subagents(Struct, frozen=True):
             if kind.may_use(name) and not (is_last and name in SUBAGENT_TOOLS)
         }
 
-    def _write_meta(self, agent_id: str, kind: AgentKind, description: str, scene: ToolContext) -> None:
+    def _write_meta(
+        self, agent_id: str, kind: AgentKind, description: str, scene: ToolContext, worktree: AgentWorktree | None
+    ) -> None:
         """Write the side file that links a subagent to its call."""
         if not self.conversation.journal.is_kept:
             return
@@ -186,16 +201,30 @@ class Subagents(Struct, frozen=True):
             "toolUseId": scene.call_id,
             "spawnDepth": self.depth + 1,
         }
+        if worktree:
+            meta["worktreePath"] = str(worktree.path)
         if self.conversation.journal.is_agent:
             meta["parentAgentId"] = self.conversation.journal.envelope.agent_id
         create_exactly(self.conversation.folder / "subagents" / f"agent-{agent_id}.meta.json", (encode(meta),))
 
 
-async def _run(loop: Loop, kind: AgentKind, agent_id: str, prompt: str) -> events.TurnFinished:
+async def _run(
+    loop: Loop, kind: AgentKind, agent_id: str, prompt: str, worktree: AgentWorktree | None
+) -> events.TurnFinished:
+    if worktree is None:
+        return await _run_loop(loop, kind, agent_id, prompt)
+    try:
+        finished = await _run_loop(loop, kind, agent_id, prompt, system_reminder(worktree.about))
+    finally:
+        is_kept = await worktree.close()
+    return structs.replace(finished, text=f"{finished.text}\n\n{worktree.note}".strip()) if is_kept else finished
+
+
+async def _run_loop(loop: Loop, kind: AgentKind, agent_id: str, prompt: str, *notes: str) -> events.TurnFinished:
     payload: Json = {"agent_id": agent_id, "agent_type": kind.name}
     outcome = await run_hooks("SubagentStart", payload, loop.conversation, loop.deps, agent=loop.agent)
     hooked = [system_reminder(f"A hook says: {text}") for text in outcome.context]
-    return await loop.run(UserPrompt(prompt, (*hooked, *[note async for note in _skills(loop, kind)])))
+    return await loop.run(UserPrompt(prompt, (*notes, *hooked, *[note async for note in _skills(loop, kind)])))
 
 
 async def _skills(loop: Loop, kind: AgentKind) -> AsyncIterator[str]:

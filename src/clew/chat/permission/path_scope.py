@@ -125,8 +125,16 @@ def _normalize_name(name: str) -> str:
 
 
 def _has_listed_part(path: Path, folders: frozenset[str], files: frozenset[str]) -> bool:
-    parts = [_normalize_name(part) for part in path.parts]
+    parts = _outside_worktrees([_normalize_name(part) for part in path.parts])
     return not folders.isdisjoint(parts) or (bool(parts) and parts[-1] in files)
+
+
+def _outside_worktrees(parts: list[str]) -> list[str]:
+    """Remove `.claude/worktrees/NAME` from the parts of a path: a worktree is an ordinary checkout."""
+    for start in range(len(parts) - 2):
+        if parts[start : start + 2] == [".claude", "worktrees"]:
+            return [*parts[:start], *_outside_worktrees(parts[start + 3 :])]
+    return parts
 
 
 def _contains_protected_tail(path: Path) -> bool:

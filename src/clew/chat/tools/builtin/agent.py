@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
-from clew.chat.tools.tool_spec import BOOLEAN, TEXT, SpecTool, object_schema, optional_field, required_field
+from clew.chat.tools.tool_spec import (
+    BOOLEAN,
+    TEXT,
+    SpecTool,
+    enum_schema,
+    object_schema,
+    optional_field,
+    required_field,
+)
 from clew.wire.json_codec import Json
 
 
@@ -24,6 +32,10 @@ _FIELDS = {
     "subagent_type": optional_field(TEXT, "The kind of agent; general-purpose if not given"),
     "model": optional_field(TEXT, "The model for it; that of this conversation if not given"),
     "run_in_background": optional_field(BOOLEAN, "Do not wait for it"),
+    "isolation": optional_field(
+        enum_schema("worktree"),
+        "`worktree`: it works in its own checkout of the repository, which stays if it changes it",
+    ),
 }
 TASK = SpecTool("Task", _ABOUT, object_schema(**_FIELDS), send)
 AGENT = SpecTool("Agent", _ABOUT, object_schema(**_FIELDS), send)
