@@ -176,7 +176,7 @@ def test_only_wire_write_opens_files_for_writing_below_the_claude_folder() -> No
         "collect/archive/archive_upgrade.py": "a copy of the archive, next to it or where the user says",
         "collect/collector_lock.py": "the lock of the archive",
         "chat/store/session_lock.py": "the lock of a session",
-        "chat/mcp/mcp_client.py": "the null device, for what servers say beside their answers",
+        "chat/mcp/mcp_transport.py": "the null device, for what servers say beside their answers",
         "collect/sinks/jsonl.py": "a file of records that the user names",
         "chat/tools/atomic_files.py": "files of the project that the model changes, and outputs of commands",
         "system/private_file.py": "files of clew's own, in the state folder",

@@ -6,13 +6,17 @@ which must give the same.
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tests.chat.set_up import KEY, Place, Ran
 from tests.oracle.mock_api import Reply, text, tool_use
 
+SERVER = Path(__file__).with_name("mcp_server.py")
 OPUS, SONNET, HAIKU, FABLE = "claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-2"
 
 
@@ -149,5 +153,86 @@ def _beside(place: Place) -> None:
     place.user({"permissions": {"additionalDirectories": [str(place.home / "beside")]}})
 
 
-CASES: dict[str, Case] = {**MODELS, **VARIABLES}
+def server(name: str, **more: Any) -> dict[str, Any]:
+    """The configuration of a server that runs `mcp_server.py`."""
+    return {"type": "stdio", "command": sys.executable, "args": [str(SERVER), name], **more}
+
+
+def _servers(place: Place) -> None:
+    """A server in each scope where `claude mcp add` puts one."""
+    entry = {"mcpServers": {"loc": server("loc"), "both": server("both-local")}}
+    user = {"usr": server("usr"), "both": server("both-user"), "off": server("off")}
+    place.write(
+        ".claude.json",
+        {"mcpServers": user, "projects": {str(place.project): {**entry, "disabledMcpServers": ["off"]}}},
+    )
+    shared = {"prj": server("prj"), "both": server("both-project"), "no": server("no")}
+    place.write("project/.mcp.json", {"mcpServers": shared})
+    place.write("project/.claude/settings.local.json", {"disabledMcpjsonServers": ["no"]})
+    place.user({"env": {"FROM_ENV": "variable"}})
+    place.trust()
+
+
+def _calls(*names: str) -> tuple[Reply, ...]:
+    return (*(Reply([tool_use(f"mcp__{name}__shout", text="hey")]) for name in names), Reply([text("Done.")]))
+
+
+def _allow(*names: str) -> tuple[str, ...]:
+    return ("--allowedTools", *(f"mcp__{name}" for name in names))
+
+
+def _prompt_texts(ran: Ran) -> list[str]:
+    blocks = [block for m in ran.main["messages"] if isinstance(m["content"], list) for block in m["content"]]
+    texts = [block["text"] for block in blocks if block.get("type") == "text"]
+    return [text.strip() for text in texts if text.startswith(("GREET", "SECOND"))]
+
+
+SERVERS = {
+    "MCP servers of user, local and project scope": Case(
+        [f"SHOUT {name} hey variable" for name in ("usr", "loc", "prj", "both-local")],
+        lambda ran: ran.results,
+        _servers,
+        options=_allow("usr", "loc", "prj", "both"),
+        replies=_calls("usr", "loc", "prj", "both"),
+    ),
+    "MCP servers that are disabled": Case(
+        [True, True],
+        lambda ran: ["No such tool" in result or "is no tool" in result for result in ran.results],
+        _servers,
+        options=_allow("off", "no"),
+        replies=_calls("off", "no"),
+    ),
+    "--strict-mcp-config": Case(
+        [True],
+        lambda ran: ["No such tool" in result or "is no tool" in result for result in ran.results],
+        _servers,
+        options=("--strict-mcp-config", *_allow("usr")),
+        replies=_calls("usr"),
+    ),
+    "instructions of MCP servers": Case(True, lambda ran: "INSTRUCTIONS OF usr" in ran.sent, _servers),
+    "prompts of MCP servers": Case(
+        ['GREET {"who": "bob", "how": "loudly"}', "SECOND"],
+        _prompt_texts,
+        _servers,
+        prompt="/mcp__usr__greet bob loudly",
+    ),
+    "resources of MCP servers": Case(
+        (["One", "One"], "CONTENT OF note://one", True),
+        lambda ran: (
+            [each["name"] for each in json.loads(ran.results[0]) if each["server"] in ("usr", "loc")],
+            json.loads(ran.results[1])["contents"][0]["text"],
+            'Server "nope" not found' in ran.results[2],
+        ),
+        _servers,
+        replies=(
+            Reply([tool_use("ListMcpResourcesTool")]),
+            Reply([tool_use("ReadMcpResourceTool", server="usr", uri="note://one")]),
+            Reply([tool_use("ReadMcpResourceTool", server="nope", uri="note://one")]),
+            Reply([text("Done.")]),
+        ),
+    ),
+}
+
+
+CASES: dict[str, Case] = {**MODELS, **VARIABLES, **SERVERS}
 SAMPLE = [name for number, name in enumerate(CASES) if number % 4 == 0]  # what a run without `make soak` tries

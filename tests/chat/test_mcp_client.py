@@ -57,7 +57,7 @@ def scene(folder: Path) -> ToolContext:
 
 def with_server(config: dict[str, Any], folder: Path, calls: list[tuple[str, dict[str, Any]]]) -> list[Any]:
     async def run() -> list[Any]:
-        async with start_servers({"calc": config}, folder, dict(os.environ)) as [server]:
+        async with start_servers([McpServer("calc", config)], folder, dict(os.environ)) as [server]:
             assert isinstance(server, McpServer)
             tools = {tool.name: tool for tool in server.tools}
             found: list[Any] = [server.state, sorted(tools), server.error]
@@ -164,7 +164,10 @@ def test_the_model_calls_them(tmp_path: Path, program: Path) -> None:
 
         async def run() -> str:
             config = {"command": sys.executable, "args": [str(program)]}
-            async with start_servers({"calc": config}, tmp_path, dict(os.environ)) as [server], made.client() as client:
+            async with (
+                start_servers([McpServer("calc", config)], tmp_path, dict(os.environ)) as [server],
+                made.client() as client,
+            ):
                 return (await made.engine(client, tuple(server.tools)).submit("go")).text
 
         assert asyncio.run(run()) == "Done."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from clew.chat.agents.agent_kind import AgentKind
 from clew.chat.config import skill_files
 from clew.chat.config.model_alias import resolve_alias
 from clew.chat.config.reasoning_settings import complete_reasoning
-from clew.chat.config.settings import Settings, SettingsSource
+from clew.chat.config.settings import Settings, SettingsSource, managed_folder
 from clew.chat.config.skill_files import Skill
 from clew.chat.config.system_prompt import session_facts, system_blocks
 from clew.chat.cost import ConversationCost
@@ -27,7 +27,9 @@ from clew.chat.input.expand_prompt import Expander, GrantedRules
 from clew.chat.input.input_line import InputLine, parse_line
 from clew.chat.input.memory_files import Memories
 from clew.chat.input.slash_commands import Run, SkillExpander
-from clew.chat.mcp.mcp_client import McpServer, read_configs, start_servers
+from clew.chat.mcp.mcp_client import McpServer, start_servers
+from clew.chat.mcp.mcp_resources import LIST, READ, FetchPrompt, describe_servers, prompt_commands, resource_tools
+from clew.chat.mcp.server_scopes import ServerSearch
 from clew.chat.open_conversation import OpenConversation, open_conversation
 from clew.chat.permission.decide import Permissions
 from clew.chat.session_spec import SessionSpec
@@ -42,7 +44,6 @@ from clew.chat.tools.shell_profile import ShellProfile
 from clew.chat.tools.tool import Tool, ToolState
 from clew.chat.tools.toolbox import create_tools
 from clew.system import environment
-from clew.wire.json_codec import Json
 from clew.wire.layout import slug
 
 COMMAND_SECONDS = 60.0  # seconds that a shell command in a skill may take
@@ -82,14 +83,17 @@ async def open_session(spec: SessionSpec, emit: Emit) -> AsyncIterator[ChatSessi
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(Client(spec.endpoint, spec.retry))
         variables = environment.child_environment(**config.settings.variables)
-        servers = await stack.enter_async_context(start_servers(_server_configs(spec), spec.cwd, variables))
+        found, server_notices = _find_servers(spec, config)
+        servers = await stack.enter_async_context(start_servers(found, spec.cwd, variables))
+        commands, fetchers = prompt_commands(servers)
+        all_skills = {**config.skills, **commands}
         default_model = _default_model(config.settings)
         profile = _shell_profile(spec, emit)
         opened = stack.enter_context(
             open_conversation(spec, default_model=default_model, profile=profile, variables=config.settings.variables)
         )
         conversation = opened.conversation
-        skills = _skill_expander(spec, config, conversation)
+        skills = _skill_expander(config, all_skills, fetchers, conversation)
         rules = GrantedRules(config.permissions)
         deps = build_deps(
             spec,
@@ -100,14 +104,14 @@ async def open_session(spec: SessionSpec, emit: Emit) -> AsyncIterator[ChatSessi
             permissions=rules,
             hooks=config.hooks,
             skills=skills,
-            memory=config.description,
+            memory="\n\n".join(filter(None, (config.description, describe_servers(servers)))),
             nested_memory=lambda path: memory_files.format_memories(config.memories.near(path)),
         )
         engine = await stack.enter_async_context(run_engine(spec, opened, deps, config.kinds))
-        for notice in dict.fromkeys((*config.notices, *_server_notices(spec, servers))):
+        for notice in dict.fromkeys((*config.notices, *server_notices, *_failures(servers))):
             emit(events.Notice(text=notice, level="warning"))
-        expander = Expander(conversation, deps.tools, rules, skills)
-        yield ChatSession(engine, expander, config.permissions, servers, config.skills, config.kinds)
+        expander = Expander(conversation, deps.tools, rules, skills, servers)
+        yield ChatSession(engine, expander, config.permissions, servers, all_skills, config.kinds)
 
 
 @asynccontextmanager
@@ -223,24 +227,28 @@ def _describe(memories: Memories, skills: Mapping[str, Skill], kinds: Mapping[st
 # -- MCP servers
 
 
-def _server_configs(spec: SessionSpec) -> dict[str, Json]:
-    """Return the MCP servers of the spec, and those of a trusted project."""
-    configs: dict[str, Json] = {}
-    project_file = spec.cwd / ".mcp.json"
-    if spec.is_trusted and not spec.only_these_servers and project_file.is_file():
-        configs |= read_configs([str(project_file)], spec.cwd)
-    named = read_configs(spec.servers, spec.cwd)
-    return configs | {name: config for name, config in named.items() if config.get("type") != "sdk"}
+def _find_servers(spec: SessionSpec, config: _Config) -> tuple[list[McpServer], list[str]]:
+    search = ServerSearch(
+        spec.cwd,
+        spec.claude,
+        config.settings,
+        spec.sources,
+        spec.servers,
+        spec.only_these_servers,
+        managed_folder(),
+    )
+    return search.find({})
 
 
-def _server_notices(spec: SessionSpec, servers: Sequence[McpServer]) -> list[str]:
-    notices = [f"The MCP server {s.name} cannot be used: {s.error}" for s in servers if s.state == "failed"]
-    project_file = spec.cwd / ".mcp.json"
-    if not spec.is_trusted and not spec.only_these_servers and project_file.is_file():
-        notices.append(
-            f"The MCP servers of {project_file} are not started: the folder is not trusted. Trust it with: clew trust"
-        )
-    return notices
+def _failures(servers: Sequence[McpServer]) -> Iterator[str]:
+    for server in servers:
+        if server.state == "failed":
+            yield f"The MCP server {server.name} cannot be used: {server.error}"
+        elif server.state == "needs-auth":
+            yield (
+                f"The MCP server {server.name} needs a login (OAuth), which clew does not have. If it takes a token, set it"
+                " with: claude mcp add --header"
+            )
 
 
 # -- tools
@@ -251,12 +259,15 @@ def _tools(
 ) -> list[Tool]:
     """Return the tools to offer, without those that a rule denies entirely."""
     built_in = create_tools(skills=skills, search=_search(spec)).values()
-    tools: list[Tool] = [*built_in, *(tool for server in servers for tool in server.tools), *spec.extra_tools]
+    tools: list[Tool] = [*built_in, *(tool for server in servers for tool in server.tools)]
+    tools += [*resource_tools(servers), *spec.extra_tools]
     return [
         spec.wrap_tool(tool)
         for tool in tools
         if not permissions.denies_tool(tool.name)
-        and (spec.tools is None or tool.name in spec.tools or tool.name.startswith("mcp__"))
+        and (
+            spec.tools is None or tool.name in spec.tools or tool.name.startswith("mcp__") or tool.name in (LIST, READ)
+        )
     ]
 
 
@@ -269,14 +280,17 @@ def _search(spec: SessionSpec) -> Search | None:
     return SearchCommand(spec.web_search, spec.cwd, variables)
 
 
-def _skill_expander(spec: SessionSpec, config: _Config, conversation: LiveConversation) -> SkillExpander:
+def _skill_expander(
+    config: _Config, skills: Mapping[str, Skill], fetchers: Mapping[str, FetchPrompt], conversation: LiveConversation
+) -> SkillExpander:
     return SkillExpander(
-        config.skills,
+        skills,
         config.permissions,
         lambda: conversation.state.cwd,
         lambda: conversation.mode,
         _shell_runner(conversation.state),
         conversation.session_id,
+        fetchers,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -13,6 +13,8 @@ from clew.chat.config.system_prompt import system_reminder
 from clew.chat.input.file_mentions import find_mentions
 from clew.chat.input.input_line import InputLine
 from clew.chat.input.slash_commands import SkillExpander, command_tags
+from clew.chat.mcp.mcp_client import McpServer
+from clew.chat.mcp.mcp_resources import read_mention
 from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import Decision
 from clew.chat.store.live_conversation import LiveConversation
@@ -45,6 +47,7 @@ class Expander(Struct):
     tools: Mapping[str, Tool]
     rules: GrantedRules
     skill_expander: SkillExpander
+    servers: Sequence[McpServer] = ()
 
     async def expand(self, line: InputLine) -> UserPrompt:
         """Return the prompt for a line. Raises Refused if a slash command in it may not run a shell command that it
@@ -59,13 +62,16 @@ class Expander(Struct):
         where = f"Base directory for this skill: {skill.folder}\n\n" if skill.folder else ""
         return UserPrompt(
             command_tags(line.command, line.arguments),
-            (f"{where}{expansion.text}", *await self._read_mentions(expansion.files)),
+            (f"{where}{expansion.text}", *expansion.more, *await self._read_mentions(expansion.files)),
         )
 
     async def _read_mentions(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the contents of the mentioned files that may be read."""
+        """Return the contents of the mentioned files that may be read, and of mentioned resources (`@server:uri`)."""
         notes = []
         for name in names:
+            if (resource := await read_mention(self.servers, name)) is not None:
+                notes.append(system_reminder(f"The user named the resource {name}. It contains:\n{resource}"))
+                continue
             path = self.conversation.state.cwd / (user_home() + name[1:] if name.startswith("~/") else name)
             if (text := await self._read(path)) is not None:
                 notes.append(system_reminder(f"The user named the file {path}. Read says of it:\n{text}"))

@@ -10,14 +10,16 @@ import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from clew.chat.config.permission_mode import Mode
 from clew.chat.config.skill_files import Skill
 from clew.chat.input.file_mentions import find_mentions
+from clew.chat.mcp.mcp_resources import FetchPrompt
 from clew.chat.permission.decide import Permissions
 from clew.chat.tools.builtin.use_skill import SkillBody
-from clew.errors import Refused
+from clew.chat.tools.tool import ToolFailed
+from clew.errors import ClewError, Refused
 
 Run = Callable[[str], Awaitable[str]]  # runs a shell command that is allowed and returns its output
 
@@ -35,7 +37,8 @@ class Expansion(Struct, frozen=True):
 
     skill: Skill
     text: str
-    files: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()  # further texts for the model
 
 
 def command_tags(name: str, arguments: str) -> str:
@@ -54,6 +57,7 @@ class SkillExpander(Struct):
     mode: Callable[[], Mode]
     run: Run
     session_id: str = ""
+    fetchers: Mapping[str, FetchPrompt] = field(default_factory=dict)  # of commands that are prompts of MCP servers
 
     def names(self) -> Sequence[str]:
         """Return the names of the skills that the model may use."""
@@ -68,6 +72,8 @@ class SkillExpander(Struct):
 
     async def expand(self, skill: Skill, arguments: str) -> Expansion:
         """Expand a skill with these arguments. Raises Refused if a shell command in it may not run."""
+        if fetch := self.fetchers.get(skill.name):
+            return await _fetch(skill, fetch, arguments)
         values = _values(skill, arguments, self.session_id)
         parts: list[str] = []
         position = 0
@@ -93,6 +99,14 @@ class SkillExpander(Struct):
         if decision.kind != "allow":
             raise Refused([f"/{skill.name} would run {command!r}, which is not allowed: {decision.reason}"])
         return await self.run(command)
+
+
+async def _fetch(skill: Skill, fetch: FetchPrompt, arguments: str) -> Expansion:
+    try:
+        texts = await fetch(arguments)
+    except ToolFailed as failed:
+        raise ClewError(f"/{skill.name} cannot be used: {failed.text}") from None
+    return Expansion(skill, texts[0] if texts else "", more=tuple(texts[1:]))
 
 
 def _values(skill: Skill, arguments: str, session_id: str) -> dict[str, str]:

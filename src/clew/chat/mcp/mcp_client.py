@@ -6,33 +6,29 @@ Each server has a separate task, so that one that fails does not affect the othe
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import urlsplit
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, field
 
+from clew.chat.mcp.mcp_transport import call_seconds, open_streams, start_seconds
 from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
 from clew.errors import ApiError
-from clew.system.credential_transport import HINT, is_protected
 from clew.system.extras import install_hint
-from clew.system.subprocesses import find_program
 from clew.wire.json_codec import Json, decode
 from clew.wire.session_writer import create_exactly
 
-START_SECONDS = 30.0  # seconds that a server has to start
-READ_SECONDS = 300.0  # seconds that an HTTP server has to answer
+MAX_INSTRUCTIONS = 4_000  # characters of the instructions of a server
 MAX_RESULT = 100_000  # characters of a result that the model sees
 PREVIEW = 2_000
 _NAME = re.compile(r"[^A-Za-z0-9_-]")
-_VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 CallServer = Callable[[str, Json], Awaitable[Json]]  # takes a tool name and its input, returns the MCP result
-State = Literal["connected", "failed", "pending"]
+_Answer = TypeVar("_Answer")
+State = Literal["connected", "failed", "pending", "disabled", "needs-auth"]
 
 
 class McpTool(Struct, frozen=True):
@@ -90,15 +86,42 @@ class McpServer(Struct):
     state: State = "pending"
     error: str = ""
     tools: list[McpTool] = field(default_factory=list)
+    info: Json = field(default_factory=dict)  # name and version, as the server states them
+    scope: str = "dynamic"  # where it is configured: user, local, project, plugin, or given for this session
+    instructions: str = ""  # for the model, how to use the server
+    prompts: list[Json] = field(default_factory=list)
+    changed: Callable[[McpServer], None] = lambda server: None  # called when its tools or prompts have changed
+    _lists: dict[str, bool] = field(default_factory=dict)  # what it has: tools, prompts, resources
+    _refreshing: asyncio.Task[None] | None = None
+    _needs_login: bool = False
     _session: Any = None
+    _done: asyncio.Event | None = None  # set to end the connection
+    _task: asyncio.Task[None] | None = None
+
+    async def start(self, cwd: Path, environment: Mapping[str, str]) -> None:
+        """Connect in a separate task; `state` and `error` say how that went."""
+        _require_mcp()
+        self.state, self.error, self._needs_login = "pending", "", False
+        ready, self._done = asyncio.Event(), asyncio.Event()
+        self._task = asyncio.create_task(self.run(cwd, environment, ready, self._done))
+        await ready.wait()
+
+    async def stop(self) -> None:
+        """End the connection. The server can be started again."""
+        if self._task is None or self._done is None:
+            return
+        self._done.set()
+        await asyncio.wait({self._task}, timeout=start_seconds())
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        self._task, self.tools = None, []
 
     async def run(self, cwd: Path, environment: Mapping[str, str], ready: asyncio.Event, done: asyncio.Event) -> None:
         """Connect, set `ready`, and stay connected until `done` is set."""
         try:
             async with AsyncExitStack() as stack:
-                self._session = await asyncio.wait_for(self._connect(stack, cwd, environment), START_SECONDS)
-                listed = await asyncio.wait_for(self._list(), START_SECONDS)
-                self.tools = build_tools(self.name, listed, self._call)
+                self._session = await asyncio.wait_for(self._connect(stack, cwd, environment), start_seconds())
+                await asyncio.wait_for(self._load(), start_seconds())
                 self.state = "connected"
                 ready.set()
                 await done.wait()
@@ -108,89 +131,118 @@ class McpServer(Struct):
             self.error = str(group.exceptions[0])
         finally:
             self._session = None
+            if self._refreshing is not None:
+                self._refreshing.cancel()
             if not done.is_set():
-                self.state = "failed"
+                self.state = "needs-auth" if self._needs_login else "failed"
             ready.set()
 
     async def _connect(self, stack: AsyncExitStack, cwd: Path, environment: Mapping[str, str]) -> Any:
-        from httpx2 import AsyncClient, Timeout
-        from mcp import ClientSession, StdioServerParameters, stdio_client
-        from mcp.client.streamable_http import streamable_http_client
+        from mcp import ClientSession
 
-        config = _expand_variables(self.config, environment)
-        kind = str(config.get("type") or ("http" if "url" in config else "stdio"))
-        if kind == "stdio":
-            variables = {**environment, **{k: str(v) for k, v in (config.get("env") or {}).items()}}
-            parameters = StdioServerParameters(
-                command=_program(str(config["command"]), variables),
-                args=[str(a) for a in config.get("args") or ()],
-                env=variables,
-                cwd=cwd,
-            )
-            errors = stack.enter_context(open(os.devnull, "w"))  # noqa: SIM115
-            streams = await stack.enter_async_context(stdio_client(parameters, errlog=errors))
-        elif kind in ("http", "streamable-http"):
-            headers = {name: str(value) for name, value in (config.get("headers") or {}).items()}
-            limits = Timeout(START_SECONDS, read=READ_SECONDS)
-            client = AsyncClient(headers=headers, timeout=limits, follow_redirects=True)
-            if headers:
-                client.event_hooks = {"request": [_guard(str(config["url"]))]}
-            await stack.enter_async_context(client)
-            streams = await stack.enter_async_context(streamable_http_client(str(config["url"]), http_client=client))
-        else:
-            raise ValueError(f"Servers of the type {kind} are not known.")
-        session = await stack.enter_async_context(ClientSession(streams[0], streams[1]))
-        await session.initialize()
+        streams = await open_streams(stack, self.config, cwd, environment, self._note_refusal)
+        session = await stack.enter_async_context(ClientSession(streams[0], streams[1], message_handler=self._receive))
+        greeting = await session.initialize()
+        self.info = {"name": greeting.server_info.name, "version": greeting.server_info.version}
+        self.instructions = (greeting.instructions or "").strip()[:MAX_INSTRUCTIONS]
+        capabilities = greeting.capabilities
+        self._lists = {
+            "tools": capabilities.tools is not None,
+            "prompts": capabilities.prompts is not None,
+            "resources": capabilities.resources is not None,
+        }
         return session
 
-    async def _list(self) -> list[Json]:
+    def _note_refusal(self) -> None:
+        self._needs_login = True
+
+    async def _receive(self, message: Any) -> None:
+        """Read a list again when the server says that it has changed."""
+        kind = str(getattr(message, "method", ""))
+        if self._session is None or not kind.endswith("/list_changed"):
+            return
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+        self._refreshing = asyncio.create_task(self._refresh())
+
+    async def _refresh(self) -> None:
+        with suppress(*_errors(TimeoutError)):
+            await asyncio.wait_for(self._load(), start_seconds())
+            self.changed(self)
+
+    async def _load(self) -> None:
+        """List the tools and prompts of the server."""
+        tools = await self._list("tools") if self._lists.get("tools") else []
+        self.tools = build_tools(self.name, tools, self._call)
+        self.prompts = await self._list("prompts") if self._lists.get("prompts") else []
+
+    @property
+    def has_resources(self) -> bool:
+        return self.state == "connected" and bool(self._lists.get("resources"))
+
+    async def list_resources(self) -> list[Json]:
+        """Return the resources of the server. Raises ToolFailed."""
+        return await self._ask(self._list("resources"))
+
+    async def read_resource(self, uri: str) -> Json:
+        """Return the contents of a resource. Raises ToolFailed."""
+        return await self._ask(self._request("read_resource", uri))
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> Json:
+        """Return the messages of a prompt. Raises ToolFailed."""
+        return await self._ask(self._request("get_prompt", name, dict(arguments)))
+
+    async def _list(self, what: str) -> list[Json]:
+        """Return all pages of a list: tools, prompts or resources."""
         from mcp_types import PaginatedRequestParams
 
-        tools: list[Json] = []
+        found: list[Json] = []
         cursor: str | None = None
         while True:
-            page = await self._session.list_tools(params=PaginatedRequestParams(cursor=cursor))
-            tools += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
+            page = await getattr(self._session, f"list_{what}")(params=PaginatedRequestParams(cursor=cursor))
+            found += [_fields(item) for item in getattr(page, what)]
             cursor = page.next_cursor
             if not cursor:
-                return tools
+                return found
 
     async def _call(self, name: str, arguments: Json) -> Json:
+        return await self._ask(self._request("call_tool", name, arguments))
+
+    async def _request(self, method: str, *arguments: Any) -> Json:
         if self._session is None:
             raise ToolFailed(f"The MCP server {self.name} is gone: {self.error or 'it ended'}.", is_misuse=False)
+        return _fields(await getattr(self._session, method)(*arguments))
+
+    async def _ask(self, request: Awaitable[_Answer]) -> _Answer:
+        """Send a request to the server. Raises ToolFailed if it is gone, fails or takes too long."""
+        seconds = call_seconds(self.config)
         try:
-            result = await self._session.call_tool(name, arguments)
+            return await asyncio.wait_for(request, seconds)
+        except TimeoutError:
+            text = f"The MCP server {self.name} did not answer within {seconds:g} seconds."
+            raise ToolFailed(text, is_misuse=False) from None
         except _errors() as error:
             raise ToolFailed(f"The MCP server {self.name} failed: {error}", is_misuse=False) from None
-        fields: Json = result.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return fields
+
+
+def _fields(value: Any) -> Json:
+    fields: Json = value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return fields
 
 
 @asynccontextmanager
 async def start_servers(
-    configs: Mapping[str, Json], cwd: Path, environment: Mapping[str, str]
+    servers: Sequence[McpServer], cwd: Path, environment: Mapping[str, str]
 ) -> AsyncIterator[list[McpServer]]:
-    """Start all configured servers in parallel; a failed one states why."""
-    if not configs:
-        yield []
-        return
-    _require_mcp()
-    servers = [McpServer(name, config) for name, config in configs.items()]
-    done = asyncio.Event()
-    ready = [asyncio.Event() for _ in servers]
-    tasks = [
-        asyncio.create_task(server.run(cwd, environment, begun, done))
-        for server, begun in zip(servers, ready, strict=True)
-    ]
+    """Start all servers that are not disabled, in parallel; a failed one states why. Servers that are added to the list
+    later are stopped with the others.
+    """
+    listed = list(servers)
     try:
-        await asyncio.gather(*(begun.wait() for begun in ready))
-        yield servers
+        await asyncio.gather(*(server.start(cwd, environment) for server in listed if server.state != "disabled"))
+        yield listed
     finally:
-        done.set()
-        await asyncio.wait(tasks, timeout=START_SECONDS)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*(server.stop() for server in listed))
 
 
 def read_configs(texts: Sequence[str], base: Path) -> dict[str, Json]:
@@ -207,45 +259,6 @@ def read_configs(texts: Sequence[str], base: Path) -> dict[str, Json]:
             raise ValueError(f"{text[:80]} is not a configuration of MCP servers: it needs an object mcpServers.")
         configs |= {name: config for name, config in servers.items() if isinstance(config, dict)}
     return configs
-
-
-def _guard(address: str) -> Callable[[Any], Awaitable[None]]:
-    """Check each request: headers, which may contain a key, are sent to the configured server only, and not
-    unencrypted.
-    """
-    if not is_protected(address):
-        raise ValueError(f"Its headers would be sent to {urlsplit(address).hostname} in the clear. {HINT}")
-    server = urlsplit(address)
-
-    async def check(request: Any) -> None:
-        target = urlsplit(str(request.url))
-        if (target.scheme, target.netloc) != (server.scheme, server.netloc):
-            raise ValueError(f"The server redirects to {target.hostname}, which is not sent its headers.")
-
-    return check
-
-
-def _program(command: str, variables: Mapping[str, str]) -> str:
-    """Return the path of a server's program: a bare name is looked up in the absolute folders of `PATH`, never in the
-    working directory.
-    """
-    if os.path.dirname(command):
-        return command
-    path = find_program(command, variables.get("PATH"))
-    if path is None:
-        raise ValueError(f"There is no program {command!r} in the absolute folders of PATH.")
-    return path
-
-
-def _expand_variables(value: Any, environment: Mapping[str, str]) -> Any:
-    """Return the configuration with `${VARIABLE}` and `${VARIABLE:-default}` expanded."""
-    if isinstance(value, str):
-        return _VARIABLE.sub(lambda m: environment.get(m[1], m[2] or ""), value)
-    if isinstance(value, list):
-        return [_expand_variables(item, environment) for item in value]
-    if isinstance(value, dict):
-        return {key: _expand_variables(item, environment) for key, item in value.items()}
-    return value
 
 
 def _convert_block(part: Json, scene: ToolContext) -> Json:

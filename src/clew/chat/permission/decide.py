@@ -37,6 +37,7 @@ from clew.wire.session_writer import replace
 _NEVER_ASKED = split_names(
     "TodoWrite Task Agent AskUserQuestion EnterPlanMode Skill BashOutput KillShell TaskOutput TaskStop ToolSearch"
     " TaskCreate TaskUpdate TaskList TaskGet ListMcpResources ReadMcpResource"
+    " ListMcpResourcesTool ReadMcpResourceTool"
 )
 _ALWAYS_ASKED = split_names("ExitPlanMode")
 _READ_ONLY_TOOLS = split_names("WebFetch WebSearch")
