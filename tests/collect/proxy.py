@@ -12,7 +12,8 @@ class Proxy:
     """Passes bytes on until it is told otherwise.
 
     `cut` closes every connection and refuses new ones; `swallow` keeps them open and lets nothing through any more;
-    `deafen` passes on what the client says and keeps back what the server answers, beginning with a given word.
+    `deafen` passes on what the client says and keeps back what the server answers, beginning with a given word that
+    the client says; the first times may be skipped.
     """
 
     def __init__(self, port: int) -> None:
@@ -22,6 +23,7 @@ class Proxy:
         self.is_open = True
         self.is_swallowing = False
         self.word = b""
+        self.skipped = 0
         self._has_heard = False
         self._sockets: set[socket.socket] = set()
         self._guard = threading.Lock()
@@ -40,8 +42,8 @@ class Proxy:
     def swallow(self) -> None:
         self.is_swallowing = True
 
-    def deafen(self, word: bytes) -> None:
-        self.word, self._has_heard = word, False
+    def deafen(self, word: bytes, skipped: int = 0) -> None:
+        self.word, self.skipped, self._has_heard = word, skipped, False
 
     def close(self) -> None:
         self.cut()
@@ -87,7 +89,9 @@ class Proxy:
             return
         if is_said:
             server.sendall(data)
-            self._has_heard = self._has_heard or bool(self.word and self.word in data)
+            if self.word and self.word in data:
+                self._has_heard = self._has_heard or self.skipped <= 0
+                self.skipped -= 1
         elif self._has_heard:  # the server has done it, and the client will never know
             client.shutdown(socket.SHUT_RDWR)
         else:

@@ -176,6 +176,23 @@ def load_key(path: str) -> bytes:
     return key
 
 
+_LAST_NUMBERS = {"last_seq": "SELECT max(seq) FROM occurrence", "last_file": "SELECT max(id) FROM file"}
+
+
+def last_number(connection: apsw.Connection, name: str) -> int:
+    """Return the highest number of a line (`last_seq`) or a file (`last_file`) that was ever given."""
+    query = (
+        f"SELECT max(coalesce(({_LAST_NUMBERS[name]}), 0), coalesce((SELECT value + 0 FROM about WHERE name = ?), 0))"
+    )
+    return int(connection.execute(query, (name,)).get)
+
+
+def reserve_numbers(connection: apsw.Connection) -> None:
+    """Remember the highest numbers before rows are deleted: stores know lines by them, so none is given twice."""
+    for name in _LAST_NUMBERS:
+        connection.execute("INSERT OR REPLACE INTO about VALUES(?, ?)", (name, str(last_number(connection, name))))
+
+
 def _create(connection: apsw.Connection) -> None:
     if read_version(connection) == VERSION:  # another process created it meanwhile
         return

@@ -5,10 +5,12 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from itertools import count
 from typing import Any, NamedTuple
 
 import apsw
 
+from clew.collect.archive.archive_schema import last_number, reserve_numbers
 from clew.collect.archive.checksums import ABSENT, DEFLATED, RAW, line_sum, unpack
 from clew.collect.archive.erase import ERASED, read_erased
 from clew.collect.discovery import SourceFile, SourceState
@@ -105,6 +107,7 @@ class ArchiveWriter:
         self.repaired = 0
         self.erased = read_erased(connection, "line")
         self._written = 0
+        self._cleared: dict[tuple[int, int], int] = {}  # numbers of lines by generation and offset
 
     def _begin(self) -> None:
         if not self.connection.in_transaction:
@@ -119,11 +122,12 @@ class ArchiveWriter:
             self.close()
 
     def close(self) -> None:
-        if self.repaired:  # facts that were built without damaged lines are built again
+        if self.repaired:  # facts that were built without damaged lines are built and sent again
             self._execute(
                 "INSERT INTO about VALUES('repairs', ?) ON CONFLICT(name) DO UPDATE SET value = value + excluded.value",
                 (str(self.repaired),),
             )
+            self._execute("UPDATE sink SET seq = 0 WHERE name LIKE '%#facts'")
             self.repaired = 0
         if self.connection.in_transaction:
             self.connection.execute("COMMIT")
@@ -136,12 +140,14 @@ class ArchiveWriter:
     # -- files
 
     def add_file(self, root: int, source: SourceFile, now: int) -> int:
-        names = (root, source.path, source.kind, source.project, source.session, source.agent, now, now)
+        self._begin()
+        id = last_number(self.connection, "last_file") + 1
         self._execute(
-            "INSERT INTO file(root, path, kind, project, session, agent, first_seen, scrubbed) VALUES(?,?,?,?,?,?,?,?)",
-            names,
+            "INSERT INTO file(id, root, path, kind, project, session, agent, first_seen, scrubbed) "
+            "VALUES(?,?,?,?,?,?,?,?,?)",
+            (id, root, source.path, source.kind, source.project, source.session, source.agent, now, now),
         )
-        return self.connection.last_insert_rowid()
+        return id
 
     def move_file(self, file: KnownFile, source: SourceFile, now: int) -> None:
         """Continue the file under another path, and store the old path as an alias."""
@@ -209,9 +215,8 @@ class ArchiveWriter:
     def unmark_stub(self, generation: int) -> None:
         """Deliver a former stub after all: its line gets a new sequence number after all others."""
         self._execute("UPDATE generation SET is_stub = 0 WHERE id = ?", (generation,))
-        self._execute(
-            "UPDATE occurrence SET seq = (SELECT max(seq) + 1 FROM occurrence) WHERE generation = ?", (generation,)
-        )
+        seq = last_number(self.connection, "last_seq") + 1
+        self._execute("UPDATE occurrence SET seq = ? WHERE generation = ?", (seq, generation))
 
     # -- contents
 
@@ -291,11 +296,12 @@ class ArchiveWriter:
             self._execute("INSERT INTO quarantine VALUES(?,?,?,?,?,?)", (generation, *line))
 
     def _add_occurrences(self, rows: Sequence[tuple[int, int, int, int, int, bytes]]) -> None:
-        """Add rows of generation, offset, number, length, content and hash."""
+        """Add rows of generation, offset, number, length, content and hash. One that is read again keeps its number."""
         self._begin()
+        new = count(last_number(self.connection, "last_seq") + 1)
         self.connection.executemany(
-            "INSERT INTO occurrence(generation, offset, number, length, content, sum) VALUES(?,?,?,?,?,?)",
-            [(*row[:5], line_sum(*row[:4], row[5])) for row in rows],
+            "INSERT INTO occurrence(seq, generation, offset, number, length, content, sum) VALUES(?,?,?,?,?,?,?)",
+            [(self._cleared.pop(row[:2], 0) or next(new), *row[:5], line_sum(*row[:4], row[5])) for row in rows],
         )
 
     def store_content(self, hash: bytes, masked: MaskedBytes) -> int:
@@ -328,6 +334,10 @@ class ArchiveWriter:
 
     def clear_generation(self, generation: int) -> None:
         """Remove the lines of a generation before they are read again."""
+        self._begin()
+        reserve_numbers(self.connection)
+        kept = self._execute("SELECT generation, offset, seq FROM occurrence WHERE generation = ?", (generation,))
+        self._cleared = {(int(row[0]), int(row[1])): int(row[2]) for row in kept}
         for table in ("occurrence", "quarantine"):
             self._execute(f"DELETE FROM {table} WHERE generation = ?", (generation,))
         self.repaired += 1

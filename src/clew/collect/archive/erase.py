@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from clew.collect.archive.archive_schema import reserve_numbers
 from clew.collect.archive.checksums import ABSENT, RAW, unpack
 
 ERASED = b"[ERASED]"
@@ -60,7 +61,7 @@ def scrub_pages(connection: apsw.Connection, path: str) -> list[str]:
 
 
 def _erase(connection: apsw.Connection, sessions: Sequence[str], projects: Sequence[str], text: str) -> Erased:
-    last = int(connection.execute("SELECT coalesce(max(seq), 0) FROM occurrence").get)
+    reserve_numbers(connection)
     files: list[str] = []
     lines = 0
     for kind, values in (("session", sessions), ("project", projects)):
@@ -76,10 +77,6 @@ def _erase(connection: apsw.Connection, sessions: Sequence[str], projects: Seque
     unused = "id NOT IN (SELECT content FROM occurrence)"
     contents = int(connection.execute(f"SELECT count(*) FROM content WHERE {unused}").get)
     connection.execute(f"DELETE FROM content WHERE {unused}")
-    # Numbers are never used twice, or a sink would skip a new line.
-    connection.execute("UPDATE occurrence SET seq = ? WHERE seq = (SELECT max(seq) FROM occurrence)", (last,))
-    if connection.execute("SELECT count(*) FROM occurrence").get == 0:
-        connection.execute("DELETE FROM sink")
     connection.execute("INSERT INTO about VALUES('repairs', '1') ON CONFLICT(name) DO UPDATE SET value = value + 1")
     return Erased(files, lines, contents)
 

@@ -3,6 +3,7 @@
 Modules:
     address         Create the sinks and the deliveries of a configuration.
     delivery_marks  Marks of what a sink was sent, and the names under which an archive sends.
+    fact_check      Compare the facts that a store has of an archive with those that it was sent.
     http            Send batches of records in a JSON envelope over HTTP, compressed with gzip.
     jsonl           Append records to a file of JSON lines.
     lake/           Deliver to Delta Lake tables, and query them with DuckDB or Spark.

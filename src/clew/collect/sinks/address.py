@@ -12,9 +12,10 @@ from clew.collect.collector import Collector
 from clew.collect.config import SinkConfig
 from clew.collect.direct_collect import LimitedSink
 from clew.collect.masking import Policy
+from clew.collect.sinks.fact_check import FactCheck
 from clew.collect.sinks.http import HttpSink
 from clew.collect.sinks.jsonl import JsonLines
-from clew.collect.sinks.outbox import FACTS, Cursor, Delivery, SequenceCursor, Sink, adopt_old_name
+from clew.collect.sinks.outbox import FACTS, Check, Cursor, Delivery, SequenceCursor, Sink, adopt_old_name
 from clew.collect.sinks.paced_cursors import PacedFactCursor, PacedLineCursor
 from clew.collect.sinks.record import Record
 from clew.collect.sinks.state_file import StateCursor
@@ -26,7 +27,9 @@ from clew.facts.prices import load
 
 if TYPE_CHECKING:
     from clew.collect.sinks.lake.delta_tables import Lake
+    from clew.collect.sinks.lake.sink import LakeFacts
     from clew.collect.sinks.otlp.span_cursor import SentSpan
+    from clew.collect.sinks.postgres.tables import PostgresFacts
 
 POSTGRES = ("postgresql://", "postgres://")
 OTLP = ("otlp+https://", "otlp+http://")
@@ -149,7 +152,7 @@ def _deliveries_of(
     check: StoreCheck | None = None
 
     def delivery(
-        to: Sink[Any], cursor: Cursor[Any], wants: Callable[[Any], bool], check: StoreCheck | None = None
+        to: Sink[Any], cursor: Cursor[Any], wants: Callable[[Any], bool], check: Check | None = None
     ) -> Delivery[Any]:
         return Delivery(to, cursor, connection, policy, wants=wants, every=config.every, check=check)
 
@@ -167,7 +170,7 @@ def _deliveries_of(
         yield delivery(sink, SpanCursor(connection, sink.name, load(), content), wants_item)
         return
     lines: Cursor[Record] = SequenceCursor(connection, sink.name)
-    facts: tuple[Sink[FileFacts], Cursor[FileFacts]] | None = None
+    facts: tuple[LakeFacts | PostgresFacts, Cursor[FileFacts]] | None = None
     if sink.name.startswith(LAKE):
         from clew.collect.sinks.lake.sink import LakeFacts, LakeLines
 
@@ -193,7 +196,8 @@ def _deliveries_of(
         yield delivery(LimitedSink(sink, config.max_line) if config.max_line else sink, lines, wants_item, check)
     if facts and config.send != "lines":
         to, cursor = facts
-        yield delivery(to if config.contents else NumbersOnly(to), cursor, wants_facts)
+        checked = FactCheck(connection, to, check if config.send != "facts" else None)
+        yield delivery(to if config.contents else NumbersOnly(to), cursor, wants_facts, checked)
 
 
 class NumbersOnly:

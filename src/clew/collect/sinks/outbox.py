@@ -25,7 +25,7 @@ BATCH_BYTES = 4 << 20
 FACTS = "#facts"  # the end of the name of a sink for facts
 EPOCH = "epoch"  # the kind of error if a store has other records of this archive than expected
 POISON = "poison"  # the kind of error that a single record of a batch may cause
-_KEPT_MARKS = 1000  # batches by which a store that was put back from a backup is recognized
+KEPT_MARKS = 1000  # batches by which a store that was put back from a backup is recognized
 _FIRST_WAIT, _MAX_WAIT = 1.0, 300.0  # seconds to wait after a failure
 
 DELIVERABLE = f"g.is_stub = 0 AND f.kind IN ({', '.join(repr(kind) for kind in DELIVERED_KINDS)})"
@@ -108,20 +108,19 @@ class SequenceCursor:
         while (position := self.position) < last:
             limit = sent.limit(position, last)
             if rows := self.connection.execute(query, (position, limit)).fetchall():
-                records = self._sound(read_records(host, rows, policy))
-                for batch in split_batches(records, self.rows, self.size):
+                for batch in split_batches(read_records(host, rows, policy), self.rows, self.size):
                     if batch[0].seq > sent.head:
                         batch, mark = mark_records(batch, mark)
-                    yield batch
+                    if sound := self._sound(batch):
+                        yield sound
             self.move(int(str(rows[-1][0])) if rows else limit)  # past what is never delivered
 
-    def _sound(self, records: Iterator[Record]) -> Iterator[Record]:
+    def _sound(self, batch: Sequence[Record]) -> list[Record]:
         """Leave out lines that are damaged in the archive, and note them as rejected."""
-        for record in records:
+        for record in batch:
             if record.withheld == DAMAGED:
                 reject(self.connection, self.sink, record.seq, DAMAGED)
-            else:
-                yield record
+        return [record for record in batch if record.withheld != DAMAGED]
 
     @property
     def sent(self) -> Sent:
@@ -147,7 +146,7 @@ class SequenceCursor:
             )
             self.connection.execute(
                 "DELETE FROM sink_mark WHERE sink = ?1 AND seq < (SELECT seq FROM sink_mark WHERE sink = ?1"
-                f" ORDER BY seq DESC LIMIT 1 OFFSET {_KEPT_MARKS})",
+                f" ORDER BY seq DESC LIMIT 1 OFFSET {KEPT_MARKS})",
                 (self.sink,),
             )
 
@@ -168,16 +167,17 @@ class SequenceCursor:
         with WriteTransaction(self.connection):
             self.connection.execute("DELETE FROM sink_mark WHERE sink = ? AND seq > ?", (self.sink, seq))
             self.connection.execute(
-                "UPDATE sink SET seq = ?1, head = ?1, mark = ?2 WHERE name = ?3", (seq, mark, self.sink)
+                "UPDATE sink SET seq = min(seq, ?1), head = ?1, mark = ?2 WHERE name = ?3", (seq, mark, self.sink)
             )
             self.connection.execute("UPDATE sink SET seq = min(seq, ?) WHERE name = ?", (seq, f"{self.sink}{FACTS}"))
         return True
 
     def adopt(self, seq: int, mark: int, host: str) -> None:
-        """Note that the store has accepted more than was acknowledged."""
-        self.move(seq)
+        """Note that the store has accepted more than was acknowledged. What is being sent again still is."""
         self.connection.execute(
-            "UPDATE sink SET head = ?, mark = ?, host = ? WHERE name = ?", (seq, mark, host, self.sink)
+            "INSERT INTO sink(name, seq, head, mark, host) VALUES(?1, ?2, ?2, ?3, ?4) ON CONFLICT(name) DO UPDATE "
+            "SET seq = iif(seq < head, seq, ?2), head = ?2, mark = ?3, host = ?4",
+            (self.sink, seq, mark, host),
         )
 
     def save_store(self, store: str) -> None:
@@ -227,7 +227,11 @@ class Check(Protocol):
 
     def run(self, now: float, /) -> str: ...
 
+    def prepare(self) -> None: ...
+
     def resolve(self) -> str: ...
+
+    def invalidate(self) -> None: ...
 
     def settle(self, record: Any, /) -> None: ...
 
@@ -277,6 +281,8 @@ class Delivery(Generic[Item]):
             note = self.check.run(now) if self.check else ""
             for batch in self.cursor.batches(self.policy):
                 if wanted := [item for item in batch if self.wants(item)]:
+                    if self.check:
+                        self.check.prepare()
                     sent += self._send_batch(wanted)
                 if self.check:
                     self.check.settle(batch[-1])
@@ -287,6 +293,8 @@ class Delivery(Generic[Item]):
         except StoreError as error:
             if error.kind == EPOCH and self.check:
                 return self._resolve(now, is_enough)
+            if self.check:
+                self.check.invalidate()
             self.failures += 1
             self.not_before = now + self._retry_delay(error)
             return DeliveryOutcome(self.sink.name, sent, self._rejected, error)

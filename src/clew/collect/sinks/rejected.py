@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import apsw
@@ -52,7 +53,7 @@ def retry_rejected(delivery: Delivery[Any]) -> Delivery[Any]:
     is_facts = delivery.sink.name.endswith("#facts")
     kind = _RejectedFacts if is_facts else _RejectedLines
     cursor = kind(delivery.connection, delivery.sink.name)
-    return Delivery(delivery.sink, cursor, delivery.connection, delivery.policy, wants=delivery.wants)
+    return replace(delivery, cursor=cursor)
 
 
 class _Rejected:

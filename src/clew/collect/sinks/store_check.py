@@ -68,6 +68,13 @@ class StoreCheck:
         self._next = now + CHECK_INTERVAL
         return sentence
 
+    def prepare(self) -> None:
+        """Nothing: a batch carries its mark."""
+
+    def invalidate(self) -> None:
+        """Compare again before anything else is sent: a delivery failed."""
+        self._next = 0.0
+
     def resolve(self) -> str:
         """Compare after the store refused a batch; take a new name if that is not enough. Returns a sentence."""
         self._failures += 1

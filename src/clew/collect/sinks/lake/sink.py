@@ -105,6 +105,13 @@ class LakeFacts:
         self.name = f"{lake.name}#facts"
         self.lake = lake
         self.clock = clock
+        self.next_mark = 0
+
+    def fact_mark(self, host: str) -> int:
+        """Return the mark of the last facts of a host, for `fact_check`."""
+        table = self.lake.existing(FILE.name)
+        with self.lake.translate_errors():
+            return (table.transaction_version(f"clew-facts-{host}") or 0) if table else 0
 
     def write(self, batch: Sequence[FileFacts]) -> None:
         written_ms = self.clock() // 1_000_000
@@ -114,7 +121,8 @@ class LakeFacts:
             ]
             if rows:
                 day = list(table.columns).index("day")
-                self.lake.add(table.name, build_table(table.name, rows, [str(row[day]) for row in rows]))
+                marks = [(f"clew-facts-{batch[0].host}", self.next_mark)] if table is FILE and self.next_mark else []
+                self.lake.add(table.name, build_table(table.name, rows, [str(row[day]) for row in rows]), marks)
 
     def close(self) -> None:
         """Nothing stays open."""

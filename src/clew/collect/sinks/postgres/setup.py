@@ -90,7 +90,8 @@ def _statements() -> Iterator[str]:
     yield f"GRANT SELECT ON clew.about TO {', '.join(ROLES)}"
     yield f"""CREATE TABLE IF NOT EXISTS clew.host(
   host text COLLATE "C" PRIMARY KEY, seq bigint NOT NULL, seen timestamptz NOT NULL DEFAULT now(), {_WRITER_COLUMN})"""
-    yield "ALTER TABLE clew.host ADD COLUMN IF NOT EXISTS mark bigint NOT NULL DEFAULT 0"
+    for column in ("mark", "fact_mark"):
+        yield f"ALTER TABLE clew.host ADD COLUMN IF NOT EXISTS {column} bigint NOT NULL DEFAULT 0"
     yield from row_security_statements("host", "SELECT, INSERT, UPDATE")
     yield from _line_table_statements()
     for table in TABLES:

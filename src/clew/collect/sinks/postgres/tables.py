@@ -24,6 +24,11 @@ from clew.collect.sql.sent_facts import SentFacts
 from clew.errors import StoreError
 
 _DIGEST = "digest"
+_FACT_MARK = "fact_mark"
+_SAVE_FACT_MARK = f"""
+INSERT INTO clew.host AS h (host, seq, {_FACT_MARK}) VALUES (%s, 0, %s)
+ON CONFLICT (host) DO UPDATE SET {_FACT_MARK} = excluded.{_FACT_MARK}, seen = now()
+"""
 _ARRAY_TYPES = {"text": "text[]", "number": "bigint[]", "number or nothing": "bigint[]"}
 _DAY = list(LINE.columns).index("day")
 _BEGIN_HOST = """
@@ -162,6 +167,7 @@ class PostgresFacts:
         self.name = f"{link.name}{FACTS}"
         self.link = link
         self.sent = sent or SentFacts(self.name)
+        self.next_mark = 0
 
     def write(self, batch: Sequence[FileFacts]) -> None:
         changes = [self.sent.compare(facts) for facts in batch]
@@ -169,7 +175,19 @@ class PostgresFacts:
             layout = self.link.layout(connection)
             with connection.transaction():
                 written = [change for change in changes if self._apply(connection, change, layout)]
+                if not layout.has("host", _FACT_MARK):
+                    self.next_mark = 0
+                if self.next_mark:
+                    connection.execute(_SAVE_FACT_MARK, (batch[0].host, self.next_mark))
         self.sent.note([(change, change.state) for change in written], {})
+
+    def fact_mark(self, host: str) -> int | None:
+        """Return the mark of the last facts of a host, for `fact_check`."""
+        with self.link.use() as connection:
+            if not self.link.layout(connection).has("host", _FACT_MARK):
+                return None
+            row = connection.execute(f"SELECT {_FACT_MARK} FROM clew.host WHERE host = %s", (host,)).fetchone()
+        return int(row[0]) if row else 0
 
     def _apply(self, connection: Connection, change: FactChange, layout: StoreLayout) -> bool:
         """Write a change; return False if the store has newer facts. The row of the file comes first: it locks out

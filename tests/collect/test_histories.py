@@ -1,0 +1,199 @@
+"""Histories of archives, backups, stores, networks and clocks: some in each test run, thousands in `make soak`.
+
+`CLEW_HISTORIES=N` sets how many of each kind are run. Those below were found so, or thought of while looking.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from clew.collect.config import SinkConfig
+from clew.collect.sinks.address import deliveries
+from tests.collect.history_machine import DAYS, PATHS, HistoryMachine, shorten
+from tests.collect.postgres import SHM
+from tests.collect.store_kinds import DeltaFolder, JsonLinesFile, PostgresDatabase, StoreKind
+
+SAMPLE = {"jsonl": 30, "postgres": 20, "delta": 3}
+MANY = {"jsonl": 2000, "postgres": 3000, "delta": 500}
+
+
+@contextmanager
+def opened(kind: str) -> Iterator[StoreKind]:
+    with tempfile.TemporaryDirectory(dir=SHM if SHM.is_dir() else None) as folder:
+        if kind == "postgres":
+            store: StoreKind = PostgresDatabase.start()
+        else:
+            store = DeltaFolder(Path(folder)) if kind == "delta" else JsonLinesFile(Path(folder))
+        try:
+            yield store
+        finally:
+            store.close()
+
+
+def run(store: StoreKind, histories: int, steps: int) -> None:
+    machine = type("Histories", (HistoryMachine,), {"store": store})
+    checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+    given = settings(
+        max_examples=histories,
+        stateful_step_count=steps,
+        deadline=None,
+        suppress_health_check=checks,
+        print_blob=True,
+        report_multiple_bugs=False,
+        phases=[Phase.reuse, Phase.generate, *([] if os.environ.get("CLEW_NO_SHRINK") else [Phase.shrink])],
+    )
+    run_state_machine_as_test(machine, settings=given)
+
+
+@pytest.fixture(scope="module")
+def stores() -> Iterator[dict[str, StoreKind]]:
+    with opened("postgres") as postgres, opened("delta") as delta, opened("jsonl") as jsonl:
+        yield {"postgres": postgres, "delta": delta, "jsonl": jsonl}
+
+
+@pytest.mark.parametrize("kind", SAMPLE)
+def test_no_line_is_lost_or_changed_in_any_history(kind: str, stores: dict[str, StoreKind]) -> None:
+    run(stores[kind], SAMPLE[kind], 14)
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(os.environ.get("CLEW_SOAK") != "1", reason="long: set CLEW_SOAK=1")
+@pytest.mark.timeout(14_400)
+@pytest.mark.parametrize("kind", MANY)
+def test_no_line_is_lost_or_changed_in_thousands_of_histories(kind: str) -> None:
+    with opened(kind) as store:
+        run(store, int(os.environ.get("CLEW_HISTORIES", MANY[kind])), 30)
+
+
+# -- histories that once lost something
+
+
+def put_back_store_whose_facts_came_later(machine: HistoryMachine) -> None:
+    """The backup of the store has the lines, and none of the facts that were built from them."""
+    machine.append(0, PATHS[0], 2, False)
+    machine.poll(0, False)
+    life = machine.life(0)
+    with deliveries(machine.collector(life), [SinkConfig(machine.store.address, reveal=True)]) as waiting:
+        machine.send(life, waiting[:1], "", 0)
+    machine.copy_store()
+    machine.deliver(0, "", 0)
+    machine.restore_store(0)
+
+
+def resend_after_a_lost_acknowledgement(machine: HistoryMachine) -> None:
+    """The store has a batch of which the archive does not know; then a day is dropped, and all is sent again."""
+    machine.work(0, PATHS[0], 3, "", 0)
+    machine.append(0, PATHS[0], 2, False)
+    machine.poll(0, False)
+    with deliveries(machine.collector(machine.life(0)), [SinkConfig(machine.store.address, reveal=True)]) as waiting:
+        lines = waiting[0]
+        shorten(lines)
+        assert lines.check
+        lines.check.run(0.0)
+        lines.sink.write(next(iter(lines.cursor.batches(lines.policy))))
+    machine.drop_day(DAYS[0])
+    machine.resend(0)
+    machine.deliver(0, "", 0)
+    machine.needs_resend = False
+
+
+def send_facts_of_a_restored_archive(machine: HistoryMachine) -> None:
+    """The check of the lines cannot be done now, and the facts have their turn."""
+    machine.work(0, PATHS[0], 2, "", 0)
+    machine.back_up(0)
+    machine.work(0, PATHS[1], 2, "", 0)
+    machine.restore(0, 0, False)
+    machine.delete(0, PATHS[1])
+    machine.append(0, PATHS[2], 3, False)
+    machine.poll(0, False)
+    life = machine.life(0)
+    with deliveries(machine.collector(life), [SinkConfig(machine.store.address, reveal=True)]) as waiting:
+        machine.send(life, waiting[1:], "", 0)
+    machine.deliver(0, "", 0)
+    assert len(machine.store.replies()) == 7
+
+
+def erase_the_newest_session(machine: HistoryMachine) -> None:
+    """The number of an erased file is not given to another one, whose lines would be taken for known."""
+    machine.work(0, PATHS[0], 2, "", 0)
+    machine.work(0, PATHS[1], 2, "", 0)
+    machine.erase(0, PATHS[1])
+    machine.work(0, PATHS[2], 2, "", 0)
+
+
+def erase_everything(machine: HistoryMachine) -> None:
+    machine.work(0, PATHS[0], 1, "", 0)
+    machine.erase(0, PATHS[0])
+    machine.work(0, PATHS[0], 1, "", 0)
+
+
+def repair_a_row(machine: HistoryMachine) -> None:
+    """Lines that are read again because a row was damaged keep their numbers, and are not sent as new ones."""
+    machine.work(0, PATHS[0], 2, "", 0)
+    machine.work(0, PATHS[1], 2, "", 0)
+    connection = machine.life(0).connection
+    connection.execute("UPDATE occurrence SET length = length + 1 WHERE seq = 1")
+    machine.poll(0, True)
+    assert connection.execute("SELECT group_concat(seq) FROM occurrence").get == "1,2,3,4"
+
+
+def repair_a_line_that_facts_lack(machine: HistoryMachine) -> None:
+    """Facts that were built while a line was damaged are built again after its repair."""
+    machine.append(0, PATHS[0], 2, False)
+    machine.damage(0, 0)
+
+
+OF_FACTS = [put_back_store_whose_facts_came_later, send_facts_of_a_restored_archive, repair_a_line_that_facts_lack]
+OF_LINES = [erase_the_newest_session, erase_everything, repair_a_row]
+CASES = [
+    *((kind, history) for kind in SAMPLE for history in OF_LINES),
+    *(
+        (kind, history)
+        for kind in ("postgres", "delta")
+        for history in (*OF_FACTS, resend_after_a_lost_acknowledgement)
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "history"), CASES)
+def test_history(kind: str, history: Callable[[HistoryMachine], None], stores: dict[str, StoreKind]) -> None:
+    machine = type("Histories", (HistoryMachine,), {"store": stores[kind]})()
+    machine.begin()
+    history(machine)
+    machine.teardown()
+
+
+@pytest.mark.parametrize("kind", ["postgres", "delta"])
+def test_facts_alone_of_a_restored_archive_replace_no_others(kind: str, stores: dict[str, StoreKind]) -> None:
+    """A sink that is sent no lines compares its facts."""
+    machine = type("Histories", (HistoryMachine,), {"store": stores[kind]})()
+    machine.begin()
+
+    def send() -> None:
+        config = SinkConfig(machine.store.address, reveal=True, send="facts")
+        with deliveries(machine.collector(machine.life(0)), [config]) as waiting:
+            [outcome] = [delivery.run(0.0) for delivery in waiting]
+            assert outcome and not outcome.error
+
+    machine.append(0, PATHS[0], 2, False)
+    machine.poll(0, False)
+    send()
+    machine.back_up(0)
+    machine.append(0, PATHS[1], 2, False)
+    machine.poll(0, False)
+    send()
+    machine.restore(0, 0, False)
+    machine.delete(0, PATHS[1])
+    machine.append(0, PATHS[2], 3, False)
+    machine.poll(0, False)
+    send()
+    assert len(machine.store.replies()) == 7
+    machine.teardown()
