@@ -14,6 +14,7 @@ from clew.chat.cost import ConversationCost
 from clew.chat.events import Emit
 from clew.chat.hooks.runner import HookOutcome
 from clew.chat.permission.decision import Decision
+from clew.chat.tools.builtin.structured_output import StructuredOutput
 from clew.chat.tools.builtin.use_skill import Skills
 from clew.chat.tools.tool import Tool
 from clew.wire.json_codec import Json
@@ -73,6 +74,7 @@ class Deps:
     limits: ConversationLimits = field(default_factory=ConversationLimits)
     # Session facts for the first user message. They are not in the system prompt, so that it can be cached.
     context: Callable[[], str] = lambda: ""
+    output: StructuredOutput | None = None  # takes the answer, if it must have the form of a schema
     fallback: str = ""
     small_model: str = ""  # for small side requests, such as reading a web page
     skills: Skills | None = None  # source of the skills that subagents preload

@@ -17,7 +17,13 @@ from clew.chat.permission.decision import Decision
 from clew.chat.tools.tool import CallResult, Content
 from clew.wire.json_codec import Json
 
-Ending = Literal["success", "error_max_turns", "error_max_budget_usd", "error_during_execution"]
+Ending = Literal[
+    "success",
+    "error_max_turns",
+    "error_max_budget_usd",
+    "error_max_structured_output_retries",
+    "error_during_execution",
+]
 
 
 class Event(Struct, frozen=True, kw_only=True):
@@ -218,6 +224,7 @@ class TurnFinished(Event, frozen=True, kw_only=True):
     errors: Sequence[str] = ()
     status: int | None = None  # HTTP status of the API, if it failed
     is_interrupted: bool = False
+    structured_output: Json | None = None  # the answer in the form of the schema, if one was asked for
 
     @property
     def is_error(self) -> bool:

@@ -41,6 +41,7 @@ CONTINUE_CUT_REPLY = (
 )
 CONTINUE_LOST_REPLY = "The connection was lost in the middle of the reply above. Go on from what was received of it."
 RETRY_EMPTY_REPLY = "The reply was empty. Continue with the task, or say what is missing."
+MISSING_OUTPUT = "Your answer must be handed in with the tool StructuredOutput. Call it now."
 REPEATED_CALL = "The same call was made many times with the same result. Do something else, or say what is in the way."
 NOT_RUN = "The connection was lost before the reply was complete, so this call was not run."
 MAX_CUTS = 3
@@ -70,6 +71,7 @@ class Loop:
     _lost_replies: int = field(init=False, default=0)
     _has_compacted: bool = field(init=False, default=False)
     _was_empty: bool = field(init=False, default=False)
+    _was_asked_for_output: bool = field(init=False, default=False)
 
     @property
     def last_text(self) -> str:
@@ -85,7 +87,9 @@ class Loop:
         started = self.deps.stopwatch()
         self._runner = CallRunner(self.conversation, self.deps, self.stopped, self.send, self.agent, self.aside)
         self._guard, self._turns, self._text, self._cuts, self._lost_replies = LoopGuard(), 0, "", 0, 0
-        self._has_compacted = self._was_empty = False
+        self._has_compacted = self._was_empty = self._was_asked_for_output = False
+        if self.deps.output is not None:
+            self.deps.output.begin()
         self.streamer.api_seconds = 0.0
         try:
             await self._make_room(prompt)
@@ -198,6 +202,10 @@ class Loop:
                 if problem:
                     return received, "success", (problem,)
                 continue
+            if self.deps.output is not None:
+                if (ended := self._require_output()) is not None:
+                    return received, *ended
+                continue
             reason = await self._run_stop_hooks(was_blocked)
             if not reason:
                 return received, "success", ()
@@ -205,6 +213,26 @@ class Loop:
             self.conversation.note(system_reminder(f"Before you may stop, a hook says: {reason}"))
 
     # -- between two requests
+
+    def _require_output(self) -> tuple[Ending, tuple[str, ...]] | None:
+        """Return how a turn ends whose answer must fit a schema and has none; None to ask the model for it once."""
+        if self._was_asked_for_output:
+            problem = "The model did not answer in the form of the schema."
+            return "error_max_structured_output_retries", (problem,)
+        self._was_asked_for_output = True
+        self.conversation.note(system_reminder(MISSING_OUTPUT))
+        return None
+
+    def _end_with_output(self) -> tuple[Ending, tuple[str, ...]] | None:
+        """Return how a turn ends whose answer fits the schema, or did not fit it too often."""
+        output = self.deps.output
+        if output is not None and output.answer is not None:
+            self._text = output.text
+            return "success", ()
+        if output is not None and output.is_exhausted:
+            attempts = plural(output.attempts, "attempt")
+            return "error_max_structured_output_retries", (f"No valid output after {attempts}. {output.problem}",)
+        return None
 
     async def _run_calls(self, received: ReceivedReply) -> tuple[Ending, tuple[str, ...]] | None:
         """Run the calls of a reply; return how the turn ends if it does."""
@@ -217,6 +245,8 @@ class Loop:
             return None
         if self._runner.end_reason:
             return "success", (self._runner.end_reason,)
+        if (ended := self._end_with_output()) is not None:
+            return ended
         if self._guard.detects_loop(calls, results):
             if self._guard.warnings > 1:
                 return "error_during_execution", ("The model makes the same call again and again.",)
@@ -325,6 +355,7 @@ class Loop:
             errors=errors,
             status=error.status if error else None,
             is_interrupted=self.stopped.is_set(),
+            structured_output=self.deps.output.answer if self.deps.output else None,
         )
         self.deps.emit(finished)
         return finished

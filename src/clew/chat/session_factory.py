@@ -36,6 +36,7 @@ from clew.chat.session_spec import SessionSpec
 from clew.chat.store.journal import Clock, now
 from clew.chat.store.live_conversation import LiveConversation
 from clew.chat.store.pending_prompts import UserPrompt
+from clew.chat.tools.builtin.structured_output import StructuredOutput
 from clew.chat.tools.builtin.use_skill import Skills
 from clew.chat.tools.builtin.web_search import Search
 from clew.chat.tools.command_environment import command_environment
@@ -95,11 +96,13 @@ async def open_session(spec: SessionSpec, emit: Emit) -> AsyncIterator[ChatSessi
         conversation = opened.conversation
         skills = _skill_expander(config, all_skills, fetchers, conversation)
         rules = GrantedRules(config.permissions)
+        output = StructuredOutput(spec.output_schema) if spec.output_schema is not None else None
         deps = build_deps(
             spec,
             client,
-            _tools(spec, skills, servers, config.permissions),
+            [*_tools(spec, skills, servers, config.permissions), *([output] if output else ())],
             emit,
+            output=output,
             cwd=conversation.state.cwd,
             permissions=rules,
             hooks=config.hooks,
@@ -140,6 +143,7 @@ def build_deps(
     permissions: PermissionPolicy,
     hooks: HookRunner,
     skills: Skills | None = None,
+    output: StructuredOutput | None = None,
     memory: str = "",
     nested_memory: Callable[[Path], str] = lambda path: "",
     clock: Clock = now,
@@ -157,10 +161,11 @@ def build_deps(
         spec.can_prompt_user,
         spec.limits,
         lambda: facts,
-        resolve_alias(spec.fallback),
-        resolve_alias(spec.small_model),
+        fallback=resolve_alias(spec.fallback),
+        small_model=resolve_alias(spec.small_model),
         nested_memory=nested_memory,
         skills=skills,
+        output=output,
     )
 
 

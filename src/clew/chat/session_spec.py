@@ -46,6 +46,7 @@ class SessionSpec:
     reasoning: Reasoning = field(default_factory=Reasoning)  # thinking and effort; settings complete it
     system: str | None = None  # replaces the system prompt
     added_system: str = ""  # follows the system prompt
+    output_schema: Json | None = None  # the JSON Schema that the answer to each prompt must fit
     limits: ConversationLimits = field(default_factory=ConversationLimits)
 
     # configuration

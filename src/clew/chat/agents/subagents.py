@@ -23,6 +23,7 @@ from clew.chat.deps import Deps
 from clew.chat.loop import Loop
 from clew.chat.store.live_conversation import LiveConversation
 from clew.chat.store.pending_prompts import UserPrompt
+from clew.chat.tools.builtin.structured_output import STRUCTURED_OUTPUT
 from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolFailed
 from clew.chat.turn.background_tasks import watch_task
 from clew.chat.turn.compaction import Compactor
@@ -159,7 +160,7 @@ class Subagents(Struct, frozen=True):
         limits = replace(self.deps.limits, turns=kind.turns)
         prompt = kind.system_prompt
         system = [{"type": "text", "text": prompt}] if prompt else self.deps.system
-        deps = replace(self.deps, tools=self._tools(kind), limits=limits, system=system)
+        deps = replace(self.deps, tools=self._tools(kind), limits=limits, system=system, output=None)
         kinds = {
             name: subagent_kind
             for name, subagent_kind in self.kinds.items()
@@ -186,7 +187,7 @@ class Subagents(Struct, frozen=True):
         return {
             name: tool
             for name, tool in self.deps.tools.items()
-            if kind.may_use(name) and not (is_last and name in SUBAGENT_TOOLS)
+            if kind.may_use(name) and not (is_last and name in SUBAGENT_TOOLS) and name != STRUCTURED_OUTPUT
         }
 
     def _write_meta(

@@ -36,7 +36,7 @@ from clew.wire.session_writer import replace
 
 _NEVER_ASKED = split_names(
     "TodoWrite Task Agent AskUserQuestion EnterPlanMode Skill BashOutput KillShell TaskOutput TaskStop ToolSearch"
-    " TaskCreate TaskUpdate TaskList TaskGet ListMcpResources ReadMcpResource"
+    " TaskCreate TaskUpdate TaskList TaskGet ListMcpResources ReadMcpResource StructuredOutput"
     " ListMcpResourcesTool ReadMcpResourceTool"
 )
 _ALWAYS_ASKED = split_names("ExitPlanMode")

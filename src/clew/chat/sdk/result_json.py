@@ -25,6 +25,8 @@ def result(finished: TurnFinished, session_id: str, uuid: str) -> Json:
         "permission_denials": list(finished.denials),
         "uuid": uuid,
     }
+    if finished.structured_output is not None:
+        fields["structured_output"] = finished.structured_output
     if finished.cost is None:
         fields["hasUnknownModelCost"] = True
     fields["terminal_reason"] = _terminal_reason(finished)
@@ -45,4 +47,6 @@ def _terminal_reason(finished: TurnFinished) -> str:
         return "aborted_tools" if finished.stop_reason == "tool_use" else "aborted_streaming"
     if finished.ending == "error_max_turns":
         return "max_turns"
+    if finished.ending == "error_max_structured_output_retries":
+        return "structured_output_retry_exhausted"
     return "api_error" if finished.status is not None else "completed"

@@ -23,6 +23,7 @@ class SdkInit:
     servers: tuple[str, ...] = ()  # the servers that provide the tools
     system: str | None = None
     added_system: str = ""
+    output_schema: Json | None = None  # the form of the answers
     forwards_agent_text: bool = False  # send the text of subagents too, not only their calls
 
 
@@ -37,6 +38,7 @@ async def read_init(request: Json, servers: Sequence[str], ask: SdkRequest) -> S
         known,
         "\n\n".join(as_strings(system)) if isinstance(system, list) else system if isinstance(system, str) else None,
         str(request.get("appendSystemPrompt") or ""),
+        as_object(request.get("jsonSchema")) or None,
         request.get("forwardSubagentText") is True,
     )
 

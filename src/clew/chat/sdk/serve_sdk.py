@@ -39,6 +39,8 @@ async def serve_sdk(
             if init.system is not None or init.added_system:
                 added = init.added_system or spec.added_system
                 completed = replace(completed, system=init.system, added_system=added)
+            if init.output_schema is not None:
+                completed = replace(completed, output_schema=init.output_schema)
             if mirrors:
                 completed = replace(completed, write=mirror_writes(spec.write, write, warn))
             opened = await stack.enter_async_context(open_session(completed, emit))

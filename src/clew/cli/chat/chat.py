@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.cli.chat import chat_stream
-from clew.cli.options import add_common_options, parse_count
+from clew.cli.chat.model_options import add_model_options, read_output_schema, read_reasoning
+from clew.cli.options import add_common_options
 from clew.cli.output import clean, print_data, print_json, print_message
 from clew.system.extras import install_hint
 
 if TYPE_CHECKING:
-    from clew.api.reasoning import Reasoning
     from clew.chat.config.permission_mode import Mode
     from clew.chat.events import Event, TurnFinished
     from clew.chat.session_spec import SessionSpec
 
 INTERRUPTED = 130
-_EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -31,7 +30,7 @@ def add_arguments(command: ArgumentParser) -> None:
     )
     command.add_argument("--plain", action="store_true", help="in lines: for screen readers and simple terminals")
     _session(command)
-    model(command)
+    add_model_options(command)
     rights(command)
     chat_stream.add_arguments(command)
     add_common_options(command)
@@ -67,37 +66,6 @@ def _session(command: ArgumentParser) -> None:
     group.add_argument(
         "--durability", choices=("line", "turn", "off"), default="line", help="when to force lines to the disk"
     )
-
-
-def model(command: ArgumentParser) -> None:
-    """Which model, and how much of it."""
-    group = command.add_argument_group("model")
-    group.add_argument(
-        "--model", metavar="NAME", default="", help="which model: its name, or opus, sonnet, haiku, opusplan"
-    )
-    group.add_argument("--fallback-model", metavar="NAME", default="", help="which to ask when that one is overloaded")
-    group.add_argument("--base-url", metavar="URL", default="", help="the server to ask (default $ANTHROPIC_BASE_URL)")
-    group.add_argument("--max-turns", metavar="N", type=parse_count, help="stop after N replies")
-    group.add_argument("--max-budget-usd", metavar="DOLLARS", type=float, help="stop when the cost reaches this amount")
-    group.add_argument("--effort", metavar="LEVEL", default="", help=f"how hard the model tries: {', '.join(_EFFORTS)}")
-    group.add_argument(
-        "--thinking",
-        choices=("adaptive", "enabled", "disabled"),
-        default="adaptive",
-        help="disabled: no thinking, for models that can do without",
-    )
-    group.add_argument(
-        "--max-thinking-tokens",
-        metavar="N",
-        type=parse_count,
-        help="think up to N tokens (0: not at all), for models that do not adapt it themselves",
-    )
-    group.add_argument(
-        "--thinking-display", choices=("omitted", "summarized"), default="", help="get thinking as a summary, or not"
-    )
-    group.add_argument("--task-budget", metavar="N", type=parse_count, default=0, help="tell the model to use N tokens")
-    group.add_argument("--system-prompt", metavar="TEXT", help="replace the system prompt of clew")
-    group.add_argument("--append-system-prompt", metavar="TEXT", default="", help="append text to the system prompt")
 
 
 def rights(command: ArgumentParser) -> None:
@@ -299,7 +267,8 @@ def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
             output=environment.positive_number("CLAUDE_CODE_MAX_OUTPUT_TOKENS"),
         ),
         small_model=environment.small_model(),
-        reasoning=_reasoning(options),
+        reasoning=read_reasoning(options),
+        output_schema=read_output_schema(options),
         entrypoint="sdk-cli",
         is_kept=not options.no_session_persistence,
         durability=options.durability,
@@ -343,23 +312,6 @@ def _sources(options: Namespace) -> tuple[str, ...]:
 
     names = options.setting_sources
     return FILE_SCOPES if names is None else tuple(name.strip() for name in names.split(",") if name.strip())
-
-
-def _reasoning(options: Namespace) -> Reasoning:
-    """Return what the options say about thinking and effort. Thinking is returned where it is shown."""
-    from clew.api.reasoning import EFFORTS, Reasoning
-
-    effort = options.effort.lower()
-    if effort and effort not in EFFORTS:
-        print_message(f"clew: unknown effort {options.effort!r}; the default is used. Choose: {', '.join(EFFORTS)}.")
-    is_shown = not options.print or options.output_format == "stream-json"
-    return Reasoning(
-        is_off=options.thinking == "disabled" or options.max_thinking_tokens == 0,
-        budget=options.max_thinking_tokens or None,
-        effort=effort if effort in EFFORTS else "",
-        display=options.thinking_display or ("summarized" if is_shown else "omitted"),
-        task_budget=options.task_budget,
-    )
 
 
 def _split_rules(arguments: list[str]) -> tuple[str, ...]:

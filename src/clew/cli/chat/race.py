@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew.cli.chat import chat
+from clew.cli.chat.model_options import add_model_options
 from clew.cli.options import add_common_options
 from clew.cli.output import clean_name, print_json, print_message
 from clew.cli.read import compare
@@ -44,7 +45,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--depth", choices=("prompts", "replies", "calls", "full"), default="replies")
     command.add_argument("--files", action="store_true", help="compare only the files")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
-    chat.model(command)
+    add_model_options(command)
     chat.rights(command)
     add_common_options(command)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.cli.chat import chat
+from clew.cli.chat.model_options import add_model_options
 from clew.cli.options import add_common_options
 from clew.cli.output import print_message
 from clew.system.extras import install_hint
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(command: ArgumentParser) -> None:
-    chat.model(command)
+    add_model_options(command)
     chat.rights(command)
     add_common_options(command)
 
