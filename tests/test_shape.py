@@ -175,6 +175,7 @@ def test_only_wire_write_opens_files_for_writing_below_the_claude_folder() -> No
         "collect/archive/archive_schema.py": "the archive and its key, in the data folder",
         "collect/archive/archive_upgrade.py": "a copy of the archive, next to it or where the user says",
         "collect/collector_lock.py": "the lock of the archive",
+        "collect/mirror/store_tree.py": "the lock of a mirror, in the cache folder",
         "chat/store/session_lock.py": "the lock of a session",
         "chat/mcp/mcp_transport.py": "the null device, for what servers say beside their answers",
         "collect/sinks/jsonl.py": "a file of records that the user names",

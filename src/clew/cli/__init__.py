@@ -21,6 +21,8 @@ Modules:
     select_session   Find the session that a command is about: by id, by a part of it, by path, or the newest.
     serve/           Commands that serve sessions or a chat to other programs.
     share/           Commands that convert sessions to and from other formats.
+    store_source     The option `--store` of commands that read: fetch what is new from a store, and let the command
+                     read the mirror.
     text_columns     Print tables with columns as wide as their longest cell.
     turn_range       Select turns of a session: a range, the last ones, or another branch.
 """

@@ -77,7 +77,7 @@ GROUPS = (
         "Keep",
         {
             "collect": "archive every session, and send them to a store",
-            "restore": "restore a session from the archive",
+            "restore": "restore a session from the archive or a store",
             "delete": "delete sessions that the archive has",
             "prune": "delete archived sessions that are old, large or empty",
             "sync": "make two Claude folders equal, also on another machine",

@@ -30,6 +30,25 @@ def add_common_options(command: ArgumentParser, *, lists: bool = False) -> None:
     add_claude_dir(command)
 
 
+def add_store_options(command: ArgumentParser, *, scope: bool = False) -> None:
+    """Add `--store` and what belongs to it; with `scope` also the options that limit what is fetched."""
+    command.add_argument(
+        "--store",
+        metavar="STORE",
+        help="read what was collected there: postgresql://…, s3://…, delta:FOLDER, or a sink of collect.toml",
+    )
+    command.add_argument("--developer", metavar="NAME", help="with --store: only what this developer collected")
+    command.add_argument("--token-file", metavar="FILE", help="with --store: its password or KEY:SECRET, in a file")
+    if scope:
+        command.add_argument(
+            "--project", "-p", metavar="PATH", type=parse_text, help="with --store: fetch only this project"
+        )
+        command.add_argument(
+            "--since", metavar="WHEN", type=parse_time, help="with --store: fetch only sessions used since then"
+        )
+    command.set_defaults(reads_store=True, store_tree=None)
+
+
 def add_claude_dir(command: ArgumentParser) -> None:
     """Add `--claude-dir`."""
     command.add_argument("--claude-dir", metavar="DIR", help="the folder of Claude Code (default ~/.claude)")

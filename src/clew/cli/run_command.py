@@ -100,6 +100,10 @@ def run(arguments: Sequence[str]) -> int:
             plain.reconfigure(errors="replace")  # not every terminal can show every character
     try:
         options = _parse(arguments)
+        if getattr(options, "reads_store", False) and (options.store or options.developer or options.token_file):
+            from clew.cli.store_source import use_store
+
+            use_store(options)
         return _finish(int(options.handler(options)))
     except SystemExit as stop:
         return int(stop.code or 0)

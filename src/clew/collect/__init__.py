@@ -23,6 +23,8 @@ Modules:
     job                Open and lock an archive, and create its collector.
     line_reader        Read complete lines of any length from an open file, starting at an offset.
     masking            Decide what part of a line may be stored or sent; with a key, secrets are replaced by marks.
+    mirror/            Read a store: mirror its sessions into a private cache folder that looks like that of Claude
+                       Code.
     poll_report        The result of a poll: counts, resets, moves and failures.
     read_limits        Limits for reading, buffering and verifying files, as one value.
     repair_archive     Repair damaged contents of the archive from the file that they were read from, while it still

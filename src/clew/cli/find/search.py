@@ -9,7 +9,7 @@ import re
 import sys
 
 from clew.cli.find.search_output import ResultPage, plain, print_page, print_position
-from clew.cli.options import add_common_options, parse_count, parse_positive
+from clew.cli.options import add_common_options, add_store_options, parse_count, parse_positive
 from clew.errors import ClewError, quote_input
 from clew.system.plural import plural
 
@@ -78,6 +78,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     command.add_argument("--no-refresh", action="store_true", help="search the index without updating it")
     add_common_options(command, lists=True)
+    add_store_options(command)
 
 
 def parse_arguments(command: ArgumentParser, arguments: Sequence[str]) -> Namespace:

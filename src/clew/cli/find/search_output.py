@@ -46,11 +46,11 @@ def print_page(index: Index, page: ResultPage, options: Namespace) -> None:
     if options.json:
         from clew.cli.output import print_json
 
-        print_json(_result_json(result, rank, page) for rank, result in enumerate(results, page.offset + 1))
+        print_json(_result_json(result, rank, page, options) for rank, result in enumerate(results, page.offset + 1))
     elif options.context is not None:
         _print_context(index, results, options.context, options.reveal)
     else:
-        _print_text(results)
+        _print_text(results, options)
 
 
 def _print_context(index: Index, results: list[SearchResult], turns: int, reveal: bool) -> None:
@@ -98,7 +98,7 @@ def print_position(page: ResultPage, limit: int) -> None:
     print(f"Sessions {page.offset + 1:,}-{last:,} of {total}.{step}", file=sys.stderr)
 
 
-def _result_json(result: SearchResult, rank: int, page: ResultPage) -> dict[str, Any]:
+def _result_json(result: SearchResult, rank: int, page: ResultPage, options: Namespace) -> dict[str, Any]:
     return {
         "kind": "result",
         "rank": rank,
@@ -122,6 +122,7 @@ def _result_json(result: SearchResult, rank: int, page: ResultPage) -> dict[str,
         "gone": result.gone or None,
         "gone_since": result.gone_since,
         "resume": result.command or None,
+        **_store_fields(result, options),
         "passages": [
             {
                 "field": p.field,
@@ -143,11 +144,20 @@ def _result_json(result: SearchResult, rank: int, page: ResultPage) -> dict[str,
     }
 
 
+def _store_fields(result: SearchResult, options: Namespace) -> dict[str, str]:
+    """Return who collected a session of a store, and how to bring it here."""
+    if not options.store_tree:
+        return {}
+    from clew.cli.store_source import owner_fields, restore_command
+
+    return {**owner_fields(options, result.path), "resume": restore_command(options, result.session)}
+
+
 def _rounded(similarity: float | None) -> float | None:
     return None if similarity is None else round(similarity, 4)
 
 
-def _print_text(results: list[SearchResult]) -> None:
+def _print_text(results: list[SearchResult], options: Namespace) -> None:
     from clew.index.gone_sessions import describe_gone
     from clew.system import shell_quoting
 
@@ -157,6 +167,8 @@ def _print_text(results: list[SearchResult]) -> None:
         for passage in result.passages:
             print(f"    {_passage(passage, style)}")
         last = plain(describe_gone(result)) if result.gone else shell_quoting.resume_command(result.session, result.cwd)
+        if stored := _store_fields(result, options):
+            last = plain(f"{stored['developer'] or stored['host']}: {stored['resume']}")
         print(style(f"    {last}", "quiet") + "\n")
     sys.stdout.flush()
 

@@ -39,7 +39,15 @@ _ACTIONS = {
     "erase": "collect_erase:erase_from_archive",
     "setup": "collect_setup:setup",
     "compact": "collect_compact:compact",
+    "forget-store": "collect_forget_store:forget_store",
 }
+_ACTION_HELP = (
+    "install: collect regularly; init: write a configuration of sinks; test: try them; status: describe the "
+    "archive and the sinks; verify: check every line of the archive; backup and restore-archive: copy it to a file "
+    "and back; erase: erase a session, --project or --text for good; resend: send everything again; rejected: list "
+    "what a sink cannot take; "
+    "setup: create the tables of a store; compact: tidy up a lake; forget-store: delete what --store fetched"
+)
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -47,14 +55,12 @@ def add_arguments(command: ArgumentParser) -> None:
         "action",
         nargs="?",
         choices=_ACTIONS,
-        help="install: collect regularly; init: write a configuration of sinks; test: try them; status: describe the "
-        "archive and the sinks; verify: check every line of the archive; backup and restore-archive: copy it to a file "
-        "and back; erase: erase a session, --project or --text for good; resend: send everything again; rejected: list "
-        "what a sink cannot take; "
-        "setup: create the tables of a store; compact: tidy up a lake",
+        help=_ACTION_HELP,
     )
     command.add_argument(
-        "target", nargs="?", help="with backup and restore-archive: the file; with erase: the id of a session"
+        "target",
+        nargs="?",
+        help="with backup and restore-archive: the file; with erase: the id of a session; with forget-store: the store",
     )
     command.add_argument("--project", "-p", metavar="NAME", help="with erase: everything of this project")
     command.add_argument("--text", metavar="TEXT", help="with erase: this text in every line; the lines stay")

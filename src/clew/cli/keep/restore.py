@@ -1,4 +1,4 @@
-"""`clew restore`: restore a session from the archive, byte for byte."""
+"""`clew restore`: restore a session from the archive or a store, byte for byte."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.cli.options import add_common_options
+from clew.cli.options import add_common_options, add_store_options
 from clew.cli.output import clean_name, format_size, print_json, print_message
 from clew.errors import NotFound, Refused
 from clew.system import shell_quoting
@@ -32,6 +32,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--archive", metavar="FILE", help="another archive")
     command.add_argument("--dry-run", action="store_true", help="say what would be written and write nothing")
     add_common_options(command)
+    add_store_options(command)
 
 
 def run(options: Namespace) -> int:
@@ -45,6 +46,10 @@ def run(options: Namespace) -> int:
             hint="List the archived sessions with: clew ls --archived",
         )
     to = Path(options.to).expanduser() if options.to else None
+    if options.store_tree:
+        from clew.cli.keep.restore_from_store import restore_from_store
+
+        return restore_from_store(options, to or Path(claude_home()))
     with translate_errors(archive_path(options.archive)), Archive.open(options.archive) as archive:
         sessions = [_find_session(archive, options)] if options.id else _missing_sessions(archive, options)
         steps = [step for each in sessions for step in plan_restore(archive, each, to, generations=options.generations)]

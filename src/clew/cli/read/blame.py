@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.options import add_common_options
+from clew.cli.options import add_common_options, add_store_options
 from clew.cli.output import clean, clean_name, is_terminal, one_line, print_json, print_message
 from clew.errors import NotFound
 from clew.facts.secrets.mask_secrets import mask, mask_lines
@@ -36,6 +36,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--no-git", action="store_true", help="do not ask git for commits")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     add_common_options(command)
+    add_store_options(command)
 
 
 def run(options: Namespace) -> int:

@@ -9,7 +9,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from clew.cli.options import add_common_options
+from clew.cli.options import add_common_options, add_store_options
 from clew.cli.output import print_message
 from clew.cli.read.ls_messages import warn_of_expiring_sessions
 from clew.errors import ClewError
@@ -21,6 +21,7 @@ from clew.system.extras import install_hint
 def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("query", nargs="*", help="words to search for, as in clew search (default: all sessions)")
     add_common_options(command)
+    add_store_options(command, scope=True)
 
 
 def run(options: Namespace) -> int:
@@ -32,10 +33,15 @@ def run(options: Namespace) -> int:
     if options.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         command = shell_quoting.clew_command("search", query) if query else "clew ls"
         raise ClewError("The browser needs a terminal, and prints no JSON.", hint=f"List sessions with: {command}")
-    return browse(options.claude_dir, query)
+    if not options.store_tree:
+        return browse(options.claude_dir, query)
+    from clew.cli.store_source import refreshed
+
+    with refreshed(options):
+        return browse(options.claude_dir, query, is_store=True)
 
 
-def browse(claude_dir: str | None = None, query: str = "") -> int:
+def browse(claude_dir: str | None = None, query: str = "", *, is_store: bool = False) -> int:
     """Run the browser. If it ends with a session to resume, replace this process with `claude`."""
     if importlib.util.find_spec("textual") is None:
         print_message("clew: the browser needs the package textual.")
@@ -50,6 +56,10 @@ def browse(claude_dir: str | None = None, query: str = "") -> int:
     )
     app = Browser(SearchLocation(claude_dir), query, programs=programs)
     resume = app.run()
+    if is_store:
+        if resume is not None:
+            print_message("A session of a store is resumed after it was brought here: clew restore ID --store …")
+        return app.return_code or 0
     if resume is None:
         warn_of_expiring_sessions(Namespace(claude_dir=claude_dir))
         return app.return_code or 0

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.options import add_common_options
+from clew.cli.options import add_common_options, add_store_options
 from clew.cli.output import clean, clean_name, format_age, is_terminal, one_line, print_json, print_message
 from clew.cli.select_session import open_session
 from clew.facts.secrets.mask_secrets import mask
@@ -29,6 +29,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("id", nargs="?", help="only this session: its id, the beginning of it, or a path")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     add_common_options(command, lists=True)
+    add_store_options(command)
 
 
 def run(options: Namespace) -> int:

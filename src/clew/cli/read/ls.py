@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.cli.options import add_common_options
+from clew.cli.options import add_common_options, add_store_options
 from clew.cli.output import clean, format_age, format_size, one_line, print_json, print_message
 from clew.cli.read.gone_folders import suggest_move
 from clew.cli.read.ls_messages import explain_empty_list, warn_of_expiring_sessions
@@ -49,6 +49,7 @@ def add_arguments(command: ArgumentParser) -> None:
     )
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     add_common_options(command, lists=True)
+    add_store_options(command)
 
 
 def run(options: Namespace) -> int:
@@ -58,6 +59,8 @@ def run(options: Namespace) -> int:
             print_message(f"clew: --rounds counts those of sessions, not of {options.kind}. Write: clew ls --rounds")
             return 2
         columns = (*columns[:-1], ("ROUNDS", lambda r: str(r.get("rounds", ""))), columns[-1])
+    if options.store_tree and options.kind == "sessions":
+        columns = (*columns[:3], ("WHO", lambda r: one_line(r.get("developer") or "", 24)), *columns[3:])
     fence = error_fence(options)
     rows_of_kind = values(options, fence) if options.reveal else map(_masked, values(options, fence))
     if options.json:
@@ -67,11 +70,11 @@ def run(options: Namespace) -> int:
         shown = len(rows)
         if rows:
             print_table(rows, columns)
-            if options.kind == "sessions" and not options.quiet:
+            if options.kind == "sessions" and not options.quiet and not options.store_tree:
                 suggest_move(rows)
         elif not options.quiet:
             print_message(explain_empty_list(options))
-    if options.kind == "sessions" and not options.quiet:
+    if options.kind == "sessions" and not options.quiet and not options.store_tree:
         warn_of_expiring_sessions(options)
     report_unlisted_folders(options, fence)
     return 1 if fence.problems or not shown else 0
@@ -106,7 +109,8 @@ def _present(options: Namespace, fence: ErrorCollector, attic: DeletedTree | Non
     for outline in read_outlines(options, fence):
         row: JsonView = {}
         with fence.catch(outline.file.path):
-            row = {**_session(outline, paths), **_kept(outline, attic), **(_rounds(outline) if options.rounds else {})}
+            row = {**_session(outline, paths), **_kept(outline, attic), **_store_fields(outline, options)}
+            row |= _rounds(outline) if options.rounds else {}
         if row:
             yield row
 
@@ -150,6 +154,15 @@ def _rounds(outline: Outline) -> JsonView:
     rounds = Session(outline.file.path, file=outline.file).rounds
     kinds, inputs = (dict(Counter(names)) for names in ((r.kind for r in rounds), (r.input for r in rounds)))
     return {"rounds": len(rounds), "round_kinds": kinds, "inputs": inputs}
+
+
+def _store_fields(outline: Outline, options: Namespace) -> JsonView:
+    """Return who collected a session of a store, and how to bring it here."""
+    if not options.store_tree:
+        return {}
+    from clew.cli.store_source import owner_fields, restore_command
+
+    return {**owner_fields(options, str(outline.file.path)), "resume": restore_command(options, outline.id)}
 
 
 def _kept(outline: Outline, attic: DeletedTree | None) -> JsonView:

@@ -15,6 +15,8 @@ from clew.system.plural import plural
 def explain_empty_list(options: Namespace) -> str:
     """Explain why nothing is listed: there is no such folder, a filter leaves nothing, or there is nothing."""
     root = open_tree(options).root
+    if options.store_tree:
+        return f"No {options.kind} {_describe_filters(options)} in {options.store_tree.store}.".replace("  ", " ")
     if not os.path.isdir(root):
         problem = f"{root} is not a folder" if os.path.lexists(root) else f"There is no folder {root}"
         return f"{problem}. Name the folder of Claude Code with --claude-dir, or create a demo: clew demo DIR"

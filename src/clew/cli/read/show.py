@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from itertools import chain
 
-from clew.cli.options import add_common_options, parse_count
+from clew.cli.options import add_common_options, add_store_options, parse_count
 from clew.cli.output import clean, format_size, one_line, print_json, print_message
 from clew.cli.read.show_rounds import print_rounds, round_arguments
 from clew.cli.select_session import open_session
@@ -50,6 +50,7 @@ def add_arguments(command: ArgumentParser) -> None:
     )
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     add_common_options(command)
+    add_store_options(command)
 
 
 def run(options: Namespace) -> int:
@@ -63,7 +64,7 @@ def run(options: Namespace) -> int:
         return show_todos(session, options)
     if options.rounds:
         if not options.json:
-            _print(_header(session), options)
+            _print(_header(session, options), options)
             print()
         return print_rounds(session, options)
     if options.around is not None or options.messages is not None:
@@ -96,7 +97,7 @@ def _show_around(session: Session, options: Namespace) -> int:
     surroundings = session.around(options.around, count, None if options.json else visibility(_options(options)))
     if options.json:
         return 0 if print_json(around_json(surroundings, not options.reveal)) else 1
-    _print(chain(_header(session), around_rows(surroundings, _options(options))), options)
+    _print(chain(_header(session, options), around_rows(surroundings, _options(options))), options)
     if not options.quiet and (where := _elsewhere(surroundings)):
         sys.stdout.flush()
         print_message(where)
@@ -133,11 +134,11 @@ def _rows(session: Session, options: Namespace) -> Iterator[Row]:
         if selects_part(options)
         else progressive_rows(session, view)
     )
-    yield from _header(session)
+    yield from _header(session, options)
     yield from body
 
 
-def _header(session: Session) -> Iterator[Row]:
+def _header(session: Session, options: Namespace) -> Iterator[Row]:
     """Yield the header as known from the two ends of the file, so that it is shown immediately."""
     file = session.file
     if file is None:
@@ -154,6 +155,12 @@ def _header(session: Session) -> Iterator[Row]:
     ]
     yield TitleRow(one_line(outline.title) or "(no prompt)")
     yield AboutRow(" · ".join(one_line(part) for part in about if part))
+    if options.store_tree:
+        from clew.cli.store_source import describe_owner, restore_command
+
+        yield AboutRow(one_line(describe_owner(options, str(file.path))))
+        yield AboutRow(restore_command(options, _resumable(session)))
+        return
     yield AboutRow(shell_quoting.join_command(shell_quoting.resume_arguments(_resumable(session))))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from clew.cli.options import add_common_options
+from clew.cli.options import add_common_options, add_store_options
 from clew.cli.output import clean_name, is_terminal, one_line, print_json, print_message
 from clew.cli.select_session import open_session
 from clew.conversation.session import Session
@@ -46,6 +46,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--ascii", action="store_true", help="draw with plain ASCII")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     add_common_options(command)
+    add_store_options(command)
 
 
 def run(options: Namespace) -> int:

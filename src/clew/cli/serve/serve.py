@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from clew.cli.options import add_common_options, parse_count
+from clew.cli.options import add_common_options, add_store_options, parse_count
 from clew.cli.output import print_json, print_message
 from clew.system.extras import install_hint
 
@@ -21,6 +21,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     command.add_argument("--new-key", action="store_true", help="sign out all browsers")
     add_common_options(command)
+    add_store_options(command, scope=True)
 
 
 class AddressPrinter:
@@ -66,5 +67,11 @@ def run(options: Namespace) -> int:
     if options.port is not None and options.port > 65535:
         raise ValueError(f"{options.port} is not a port: the highest is 65535.")
     output = AddressPrinter(options.json, options.quiet)
-    serve(options.claude_dir, options.port, options.reveal, options.new_key, output)
+    if not options.store_tree:
+        serve(options.claude_dir, options.port, options.reveal, options.new_key, output)
+        return 0
+    from clew.cli.store_source import refreshed
+
+    with refreshed(options):
+        serve(options.claude_dir, options.port, options.reveal, options.new_key, output)
     return 0

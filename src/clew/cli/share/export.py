@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from errno import EEXIST
 from pathlib import Path
 
-from clew.cli.options import add_common_options
+from clew.cli.options import add_common_options, add_store_options
 from clew.cli.output import clean_name, print_data, print_json, print_message, write_new_file
 from clew.cli.select_session import error_fence, open_session, read_outlines
 from clew.cli.share import export_to
@@ -57,6 +57,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--archived", action="store_true", help="only what is in the archive alone")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     add_common_options(command, lists=True)
+    add_store_options(command)
 
 
 def run(options: Namespace) -> int:

@@ -1,0 +1,274 @@
+"""Reading what a team collected: the same answers from a store as from the folders that it was collected from."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from clew.demo.talk import talk
+from tests.collect.postgres import PASSWORD, Cluster, Store, furnished
+from tests.collect.team import DEVELOPERS, Team, contents, parse
+
+OWNER = ("developer", "machine", "team", "host")
+_readers = count(1)
+
+
+class Filled(NamedTuple):
+    """A store that three hosts filled with the demo tree, the address to send to, and the whole tree."""
+
+    team: Team
+    writer: str
+    whole: Path
+
+
+@pytest.fixture(scope="module", params=["postgresql", "delta"])
+def team_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Filled:
+    """One store for the tests that do not change what is in it."""
+    folder = tmp_path_factory.mktemp("team")
+    if request.param == "postgresql":
+        cluster: Cluster = request.getfixturevalue("cluster")
+        store = furnished(cluster, "read_by_a_lead")
+        writer, reader = store.address("ada"), store.address("rio")
+    else:
+        writer = reader = f"delta:{folder}/lake"
+    team = Team(folder, reader)
+    whole = team.split_demo()
+    for host in range(3):
+        team.collect(host, writer, "--reveal")
+    return Filled(team, writer, whole)
+
+
+@pytest.fixture
+def filled(team_store: Filled) -> Filled:
+    """The store, for somebody who has fetched nothing yet."""
+    return team_store._replace(team=team_store.team.as_reader(f"reader{next(_readers)}"))
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Team:
+    """A lake with one session of one host, which a test may change."""
+    team = Team(tmp_path, f"delta:{tmp_path}/lake")
+    talk().user("Where is the bread?").reply("In the oven.").write(team.root(0))
+    team.collect(0, team.address)
+    return team
+
+
+def local(team: Team, whole: Path, *words: str) -> list[dict[str, Any]]:
+    return parse(team.run_as(team.reader, *words, "--claude-dir", str(whole), "--json", "--quiet")[1])
+
+
+def neutral(value: Any, *roots: Path) -> Any:
+    """A value without the names of folders, and without what only a store or only a folder has."""
+    if isinstance(value, dict):
+        return {key: neutral(one, *roots) for key, one in value.items() if key not in (*OWNER, "resume", "score")}
+    if isinstance(value, list):
+        return [neutral(one, *roots) for one in value]
+    if isinstance(value, str):
+        for root in roots:
+            value = value.replace(str(root), "ROOT")
+    return value
+
+
+def test_a_store_answers_as_the_folders_do(filled: Filled) -> None:
+    team, _, whole = filled
+    assert team.rows("ls")
+    assert contents(team.tree) == contents(whole)
+    ids = [row["id"] for row in local(team, whole, "ls") if row["path"]]
+    commands = [("ls",), ("ls", "agents"), ("ls", "projects"), ("usage", "daily"), ("usage", "session"), ("files",)]
+    commands += [("ls", "prompts"), ("search", "test"), ("search", "bakery OR order", "-n", "50")]
+    commands += [("show", id) for id in ids[:5]]
+    for words in commands:
+        stored, here = team.rows(*words), local(team, whole, *words)
+        assert here, words
+        assert neutral(stored, team.tree) == neutral(here, whole), words
+
+
+def test_a_session_is_read_without_fetching_the_others(filled: Filled) -> None:
+    team, _, whole = filled
+    session = next(path for path in sorted(whole.rglob("*.jsonl")) if len(path.stem) == 36)
+    code, out, err = team.read("show", session.stem[:8], quiet=False)
+    assert code == 0 and "collected by" in out and f"clew restore {session.stem} --store" in out
+    assert PASSWORD not in out + err
+    fetched = [path for path in team.tree.rglob("*.jsonl") if len(path.stem) == 36]
+    assert [path.name for path in fetched] == [session.name]
+    assert team.read("export", session.stem, "--format", "markdown")[0] == 0
+    code, _, err = team.read("show", "ffffffff-nobody")
+    assert code == 1 and "No session matches" in err
+
+
+def test_who_collected_is_listed_and_chosen(filled: Filled) -> None:
+    team, _, _ = filled
+    rows = [row for row in team.rows("ls") if row["path"]]
+    assert {row["developer"] for row in rows} == set(DEVELOPERS)
+    assert {row["machine"] for row in rows} == {"laptop-0", "laptop-1", "laptop-2"}
+    assert "WHO" in team.read("ls")[1]
+    adas = {row["id"] for row in rows if row["developer"] == DEVELOPERS[0]}
+    chosen = team.as_reader(f"reader{next(_readers)}")
+    assert {row["id"] for row in chosen.rows("ls", "--developer", "ADA") if row["path"]} == adas
+    assert {path.stem for path in chosen.tree.rglob("*.jsonl") if len(path.stem) == 36} == adas
+    code, _, err = team.read("ls", "--developer", "zoe")
+    assert code == 1 and "zoe" in err and DEVELOPERS[0] in err
+
+
+def test_only_what_is_new_is_fetched(small: Team) -> None:
+    assert "Fetched 2 lines of 1 file" in small.read("ls", quiet=False)[2]
+    assert "Fetched" not in small.read("ls", quiet=False)[2]
+    [path] = small.root(0).rglob("*.jsonl")
+    with path.open("ab") as file:
+        file.write(path.read_bytes().splitlines(keepends=True)[0])
+    small.collect(0, small.address)
+    assert "Fetched 1 line of 1 file" in small.read("ls", quiet=False)[2]
+    assert contents(small.tree) == contents(small.root(0))
+
+
+def test_a_file_that_was_written_anew_replaces_the_old_one(small: Team) -> None:
+    small.read("ls")
+    [path] = small.root(0).rglob("*.jsonl")
+    path.write_bytes(path.read_bytes().replace(b"bread", b"cakes"))
+    small.collect(0, small.address)
+    assert [row["title"] for row in small.rows("ls")] == ["Where is the cakes?"]
+    assert contents(small.tree) == contents(small.root(0))
+
+
+def test_a_restored_session_is_the_original(filled: Filled) -> None:
+    team, _, whole = filled
+    agent = next(path for path in sorted(whole.rglob("agent-*.jsonl")) if path.parent.name == "subagents")
+    session = agent.parent.parent.name
+    rows = team.rows("restore", session)
+    assert {row["written"] for row in rows} == {True} and len(rows) >= 2
+    there = contents(team.home(team.reader) / "claude")
+    assert there == {path: data for path, data in contents(whole).items() if session in path}
+    assert {row["was_there"] for row in team.rows("restore", session)} == {True}
+
+
+def test_a_masked_session_says_so(small: Team, tmp_path: Path) -> None:
+    secret = "sk-ant-api03-" + "Zq7" * 12
+    talk(seed=1).user(f"Use {secret}").reply("Yes").write(small.root(1))
+    small.collect(1, small.address)
+    [row] = [row for row in small.rows("ls") if row["developer"] == DEVELOPERS[1]]
+    code, _, err = small.read("restore", row["id"], "--to", str(tmp_path / "elsewhere"), quiet=False)
+    assert code == 0 and "masked in the store" in err
+    assert secret not in "".join(path.read_text() for path in small.tree.rglob("*.jsonl"))
+
+
+def test_copies_of_a_session_are_kept_apart(small: Team) -> None:
+    shutil.copytree(small.root(0), small.root(1))
+    [path] = small.root(1).rglob("*.jsonl")
+    path.write_bytes(path.read_bytes() + path.read_bytes().splitlines(keepends=True)[0])
+    small.collect(1, small.address)
+    stored = sorted(contents(small.tree).values() if small.rows("ls") else [], key=len)
+    assert stored == [*contents(small.root(0)).values(), *contents(small.root(1)).values()]
+
+
+def test_what_a_killed_fetch_left_is_continued(small: Team) -> None:
+    for number in range(12):
+        talk(seed=number + 1).user(f"Loaf {number}?").reply("Yes.").write(small.root(0))
+    small.collect(0, small.address)
+    script = """
+import os, signal, sys
+from pathlib import Path
+from clew.collect.mirror import mirror_update, store_tree
+from clew.collect.mirror.mirror_catalog import MirrorCatalog, Scope
+from clew.collect.mirror.open_reader import open_reader
+mirror_update.PART_COUNT = 2
+class Dying:
+    def __init__(self, reader, left):
+        self.reader, self.left = reader, left
+    def __getattr__(self, name):
+        return getattr(self.reader, name)
+    def lines(self, parts):
+        for line in self.reader.lines(parts):
+            self.left -= 1
+            if not self.left:
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield line
+reader = Dying(open_reader(sys.argv[1]), int(sys.argv[2]))
+folder = store_tree.mirror_folder(reader.name, reader.user)
+folder.mkdir(parents=True, exist_ok=True)
+mirror_update.update_mirror(folder, MirrorCatalog(str(folder)), reader, Scope())
+"""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(small.home(small.reader) / "cache")}
+    for rows in (3, 8, 5):
+        killed = subprocess.run([sys.executable, "-c", script, small.address, str(rows)], env=environment, check=False)
+        assert killed.returncode == -signal.SIGKILL
+    done = [path for path in small.tree.rglob("*.jsonl") if path.stat().st_size]
+    assert 0 < len(done) < 13
+    with done[0].open("ab") as file:  # a line that was written and not noted
+        file.write(b'{"half')
+    small.read("ls")
+    assert contents(small.tree) == contents(small.root(0))
+    assert not list(small.tree.rglob("*.draft"))
+
+
+def test_a_mirror_that_was_tampered_with_is_fetched_again(small: Team) -> None:
+    small.read("ls")
+    [path] = small.tree.rglob("*.jsonl")
+    path.write_bytes(b"")
+    small.read("ls")
+    assert contents(small.tree) == contents(small.root(0))
+    path.unlink()
+    assert small.rows("ls") and contents(small.tree) == contents(small.root(0))
+
+
+def test_a_store_that_is_away_is_read_as_it_was(cluster: Cluster, store: Store, tmp_path: Path) -> None:
+    team = Team(tmp_path, store.address("rio"))
+    talk().user("Where is the bread?").reply("In the oven.").write(team.root(0))
+    team.collect(0, store.address("ada"))
+    assert len(team.rows("ls")) == 1
+    cluster.ask(f"ALTER DATABASE {store.name} ALLOW_CONNECTIONS false")
+    code, out, err = team.read("ls", quiet=False)
+    assert (code, "bread" in out) == (0, True), err
+    assert "This is what was fetched" in err and PASSWORD not in err
+
+
+def test_rights_decide_what_is_read(cluster: Cluster, store: Store, tmp_path: Path) -> None:
+    team = Team(tmp_path, store.address("rio"))
+    talk().user("Where is the bread?").reply("In the oven.").write(team.root(0))
+    team.collect(0, store.address("ada"))
+    assert len(team.rows("ls")) == 1
+    writer = Team(tmp_path, store.address("ben"), "writer")
+    code, out, err = writer.read("ls")
+    assert (code, out) == (2, "") and "read what was said" in err and "clew sql" in err
+    code, _, err = Team(tmp_path, store.address("eve"), "eve").read("ls")
+    assert code == 2 and "rejected this user" in err and PASSWORD not in err
+    store.ask("DELETE FROM clew.line; DELETE FROM clew.host")
+    assert team.rows("ls") == [] and contents(team.tree) == {}
+
+
+def test_a_named_sink_is_read_with_its_own_secret(store: Store, tmp_path: Path) -> None:
+    team = Team(tmp_path, "lead")
+    talk().user("Where is the bread?").reply("In the oven.").write(team.root(0))
+    team.collect(0, store.address("ada"))
+    config = team.home("reader") / "config" / "clew"
+    config.mkdir(parents=True)
+    sink = f'[[sink]]\nname = "lead"\nto = "{store.address("rio")}"\ntoken-file = "{team.password}"\n'
+    (config / "collect.toml").write_text(sink)
+    assert len(team.rows("ls")) == 1
+    team.address = "leed"
+    code, _, err = team.read("ls")
+    assert code == 2 and "is not a store" in err
+
+
+def test_what_was_fetched_is_forgotten(small: Team) -> None:
+    small.read("search", "bread")
+    assert {path.stat().st_mode & 0o077 for path in small.tree.parent.rglob("*")} == {0}
+    cache = small.home(small.reader) / "cache" / "clew"
+    code, out, _ = small.run_as(small.reader, "collect", "forget-store", small.address)
+    assert code == 0 and "deleted here" in out
+    assert not [path for path in cache.rglob("*") if path.is_file() and path.suffix != ".lock"]
+    assert small.run_as(small.reader, "collect", "forget-store")[0] == 1
+
+
+def test_options_that_need_a_store_say_so(small: Team) -> None:
+    code, _, err = small.run_as(small.reader, "ls", "--developer", "ada")
+    assert code == 2 and "--store" in err
+    code, _, err = small.read("ls", "--claude-dir", "elsewhere")
+    assert code == 2 and "--claude-dir" in err
