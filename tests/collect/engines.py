@@ -106,7 +106,7 @@ def lake(archive: apsw.Connection) -> Iterator[str]:
     """The address of a lake that was filled."""
     with TemporaryDirectory() as folder:
         made = Lake(f"delta:{folder}", "", {})
-        lines, facts = LakeLines(made), LakeFacts(made)
+        lines, facts = LakeLines(made), LakeFacts(made, sent=SentFacts.beside(archive, f"{made.name}#facts"))
         for outcome in (
             Delivery(lines, PacedLineCursor(archive, lines.name), archive, Policy()).run(0.0),
             Delivery(facts, PacedFactCursor(archive, facts.name, load()), archive, Policy()).run(0.0),

@@ -18,6 +18,7 @@ from clew.collect.sinks.address import open_lake
 from clew.collect.sinks.lake.sink import LakeFacts, LakeLines
 from clew.collect.sinks.outbox import Delivery
 from clew.collect.sinks.paced_cursors import PacedFactCursor, PacedLineCursor
+from clew.collect.sql.sent_facts import SentFacts
 from clew.facts.prices import load
 from tests.collect.collect_fixture import session
 
@@ -40,7 +41,7 @@ def main(folder: str, address: str, name: str, commits: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = open_archive(f"{folder}/archive.db")
     lake = open_lake(address)
-    lines, facts = LakeLines(lake), LakeFacts(lake)
+    lines, facts = LakeLines(lake), LakeFacts(lake, sent=SentFacts.beside(connection, f"{lake.name}#facts"))
     first = path.read_bytes().count(b"\n") // LINES if path.exists() else 0
     for commit in range(first, commits):
         there = path.read_bytes().count(b"\n") if path.exists() else 0

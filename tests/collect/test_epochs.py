@@ -89,7 +89,7 @@ class DeltaLake(Place):
 
     def send(self, world: World) -> list[str]:
         lake = Lake(f"delta:{self.folder}", "", {})
-        lines, facts = LakeLines(lake), LakeFacts(lake)
+        lines, facts = LakeLines(lake), LakeFacts(lake, sent=SentFacts.beside(world.connection, f"{lake.name}#facts"))
         cursor = PacedLineCursor(world.connection, lines.name)
         check = StoreCheck(world.connection, lines, cursor.place)
         outcome = Delivery(lines, cursor, world.connection, Policy(), check=check).run(0.0)

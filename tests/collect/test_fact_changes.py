@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 
 from clew.collect.identity import Owner, save_owner
 from clew.collect.masking import Policy
-from clew.collect.sinks.outbox import SequenceCursor
+from clew.collect.sinks.lake.delta_tables import Lake
+from clew.collect.sinks.lake.duckdb_engine import DuckEngine
+from clew.collect.sinks.lake.maintenance import compact
+from clew.collect.sinks.lake.sink import LakeFacts
+from clew.collect.sinks.outbox import Delivery, SequenceCursor
+from clew.collect.sinks.paced_cursors import PacedFactCursor
 from clew.collect.sinks.postgres.connection import PostgresConnection
 from clew.collect.sinks.postgres.tables import PostgresFacts
 from clew.collect.sql.fact_changes import ROW_TABLES, compare_facts, sum_hashes
@@ -22,12 +29,13 @@ from clew.collect.sql.sent_facts import SentFacts
 from clew.errors import StoreError
 from clew.facts.prices import load
 from tests.collect.collect_fixture import World, session
-from tests.collect.engines import send
+from tests.collect.engines import answer, send
 from tests.collect.postgres import PASSWORD, Store
 from tests.collect.talks import growing_turn
 
 ONE, TWO = session(1), session(2)
 EVENTS = ("append", "append", "branch", "rewrite", "owner", "lose", "older", "again", "damage", "delete")
+LAKE_EVENTS = ("branch", "rewrite", "owner", "lose", "fail", "fail", "back", "compact", "compact")
 
 
 @pytest.fixture
@@ -118,7 +126,7 @@ def test_the_store_has_the_same_rows_as_if_everything_were_sent(world: World, st
     counts = {ONE: 6, TWO: 3}
     deliver(world, store)
     shutil.copy(cache(world), tmp_path / "older.db")
-    for step in range(40):
+    for step in range(25):
         path = chance.choice((ONE, TWO))
         name = "" if path == ONE else "other"
         what = chance.choice(
@@ -185,6 +193,105 @@ def test_a_change_that_fails_is_not_remembered(world: World, store: Store) -> No
     world.append(ONE, growing_turn(2))
     deliver(world, store)
     assert stored(store, world.archive.host) == built(world)
+
+
+# -- a lake, likewise
+
+
+class FailingLake(Lake):
+    """A lake that stops answering after some commits."""
+
+    left = 1000
+
+    def add(self, name: str, rows: Any, transactions: Sequence[tuple[str, int]] = ()) -> None:
+        if not self.left:
+            raise StoreError("no answer", "unavailable", True)
+        self.left -= 1
+        super().add(name, rows, transactions)
+
+
+def send_to_lake(world: World, lake: Lake) -> None:
+    world.poll()
+    facts = LakeFacts(lake, sent=SentFacts.beside(world.connection, f"{lake.name}#facts"))
+    outcome = Delivery(facts, PacedFactCursor(world.connection, facts.name, load()), world.connection, Policy()).run(
+        0.0
+    )
+    assert (
+        outcome is not None and not outcome.rejected and (outcome.error is None or outcome.error.kind == "unavailable")
+    )
+
+
+def in_lake(lake: Lake) -> dict[str, list[tuple[Any, ...]]]:
+    engine = DuckEngine(Lake(lake.name, "", {}))
+    try:
+        found = {table.name: answer(engine, f"SELECT {table.names} FROM {table.name}")[1] for table in TABLES}
+    finally:
+        engine.close()
+    return {name: sorted(rows, key=repr) for name, rows in found.items()}
+
+
+@pytest.mark.parametrize("rounds", [8 if "CLEW_SOAK" in os.environ else 1])
+def test_a_lake_has_the_same_rows_as_if_everything_were_sent(world: World, rounds: int) -> None:
+    chance, folder = Random(rounds), world.folder
+    lake, kept = FailingLake(f"delta:{folder}/lake", "", {}), folder / "kept"
+    world.write(ONE, b"".join(growing_turn(n, minutes=400) for n in range(4)))
+    send_to_lake(world, lake)
+    shutil.copytree(folder / "lake", kept)
+    count = 4
+    for step in range(24):
+        what = chance.choice(
+            ("append", "append", "branch", "rewrite", "owner", "lose", "fail", "fail", "back", "compact")
+        )
+        if what == "branch":
+            world.append(ONE, growing_turn(count, above=chance.randrange(count), minutes=400))
+            count += 1
+        elif what == "rewrite":
+            count = 2
+            world.write(ONE, b"".join(growing_turn(n, name=f"{step}") for n in range(count)))
+        elif what == "owner":
+            save_owner(world.connection, Owner(f"dev{step}", "machine", "team"))
+        elif what == "lose":
+            cache(world).unlink()
+        elif what == "fail":  # after the commits of some of the tables
+            before = in_lake(lake)
+            world.append(ONE, growing_turn(count, minutes=400))
+            count += 1
+            lake.left = chance.randrange(4)
+            send_to_lake(world, lake)
+            assert in_lake(lake) == before, "a half-written change is not seen"
+            lake.left = 1000
+        elif what == "back":
+            shutil.rmtree(folder / "lake")
+            shutil.copytree(kept, folder / "lake")
+            lake = FailingLake(f"delta:{folder}/lake", "", {})
+        elif what == "compact":
+            before = in_lake(lake)
+            compact(lake, hours=0, grace=-10_000)
+            assert in_lake(lake) == before
+            assert all(len(before[table.name]) == rows_in_lake(lake, table.name) for table in TABLES)
+        world.append(ONE, growing_turn(count, minutes=400))
+        count += 1
+        send_to_lake(world, lake)
+        assert in_lake(lake) == built(world), (step, what)
+
+
+def rows_in_lake(lake: Lake, name: str) -> int:
+    return int(DeltaTable(lake.uri(name)).to_pyarrow_dataset().count_rows())
+
+
+def test_a_lake_is_sent_only_what_changed(world: World, tmp_path: Path) -> None:
+    lake = Lake(f"delta:{tmp_path}/lake", "", {})
+    added = []
+    count = 0
+    for size in (20, 200):
+        world.append(ONE, b"".join(growing_turn(n) for n in range(count, size)))
+        send_to_lake(world, lake)
+        before = sum(rows_in_lake(lake, table.name) for table in TABLES)
+        world.append(ONE, growing_turn(size))
+        send_to_lake(world, lake)
+        added.append(sum(rows_in_lake(lake, table.name) for table in TABLES) - before)
+        count = size + 1
+    assert added[0] == added[1] <= 6
 
 
 # -- how much is written

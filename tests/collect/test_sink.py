@@ -25,6 +25,7 @@ from clew.collect.sinks.lake.sink import LakeFacts, LakeLines
 from clew.collect.sinks.outbox import Delivery, DeliveryOutcome, SequenceCursor
 from clew.collect.sinks.paced_cursors import COMMIT_INTERVAL, PacedFactCursor, PacedLineCursor
 from clew.collect.sinks.parquet import ParquetFiles
+from clew.collect.sql.sent_facts import SentFacts
 from clew.demo.demo_tree import write_demo
 from clew.errors import BadQuery, StoreError
 from clew.facts.prices import load
@@ -59,7 +60,10 @@ def lake(world: World) -> Lake:
 
 
 def send(world: World, lake: Lake, policy: Policy | None = None, clock: int = 10**18) -> list[DeliveryOutcome]:
-    lines, facts = LakeLines(lake), LakeFacts(lake, clock=lambda: clock)
+    lines, facts = (
+        LakeLines(lake),
+        LakeFacts(lake, lambda: clock, SentFacts.beside(world.connection, f"{lake.name}#facts")),
+    )
     cursors = PacedLineCursor(world.connection, lines.name), PacedFactCursor(world.connection, facts.name, load())
     kept = policy or Policy(KEY)
     sent = Delivery(lines, cursors[0], world.connection, kept).run(0.0)
@@ -196,6 +200,7 @@ def test_compaction_takes_away_what_was_superseded_and_changes_no_answer(world: 
     lake = Lake(s3.address("care"), "", s3.environment)
     for number in range(6):
         grow(world, number * 3, number * 3 + 3)
+        Path(world.path).with_name("facts-sent.db").unlink(missing_ok=True)  # so that all facts are sent completely
         send(world, lake, clock=10**18 + number)
     query = "SELECT * FROM turns ORDER BY turn"
     before = ask(lake, query)

@@ -22,6 +22,7 @@ from clew.collect.sinks.state_file import StateCursor
 from clew.collect.sinks.store_check import StoreCheck
 from clew.collect.sql.content_columns import without_contents
 from clew.collect.sql.fact_tables import FILE, FileFacts
+from clew.collect.sql.sent_facts import SentFacts
 from clew.errors import ClewError, Refused, StoreError
 from clew.facts.prices import load
 
@@ -178,12 +179,11 @@ def _deliveries_of(
         adopt_old_name(connection, sink.lake.root, sink.name)
         lake_lines = PacedLineCursor(connection, sink.name)
         lines, check = lake_lines, StoreCheck(connection, sink, lake_lines.place)
-        lake_facts = LakeFacts(sink.lake)
+        lake_facts = LakeFacts(sink.lake, sent=SentFacts.beside(connection, f"{sink.name}{FACTS}"))
         facts = lake_facts, PacedFactCursor(connection, lake_facts.name, load())
     elif sink.name.startswith(POSTGRES):
         from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
         from clew.collect.sql.fact_cursor import FactCursor
-        from clew.collect.sql.sent_facts import SentFacts
 
         assert isinstance(sink, PostgresLines)
         check = StoreCheck(connection, sink, SequenceCursor(connection, sink.name))

@@ -130,3 +130,8 @@ def _create_tables(connection: apsw.Connection) -> None:
                 connection.execute(f"DROP TABLE {name}")
             connection.execute(_SCHEMA)
             connection.pragma("user_version", _VERSION)
+
+
+def compare_with(sent: SentFacts | None, facts: FileFacts) -> FactChange:
+    """Compute what changed since the facts of a file were sent; everything if that is not remembered."""
+    return sent.compare(facts) if sent else compare_facts(facts, None, {})

@@ -4,8 +4,8 @@ An address is `delta:FOLDER` or `s3://bucket/folder?endpoint=…&region=…`. Cr
 `AWS_` variables of the environment, or from a file with `KEY:SECRET`. The store must prevent two writers from creating
 the same object (`If-None-Match`), as Amazon's does: commits depend on it.
 
-Rows are only ever appended. The facts of a file carry `seq` and `made`, and only its newest version counts, so hosts
-never wait for each other and nothing is counted twice. The rows lie in one folder per day (`on_day`).
+Rows are only ever appended. The facts of a file have versions, and readers take the newest of each row, so hosts never
+wait for each other and nothing is counted twice. The rows lie in one folder per day (`on_day`).
 """
 
 from __future__ import annotations
@@ -35,10 +35,8 @@ except ImportError:
     ) from None
 
 ON_DAY, UNDATED = "on_day", "undated"
-VERSION_COLUMNS: dict[str, str] = {
-    "seq": "number",
-    "made": "number",
-}  # identify which version of a file's facts a row belongs to
+VERSION_COLUMNS: dict[str, str] = {"seq": "number", "made": "number", "chain": "number", "deleted": "number"}
+"""They identify to which facts of a file a row belongs: see `newest_facts`."""
 TABLE_NAMES = (LINE.name, *(table.name for table in TABLES))
 COMPRESSION = WriterProperties(compression="ZSTD")
 _COLOUR_CODE = re.compile(r"\x1b\[[0-9;]*m")

@@ -9,6 +9,7 @@ from threading import Timer
 from typing import Any
 
 from clew.collect.sinks.lake.delta_tables import Lake, lake_columns
+from clew.collect.sinks.lake.newest_facts import NEWEST, newest_facts_sql, newest_versions_sql
 from clew.collect.sql.fact_tables import FILE, TABLES, FactTable
 from clew.collect.sql.query_result import QueryResult, build_result, query_error, timeout_error
 from clew.collect.sql.views import VIEWS
@@ -24,48 +25,24 @@ except ImportError:
     ) from None
 
 _FETCH_ROWS = 1000  # rows per fetch
-_DEFAULTS = {"text": "''", "number": "0", "number or nothing": "NULL"}  # for columns that older rows lack
-_RANK = "version_rank"
 
 
-def newest_facts_sql(table: FactTable, present: set[str]) -> str:
-    """Return the SQL of a view with the newest facts of each file, over the table `told_…`; missing columns get
-    defaults.
-    """
-    selected = ", ".join(f"{_column(name, type, present)} AS {name}" for name, type in table.columns.items())
-    if table is FILE:
-        newest = "row_number() OVER (PARTITION BY host, file ORDER BY seq DESC, made DESC)"
-        inner = ", ".join(sorted(present))
-        return f"SELECT {selected} FROM (SELECT {inner}, {newest} AS {_RANK} FROM told_{table.name}) AS t WHERE {_RANK} = 1"
-    newest = (
-        "SELECT host, file, seq, made FROM (SELECT host, file, seq, made, row_number() OVER "
-        f"(PARTITION BY host, file ORDER BY seq DESC, made DESC) AS {_RANK} FROM told_{FILE.name}) AS f WHERE {_RANK} = 1"
-    )
-    same = " AND ".join(f"t.{name} = n.{name}" for name in ("host", "file", "seq", "made"))
-    return f"SELECT {selected} FROM told_{table.name} AS t JOIN ({newest}) AS n ON {same}"
+class DuckTables:
+    """The tables of a lake in a DuckDB connection: all rows as `told_…`, and the current facts under their names."""
 
-
-def _column(name: str, type: str, present: set[str]) -> str:
-    if name not in present:
-        return _DEFAULTS[type]
-    return f"coalesce(t.{name}, {_DEFAULTS[type]})" if _DEFAULTS[type] != "NULL" else f"t.{name}"
-
-
-class DuckEngine:
-    """Queries the views of a lake. DuckDB can access nothing but the registered tables."""
-
-    def __init__(self, lake: Lake, timeout: float = inf) -> None:
+    def __init__(self, lake: Lake) -> None:
         self.connection = duckdb.connect()
-        self.timeout = timeout
         self.lake = lake
-        for table in TABLES:
-            self._add(table)
-        for name, text in VIEWS.items():
-            self.connection.execute(f"CREATE VIEW {name} AS {text}")
-        self.connection.execute("SET enable_external_access = false")
-        self.connection.execute("SET lock_configuration = true")
+        self.columns = {table.name: self._register(table) for table in TABLES}
+        self.connection.execute(f"CREATE VIEW {NEWEST} AS {newest_versions_sql(self.columns[FILE.name])}")
 
-    def _add(self, table: FactTable) -> None:
+    def add_newest(self) -> None:
+        """Create the views of the current facts."""
+        for table in TABLES:
+            text = newest_facts_sql(table, self.columns[table.name])
+            self.connection.execute(f"CREATE VIEW {table.name} AS {text}")
+
+    def _register(self, table: FactTable) -> set[str]:
         existing = self.lake.existing(table.name)
         if existing is None:
             empty = ", ".join(
@@ -73,13 +50,11 @@ class DuckEngine:
                 for name, type in lake_columns(table.name).items()
             )
             self.connection.execute(f"CREATE VIEW told_{table.name} AS SELECT {empty} WHERE 1 = 0")
-            present = set(lake_columns(table.name))
-        else:
-            with self.lake.translate_errors():
-                rows = existing.to_pyarrow_dataset(filesystem=self._filesystem(table.name))
-            present = set(rows.schema.names)
-            self.connection.register(f"told_{table.name}", rows)
-        self.connection.execute(f"CREATE VIEW {table.name} AS {newest_facts_sql(table, present)}")
+            return set(lake_columns(table.name))
+        with self.lake.translate_errors():
+            rows = existing.to_pyarrow_dataset(filesystem=self._filesystem(table.name))
+        self.connection.register(f"told_{table.name}", rows)
+        return set(rows.schema.names)
 
     def _filesystem(self, name: str) -> FileSystem | None:
         """Return the file system of a local table.
@@ -88,6 +63,21 @@ class DuckEngine:
         can hold while it waits for them; such a query never ends.
         """
         return None if self.lake.options else SubTreeFileSystem(self.lake.uri(name), LocalFileSystem())
+
+
+class DuckEngine:
+    """Queries the views of a lake. DuckDB can access nothing but the registered tables."""
+
+    def __init__(self, lake: Lake, timeout: float = inf) -> None:
+        self.timeout = timeout
+        self.lake = lake
+        tables = DuckTables(lake)
+        tables.add_newest()
+        self.connection = tables.connection
+        for name, text in VIEWS.items():
+            self.connection.execute(f"CREATE VIEW {name} AS {text}")
+        self.connection.execute("SET enable_external_access = false")
+        self.connection.execute("SET lock_configuration = true")
 
     @contextmanager
     def run(self, query: str) -> Iterator[QueryResult]:

@@ -10,18 +10,19 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-import pyarrow
 from deltalake import CommitProperties, DeltaTable
 
 from clew.collect.sinks.lake.delta_tables import COMPRESSION, TABLE_NAMES, Lake
-from clew.collect.sql.fact_tables import FILE
+from clew.collect.sinks.lake.duckdb_engine import DuckTables
+from clew.collect.sinks.lake.newest_facts import superseded_columns, superseded_sql
+from clew.collect.sql.fact_tables import FILE, TABLES
 from clew.collect.sql.line_rows import LINE
 from clew.errors import StoreError
 
 GRACE_MS = 3_600_000  # milliseconds
 WEEK_HOURS = 168  # hours
 _ATTEMPTS = 5
-_IS_SUPERSEDED = "t.host = n.host AND t.file = n.file AND (t.seq < n.seq OR (t.seq = n.seq AND t.made < n.made))"
+_ORDER = (*(name for name in TABLE_NAMES if name != FILE.name), FILE.name)  # which tells what is superseded in others
 _COMMIT_PROPERTIES = CommitProperties(max_commit_retries=60)
 
 
@@ -39,60 +40,47 @@ def compact(
     lake: Lake, *, hours: int = WEEK_HOURS, grace: int = GRACE_MS, clock: Callable[[], int] = time.time_ns
 ) -> list[CompactedTable]:
     """Compact every existing table. `hours` is how long an unreferenced file is kept."""
-    newest = _newest_versions(lake, clock() // 1_000_000 - grace)
-    return [table for name in TABLE_NAMES if (table := _compact_with_retry(lake, name, newest, hours)) is not None]
+    before = clock() // 1_000_000 - grace
+    return [table for name in _ORDER if (table := _compact_with_retry(lake, name, before, hours)) is not None]
 
 
-def _compact_with_retry(lake: Lake, name: str, newest: pyarrow.Table | None, hours: int) -> CompactedTable | None:
+def _compact_with_retry(lake: Lake, name: str, before: int, hours: int) -> CompactedTable | None:
     """Compact a table; try again if a host wrote to it at the same time."""
     for attempt in range(_ATTEMPTS):
         try:
-            return _compact_table(lake, name, newest, hours)
+            return _compact_table(lake, name, before, hours)
         except StoreError as error:
             if not error.retryable or attempt == _ATTEMPTS - 1:
                 raise
     return None
 
 
-def _compact_table(lake: Lake, name: str, newest: pyarrow.Table | None, hours: int) -> CompactedTable | None:
+def _compact_table(lake: Lake, name: str, before: int, hours: int) -> CompactedTable | None:
     table = lake.existing(name)
     if table is None:
         return None
-    before = len(table.file_uris())
+    files = len(table.file_uris())
     with lake.translate_errors():
-        superseded = _delete_superseded(table, newest) if name != LINE.name and newest is not None else 0
+        superseded = _delete_superseded(lake, table, name, before) if name != LINE.name else 0
         table.optimize.compact(writer_properties=COMPRESSION, commit_properties=_COMMIT_PROPERTIES)
         table.create_checkpoint()
         deleted = table.vacuum(hours, dry_run=False, enforce_retention_duration=hours >= WEEK_HOURS)
         table.update_incremental()
-    return CompactedTable(name, superseded, before, len(table.file_uris()), len(deleted))
+    return CompactedTable(name, superseded, files, len(table.file_uris()), len(deleted))
 
 
-def _newest_versions(lake: Lake, before: int) -> pyarrow.Table | None:
-    """Return the newest version of the facts of each file that has several, if it is older than the grace period."""
-    table = lake.existing(FILE.name)
-    if table is None:
-        return None
-    with lake.translate_errors():
-        rows = table.to_pyarrow_table(columns=["host", "file", "seq", "made"]).to_pylist()
-    versions: dict[tuple[str, int], list[tuple[int, int]]] = {}
-    for row in rows:
-        versions.setdefault((row["host"], row["file"]), []).append((row["seq"], row["made"]))
-    last = [
-        (host, file, *max(file_versions))
-        for (host, file), file_versions in versions.items()
-        if len(file_versions) > 1 and max(file_versions)[1] <= before
-    ]
-    if not last:
-        return None
-    return pyarrow.table(dict(zip(("host", "file", "seq", "made"), map(list, zip(*last, strict=True)), strict=True)))
-
-
-def _delete_superseded(table: DeltaTable, newest: pyarrow.Table) -> int:
+def _delete_superseded(lake: Lake, table: DeltaTable, name: str, before: int) -> int:
+    """Delete the rows that no longer count. DuckDB finds them, on the disk if they are many."""
+    [fact_table] = [each for each in TABLES if each.name == name]
+    tables = DuckTables(lake)
+    query = superseded_sql(fact_table, tables.columns[name], before)
+    if not tables.connection.execute(f"SELECT 1 FROM ({query}) AS s LIMIT 1").fetchall():
+        return 0
+    same = " AND ".join(f"t.{column} = s.{column}" for column in superseded_columns(fact_table))
     merged = table.merge(
-        newest,
-        _IS_SUPERSEDED,
-        source_alias="n",
+        tables.connection.sql(query),
+        same,
+        source_alias="s",
         target_alias="t",
         writer_properties=COMPRESSION,
         commit_properties=_COMMIT_PROPERTIES,

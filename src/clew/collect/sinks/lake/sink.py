@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from secrets import randbits
 from typing import Any
 
 import pyarrow.compute
 
 from clew.collect.sinks.lake.delta_tables import Lake, arrow_schema, build_table
-from clew.collect.sinks.outbox import EPOCH
+from clew.collect.sinks.outbox import EPOCH, FACTS
 from clew.collect.sinks.record import Record
 from clew.collect.sinks.store_check import StoreState
+from clew.collect.sql.fact_changes import ROW_TABLES, FactChange, FactState, compare_facts
 from clew.collect.sql.fact_tables import FILE, TABLES, FactTable, FileFacts
 from clew.collect.sql.line_rows import LINE, build_line_row
+from clew.collect.sql.sent_facts import SentFacts, compare_with
 from clew.errors import StoreError
 
-_WRITE_ORDER = (*(table for table in TABLES if table is not FILE), FILE)
+FACT_WRITE_ORDER = (*ROW_TABLES, FILE)
 
 
 class LakeLines:
@@ -97,14 +100,20 @@ class LakeLines:
 
 
 class LakeFacts:
-    """Accepts facts of files. The rows of `fact_file` are written last: until they exist, no reader sees the others."""
+    """Accepts facts of files; what changed since the last time is appended. The rows of `fact_file` are written last:
+    until they exist, no reader sees the others.
+
+    Every commit carries a mark for each host. If a table has another one than `sent` remembers, the lake was put back,
+    a writer was killed between two tables, or another archive wrote: then facts are sent completely.
+    """
 
     leaves = True
 
-    def __init__(self, lake: Lake, clock: Callable[[], int] = time.time_ns) -> None:
-        self.name = f"{lake.name}#facts"
+    def __init__(self, lake: Lake, clock: Callable[[], int] = time.time_ns, sent: SentFacts | None = None) -> None:
+        self.name = f"{lake.name}{FACTS}"
         self.lake = lake
         self.clock = clock
+        self.sent = sent
         self.next_mark = 0
 
     def fact_mark(self, host: str) -> int:
@@ -114,20 +123,69 @@ class LakeFacts:
             return (table.transaction_version(f"clew-facts-{host}") or 0) if table else 0
 
     def write(self, batch: Sequence[FileFacts]) -> None:
-        written_ms = self.clock() // 1_000_000
-        for table in _WRITE_ORDER:
-            rows = [
-                (*row, *_version_values(table, facts, written_ms)) for facts in batch for row in facts.rows[table.name]
-            ]
+        hosts = sorted({facts.host for facts in batch})
+        for host in hosts:
+            self._check_marks(host)
+        changes = [compare_with(self.sent, facts) for facts in batch]
+        versions = [_next_version(change, self.clock() // 1_000_000) for change in changes]
+        mark = 1 + randbits(62)
+        marks: dict[tuple[str, str], int] = {}
+        for table in FACT_WRITE_ORDER:
+            rows = [row for pair in zip(changes, versions, strict=True) for row in _change_rows(table, *pair)]
             if rows:
                 day = list(table.columns).index("day")
-                marks = [(f"clew-facts-{batch[0].host}", self.next_mark)] if table is FILE and self.next_mark else []
-                self.lake.add(table.name, build_table(table.name, rows, [str(row[day]) for row in rows]), marks)
+                added = build_table(table.name, rows, [str(row[day]) for row in rows])
+                done = [(_mark_name(host), mark) for host in hosts]
+                if table is FILE and self.next_mark:
+                    done.append((f"clew-facts-{batch[0].host}", self.next_mark))
+                self.lake.add(table.name, added, done)
+                marks |= {(host, table.name): mark for host in hosts}
+        if self.sent:
+            self.sent.note(list(zip(changes, versions, strict=True)), marks)
+
+    def _check_marks(self, host: str) -> None:
+        """Forget what was sent under a name if the lake has something else."""
+        expected = self.sent.marks(host) if self.sent else {}
+        if not self.sent or not expected:
+            return
+        for table in TABLES:
+            with self.lake.translate_errors():
+                found = self.lake.table(table.name).transaction_version(_mark_name(host))
+            if found != expected.get(table.name):
+                self.sent.forget_host(host)
+                return
 
     def close(self) -> None:
         """Nothing stays open."""
 
 
-def _version_values(table: FactTable, facts: FileFacts, written_ms: int) -> tuple[int, ...]:
-    """Return the version columns of a row; a row of `fact_file` already has its `seq`."""
-    return (written_ms,) if table is FILE else (facts.seq, written_ms)
+def _mark_name(host: str) -> str:
+    return f"clew-rows-{host}"
+
+
+def _next_version(change: FactChange, now: int) -> FactState:
+    """Return the version of a change: in the chain of its base, or in a new one."""
+    base = change.base
+    if base is None:
+        return change.state._replace(chain=1 + randbits(62), made=now)
+    return change.state._replace(chain=base.chain, made=max(now, base.made + 1))
+
+
+def version_rows(table: FactTable, facts: FileFacts, made: int) -> list[tuple[Any, ...]]:
+    """Return all rows of a file as a chain of their own, with the version that they belong to."""
+    return list(_change_rows(table, compare_facts(facts, None, {}), FactState(facts.seq, 0, made, made)))
+
+
+def _change_rows(table: FactTable, change: FactChange, version: FactState) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows to append for a change, with their version."""
+    if table is FILE:  # which has a column `seq` of its own
+        yield from ((*row, version.made, version.chain, 0) for row in change.facts.rows[table.name])
+        return
+    for row in change.rows[table.name]:
+        yield (*row, version.seq, version.made, version.chain, 0)
+    for key, day in change.deleted[table.name]:
+        values: dict[str, Any] = {
+            name: "" if type == "text" else 0 if type == "number" else None for name, type in table.columns.items()
+        }
+        values |= {"host": change.facts.host, "file": change.facts.file, table.key[-1]: key, "day": day}
+        yield (*values.values(), version.seq, version.made, version.chain, 1)

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from clew.collect.sinks.lake.delta_tables import VERSION_COLUMNS, Lake, lake_columns
-from clew.collect.sinks.lake.duckdb_engine import newest_facts_sql
-from clew.collect.sql.fact_tables import TABLES, FactTable
+from clew.collect.sinks.lake.newest_facts import NEWEST, newest_facts_sql, newest_versions_sql
+from clew.collect.sql.fact_tables import FILE, TABLES, FactTable
 from clew.collect.sql.query_result import QueryResult, build_result, query_error
 from clew.collect.sql.views import VIEWS
 from clew.errors import StoreError
@@ -40,11 +40,16 @@ class SparkEngine:
         self.lake = lake
         self.spark = _open_session()
         for table in TABLES:
-            self._add(table)
+            self._register(table)
+        names = {*FILE.columns, *VERSION_COLUMNS}
+        self.spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {NEWEST} AS {newest_versions_sql(names)}")
+        for table in TABLES:
+            text = newest_facts_sql(table, {*table.columns, *VERSION_COLUMNS})
+            self.spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {table.name} AS {text}")
         for name, text in VIEWS.items():
             self.spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {text}")
 
-    def _add(self, table: FactTable) -> None:
+    def _register(self, table: FactTable) -> None:
         fields = [
             StructField(c, StringType() if t == "text" else LongType()) for c, t in lake_columns(table.name).items()
         ]
@@ -53,8 +58,6 @@ class SparkEngine:
         shape = StructType(fields)
         rows = self.spark.read.schema(shape).parquet(*files) if files else self.spark.createDataFrame([], shape)
         rows.createOrReplaceTempView(f"told_{table.name}")
-        text = newest_facts_sql(table, {*table.columns, *VERSION_COLUMNS})
-        self.spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {table.name} AS {text}")
 
     @contextmanager
     def run(self, query: str) -> Iterator[QueryResult]:

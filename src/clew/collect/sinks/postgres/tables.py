@@ -20,7 +20,7 @@ from clew.collect.sinks.store_check import StoreState
 from clew.collect.sql.fact_changes import ROW_TABLES, FactChange, hash_row, whole_rows
 from clew.collect.sql.fact_tables import FILE, FactTable, FileFacts
 from clew.collect.sql.line_rows import LINE, build_line_row
-from clew.collect.sql.sent_facts import SentFacts
+from clew.collect.sql.sent_facts import SentFacts, compare_with
 from clew.errors import StoreError
 
 _DIGEST = "digest"
@@ -62,6 +62,20 @@ def _delete_sql(table: FactTable) -> str:
         f"DELETE FROM clew.{table.name} AS t USING {keys} "
         f"WHERE t.host = %b AND t.file = %b AND t.{key} = d.key AND t.day = d.day"
     )
+
+
+def _keep_sql(table: FactTable) -> str:
+    key = table.key[-1]
+    type = _ARRAY_TYPES[table.columns[key]]
+    return f"DELETE FROM clew.{table.name} WHERE host = %b AND file = %b AND NOT {key} = ANY (%b::{type})"
+
+
+def _insert_changed_sql(table: FactTable) -> str:
+    """Return an insertion that leaves out rows that the store has."""
+    same = " AND ".join(f"o.{name} = u.{name}" for name in table.key)
+    mine, theirs = (", ".join(f"{alias}.{name}" for name in table.columns) for alias in ("u", "o"))
+    has_row = f"SELECT 1 FROM clew.{table.name} AS o WHERE {same} AND ({theirs}) IS NOT DISTINCT FROM ({mine})"
+    return f"{_insert_sql(table)} AS u({table.names}) WHERE NOT EXISTS ({has_row}) {_replace_sql(table)}"
 
 
 def _upsert_file_sql(file: FactTable) -> str:
@@ -166,11 +180,11 @@ class PostgresFacts:
     def __init__(self, link: PostgresConnection, sent: SentFacts | None = None) -> None:
         self.name = f"{link.name}{FACTS}"
         self.link = link
-        self.sent = sent or SentFacts(self.name)
+        self.sent = sent
         self.next_mark = 0
 
     def write(self, batch: Sequence[FileFacts]) -> None:
-        changes = [self.sent.compare(facts) for facts in batch]
+        changes = [compare_with(self.sent, facts) for facts in batch]
         with self.link.use() as connection:
             layout = self.link.layout(connection)
             with connection.transaction():
@@ -179,7 +193,8 @@ class PostgresFacts:
                     self.next_mark = 0
                 if self.next_mark:
                     connection.execute(_SAVE_FACT_MARK, (batch[0].host, self.next_mark))
-        self.sent.note([(change, change.state) for change in written], {})
+        if self.sent:
+            self.sent.note([(change, change.state) for change in written], {})
 
     def fact_mark(self, host: str) -> int | None:
         """Return the mark of the last facts of a host, for `fact_check`."""
@@ -198,17 +213,24 @@ class PostgresFacts:
         if not self._write_file(connection, change, layout):
             return False
         for table in ROW_TABLES:
+            fitted = layout.fit(table)
             if not has_base:
-                delete = f"DELETE FROM clew.{table.name} WHERE host = %s AND file = %s"
-                connection.execute(delete, (facts.host, facts.file))
-            elif deleted := change.deleted[table.name]:
+                self._replace_rows(connection, facts, table, fitted)
+                continue
+            if deleted := change.deleted[table.name]:
                 keys, days = zip(*deleted, strict=True)
                 connection.execute(_delete_sql(table), (list(keys), list(days), facts.host, facts.file))
-            if rows := change.rows[table.name] if has_base else whole_rows(facts, table.name):
-                fitted = layout.fit(table)
-                insert = f"{_insert_sql(fitted)} {_replace_sql(fitted)}"
-                connection.execute(insert, pick_columns(rows, table, fitted))
+            if rows := change.rows[table.name]:
+                connection.execute(f"{_insert_sql(fitted)} {_replace_sql(fitted)}", pick_columns(rows, table, fitted))
         return True
+
+    def _replace_rows(self, connection: Connection, facts: FileFacts, table: FactTable, fitted: FactTable) -> None:
+        """Bring the rows of a table to those of a file. Rows that are the same in the store are not written again."""
+        rows = whole_rows(facts, table.name)
+        key = list(table.columns).index(table.key[-1])
+        connection.execute(_keep_sql(table), (facts.host, facts.file, [row[key] for row in rows]))
+        if rows:
+            connection.execute(_insert_changed_sql(fitted), pick_columns(rows, table, fitted))
 
     def _has_base(self, connection: Connection, change: FactChange, layout: StoreLayout) -> bool:
         """Return whether the store has the facts that a change was computed from, with the columns that it has now."""
