@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from clew.api.mock.scripts import ScriptRule
+from clew.chat.agents.agent_kind import AgentKind
 from clew.chat.config.permission_mode import Mode
 from clew.chat.config.settings import Settings
+from clew.chat.config.skill_files import Skill
 from clew.chat.deps import Deps
 from clew.chat.engine import Engine
 from clew.chat.events import Emit, TurnFinished
 from clew.chat.hooks.runner import Hooks
+from clew.chat.mcp.mcp_client import McpServer
 from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import Decision
 from clew.chat.sdk.control import Control
 from clew.chat.sdk.sdk_frames import MAX_LINE, FrameBuilder
 from clew.chat.sdk.sdk_init import SdkInit
+from clew.chat.store.pending_prompts import UserPrompt
 from clew.wire.json_codec import Json, decode, encode
 from tests.chat.chat_fixture import TOOLS, World, use, waiting, world
 
@@ -51,9 +55,16 @@ class Plain:
 
     engine: Engine
     permissions: Permissions
+    settings: Settings = field(default_factory=Settings)
+    servers: list[McpServer] = field(default_factory=list)
+    skills: dict[str, Skill] = field(default_factory=dict)
+    kinds: dict[str, AgentKind] = field(default_factory=dict)
 
-    async def say(self, text: str) -> TurnFinished:
-        return await self.engine.submit(text)
+    async def say(self, text: str, uuid: str = "") -> TurnFinished:
+        return await self.engine.submit(UserPrompt(text, uuid=uuid))
+
+    def reload(self) -> None:
+        pass
 
 
 class Sdk:
@@ -114,7 +125,7 @@ class Sdk:
         async def talk() -> int:
             async with self.world.client() as client:
 
-                async def start(brought: SdkInit, tell: Emit) -> tuple[Plain, Json]:
+                async def start(brought: SdkInit, tell: Emit) -> Plain:
                     def changed(means: Deps) -> Deps:
                         known = {**means.tools, **{tool.name: tool for tool in brought.tools}}
                         hooks = Hooks(Settings(), self.world.project, brought.hooks)
@@ -125,7 +136,7 @@ class Sdk:
 
                     rules = Permissions(Settings(), self.world.project, self.world.root)
                     engine = self.world.engine(client, tuple(tools), change=changed, entrypoint="sdk-py")
-                    return Plain(engine, rules), {}
+                    return Plain(engine, rules)
 
                 control = Control(self.write, start, more.pop("framing", FrameBuilder()), **more)
                 running = asyncio.create_task(control.run(self.lines()))

@@ -287,7 +287,7 @@ def test_a_print_door_writes_its_prompt_through_the_queue(tmp_path: Path) -> Non
 def test_the_limit_of_turns_ends_behind_the_results(tmp_path: Path) -> None:
     with world(tmp_path, *[[use("Echo", text=str(i))] for i in range(5)]) as made:
         done = made.run("go", change=limited(turns=2))
-    assert (done.ending, done.turns, done.is_error) == ("error_max_turns", 2, True)
+    assert (done.ending, done.turns, done.is_error) == ("error_max_turns", 3, True)  # the prompt and two results
     assert made.kinds()[-3:] == ["result", "turn_duration", "last-prompt"]
     sound(made.path())
 
@@ -334,7 +334,7 @@ def test_a_pause_goes_on_with_the_same_reply(tmp_path: Path) -> None:
     rules = [ScriptRule(prompt="go", steps=[ScriptStep(content="One", stop_reason="pause_turn"), "Two"])]
     with world(tmp_path, rules=rules) as made:
         done = made.run("go")
-    assert done.turns == 2 and [m["role"] for m in made.sent[-1]["messages"]] == ["user", "assistant"]
+    assert done.turns == 1 and [m["role"] for m in made.sent[-1]["messages"]] == ["user", "assistant"]
 
 
 def test_an_empty_reply_is_asked_again_once(tmp_path: Path) -> None:
@@ -349,7 +349,8 @@ def test_an_empty_reply_is_asked_again_once(tmp_path: Path) -> None:
 def test_the_same_call_again_and_again_is_stopped(tmp_path: Path) -> None:
     with world(tmp_path, *[[use("Echo", text="same")]] * 30) as made:
         done = made.run("go")
-    assert done.ending == "error_during_execution" and "again" in done.errors[0] and done.turns == 7
+    assert done.ending == "error_during_execution" and "again" in done.errors[0]
+    assert len(made.sent) == 7 and done.turns == 9  # the prompt, seven results and a reminder
 
 
 @pytest.mark.req("R254")

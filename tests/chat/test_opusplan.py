@@ -17,7 +17,7 @@ from clew.chat.config.model_alias import model_in_mode, offered_models, resolve_
 from clew.chat.config.permission_mode import MODES, Mode
 from clew.chat.engine import Engine
 from clew.chat.permission.decision import Decision
-from clew.chat.sdk.sdk_listing import context_usage
+from clew.chat.sdk.info_requests import describe_usage
 from clew.chat.session_factory import ChatSession
 from clew.console.status_bar import Status
 from clew.demo.talk import talk
@@ -106,7 +106,7 @@ def test_a_change_of_the_mode_between_turns_changes_request_status_and_context(t
     async def run(opened: ChatSession) -> None:
         for mode in modes:
             opened.engine.use_mode(mode)  # as Shift+Tab does
-            shown.append((Status.of(opened).model, context_usage(opened.engine)["model"]))
+            shown.append((Status.of(opened).model, describe_usage(opened.engine)["model"]))
             await opened.say("go")
 
     with world(tmp_path, rules=[ScriptRule(prompt="go", steps=["One.", "Two.", "Three."])]) as made:

@@ -91,5 +91,5 @@ def test_a_whole_talk(modules: Path, tmp_path: Path) -> None:
     assert "compact" in found["commands"]
     assert {"opus", "sonnet", "haiku"} <= set(found["models"])
     assert "general-purpose" in found["agents"]
-    assert found["servers"] == [{"name": "calc", "status": "connected"}]
+    assert [(server["name"], server["status"]) for server in found["servers"]] == [("calc", "connected")]
     assert found["tokens"] > 0

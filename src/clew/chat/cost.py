@@ -71,6 +71,10 @@ class ConversationCost(Struct):
             "cache_creation_input_tokens": sum(s.cache_write for s in usages),
             "cache_read_input_tokens": sum(s.cache_read for s in usages),
             "output_tokens": sum(s.output for s in usages),
+            "cache_creation": {
+                "ephemeral_5m_input_tokens": sum(s.cache_write_5m for s in usages),
+                "ephemeral_1h_input_tokens": sum(s.cache_write_1h for s in usages),
+            },
             "server_tool_use": {"web_search_requests": sum(s.web_search for s in usages)},
         }
 
@@ -82,8 +86,11 @@ class ConversationCost(Struct):
                 "outputTokens": s.output,
                 "cacheReadInputTokens": s.cache_read,
                 "cacheCreationInputTokens": s.cache_write,
+                "cacheCreationEphemeral5mInputTokens": s.cache_write_5m,
+                "cacheCreationEphemeral1hInputTokens": s.cache_write_1h,
                 "webSearchRequests": s.web_search,
                 "costUSD": micros(s.money) / 1e6,
+                "costBasis": "list" if s.is_priced else "unknown",
             }
             for model, s in self.models.items()
         }

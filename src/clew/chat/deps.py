@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -64,7 +64,7 @@ class Deps:
     """The dependencies of a conversation."""
 
     client: Client
-    tools: Mapping[str, Tool]
+    tools: MutableMapping[str, Tool]
     emit: Emit
     cost: ConversationCost
     system: Sequence[Json] = ()

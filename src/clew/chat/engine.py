@@ -20,6 +20,7 @@ from clew.chat.store import journal_lines
 from clew.chat.store.live_conversation import LiveConversation
 from clew.chat.store.pending_prompts import UserPrompt
 from clew.chat.tools.builtin.background import Background
+from clew.chat.tools.tool import Tool
 from clew.chat.turn import background_tasks
 from clew.chat.turn.compaction import Compactor
 from clew.chat.turn.hook_events import run_hooks
@@ -77,10 +78,17 @@ class Engine:
         self._has_begun = False
         self._title = ""
         self._needs_reload = False  # a write failed: the file may lack lines
+        self._started = deps.stopwatch()
+        self.api_milliseconds = 0  # of all turns so far
         self._compactor = compactor(conversation, deps, self.stopped)
         subagents = Subagents(conversation, deps, kinds or {})
         streamer = ReplyStreamer(conversation, deps, shown=self._compactor.shown)
         self._loop = Loop(conversation, deps, self.stopped, self._compactor, streamer, subagents.send, aside=self.aside)
+
+    @property
+    def milliseconds(self) -> int:
+        """Milliseconds since the session was opened."""
+        return round((self.deps.stopwatch() - self._started) * 1000)
 
     @property
     def window(self) -> int:
@@ -99,7 +107,12 @@ class Engine:
             if self.conversation.journal.envelope.entrypoint != "cli":
                 queue.add(prompt)
                 prompt = queue.take()
-            return await self._loop.run(UserPrompt(prompt.content, (*prompt.notes, *context)), reports)
+            return await self._run(replace(prompt, notes=(*prompt.notes, *context)), reports)
+
+    async def _run(self, prompt: UserPrompt, reports: Sequence[UserPrompt]) -> events.TurnFinished:
+        finished = await self._loop.run(prompt, reports)
+        self.api_milliseconds += finished.api_milliseconds
+        return finished
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[tuple[str, ...]]:
@@ -151,7 +164,7 @@ class Engine:
         """Run a turn that reports ended background tasks to the model. Return None if there are none."""
         async with self._turn():
             reports = self.conversation.queue.take_task_reports()
-            return await self._loop.run(reports.pop(), reports) if reports else None
+            return await self._run(reports.pop(), reports) if reports else None
 
     async def stop_task(self, task_id: str) -> None:
         """Stop a background task; the model is told. Raises NotFound."""
@@ -279,6 +292,18 @@ class Engine:
     def use_thinking(self, budget: int | None) -> None:
         """Set the tokens of thinking of the next requests: 0 for none, None for the default."""
         self.conversation.reasoning = replace(self.conversation.reasoning, is_off=budget == 0, budget=budget or None)
+
+    async def ask_aside(self, question: str) -> str:
+        """Answer a question about the conversation without adding it. Raises ApiError."""
+        from clew.chat.turn.side_request import ask_aside
+
+        return await ask_aside(self.deps, self._loop.streamer.build_request(), question)
+
+    def replace_tools(self, prefix: str, tools: Sequence[Tool]) -> None:
+        """Replace the tools whose names have a prefix, from the next request on."""
+        for name in [name for name in self.deps.tools if name.startswith(prefix)]:
+            del self.deps.tools[name]
+        self.deps.tools.update({tool.name: tool for tool in tools})
 
     def use_mode(self, mode: Mode) -> None:
         self.conversation.mode = mode

@@ -61,6 +61,7 @@ class BlockCompleted(Event, frozen=True, kw_only=True):
 
     uuid: str
     message: Json
+    request_id: str = ""  # as the API names the request
 
 
 class ReplyCompleted(Event, frozen=True, kw_only=True):
@@ -208,15 +209,23 @@ class TaskReported(Event, frozen=True, kw_only=True):
     text: str
 
 
+class StopBlocked(Event, frozen=True, kw_only=True):
+    """A Stop hook wants more to be done: the model gets its text and continues."""
+
+    uuid: str
+    text: str
+
+
 class TurnFinished(Event, frozen=True, kw_only=True):
     """A turn is over: how it ended, its final text and its usage."""
 
     ending: Ending
     text: str
-    turns: int
+    turns: int  # messages to the model: the prompt, every tool result, and what Stop hooks said
     milliseconds: int
     api_milliseconds: int
-    usage: Json
+    usage: Json  # of the session so far
+    turn_usage: Json = {}  # of the replies of this turn, without those of subagents
     models: Mapping[str, Json]
     cost: float | None  # in dollars; None if the price of a model is unknown
     stop_reason: str | None = None

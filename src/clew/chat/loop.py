@@ -22,6 +22,7 @@ from clew.api.retry import TOO_LONG
 from clew.api.token_estimate import estimate_tokens
 from clew.chat import events
 from clew.chat.config.system_prompt import system_reminder
+from clew.chat.cost import ConversationCost
 from clew.chat.deps import Deps
 from clew.chat.events import Ending
 from clew.chat.store import journal_lines
@@ -65,7 +66,9 @@ class Loop:
     wait_for_subagents: Callable[[asyncio.Event], Awaitable[bool]] | None = None
     _runner: CallRunner = field(init=False)
     _guard: LoopGuard = field(init=False)
+    _replies: int = field(init=False, default=0)
     _turns: int = field(init=False, default=0)
+    _usage: ConversationCost = field(init=False)
     _text: str = field(init=False, default="")
     _cuts: int = field(init=False, default=0)
     _lost_replies: int = field(init=False, default=0)
@@ -86,7 +89,8 @@ class Loop:
         """
         started = self.deps.stopwatch()
         self._runner = CallRunner(self.conversation, self.deps, self.stopped, self.send, self.agent, self.aside)
-        self._guard, self._turns, self._text, self._cuts, self._lost_replies = LoopGuard(), 0, "", 0, 0
+        self._guard, self._text, self._cuts, self._lost_replies = LoopGuard(), "", 0, 0
+        self._replies, self._turns, self._usage = 0, 1, ConversationCost(self.deps.cost.prices)
         self._has_compacted = self._was_empty = self._was_asked_for_output = False
         if self.deps.output is not None:
             self.deps.output.begin()
@@ -120,6 +124,7 @@ class Loop:
         """Report the end of something that is not a turn, such as a command."""
         self._runner = CallRunner(self.conversation, self.deps, self.stopped)
         self._turns, self._text, self.streamer.api_seconds = 0, text, 0.0
+        self._usage = ConversationCost(self.deps.cost.prices)
         return self._finish("success", self.deps.stopwatch(), errors=errors)
 
     async def _make_room(self, prompt: UserPrompt) -> None:
@@ -179,7 +184,8 @@ class Loop:
         while True:
             await self.compactor.make_room()
             received = await self.streamer.stream_reply(self.stopped)
-            self._turns += bool(received.reply.id)
+            self._replies += bool(received.reply.id)
+            self._usage.add(received.reply.model or self.conversation.requested_model, received.reply.usage)
             self._text = _reply_text(received) or self._text
             if received.is_stopped:
                 return self._interrupt(received)
@@ -210,7 +216,10 @@ class Loop:
             if not reason:
                 return received, "success", ()
             was_blocked = True
-            self.conversation.note(system_reminder(f"Before you may stop, a hook says: {reason}"))
+            self._turns += 1
+            text = f"Stop hook feedback:\n{reason}"
+            uuid = self.conversation.note(system_reminder(text))
+            self.deps.emit(events.StopBlocked(agent=self.agent, uuid=uuid, text=text))
 
     # -- between two requests
 
@@ -220,7 +229,7 @@ class Loop:
             problem = "The model did not answer in the form of the schema."
             return "error_max_structured_output_retries", (problem,)
         self._was_asked_for_output = True
-        self.conversation.note(system_reminder(MISSING_OUTPUT))
+        self._remind(MISSING_OUTPUT)
         return None
 
     def _end_with_output(self) -> tuple[Ending, tuple[str, ...]] | None:
@@ -238,6 +247,7 @@ class Loop:
         """Run the calls of a reply; return how the turn ends if it does."""
         calls = received.calls
         results = await self._runner.run(calls)
+        self._turns += len(results)
         self.conversation.update_cwd()
         for result in results.values():
             self.conversation.records.add(result, self.conversation.journal, self.conversation.state.todos)
@@ -250,9 +260,9 @@ class Loop:
         if self._guard.detects_loop(calls, results):
             if self._guard.warnings > 1:
                 return "error_during_execution", ("The model makes the same call again and again.",)
-            self.conversation.note(system_reminder(REPEATED_CALL))
+            self._remind(REPEATED_CALL)
         limits = self.deps.limits
-        if limits.turns is not None and self._turns >= limits.turns:
+        if limits.turns is not None and self._replies >= limits.turns:
             return "error_max_turns", (f"Reached the limit of {plural(limits.turns, 'turn')}.",)
         if limits.dollars is not None and self.deps.cost.dollars >= limits.dollars:
             return "error_max_budget_usd", (f"Reached the budget of ${limits.dollars:g}.",)
@@ -267,7 +277,7 @@ class Loop:
             self._cuts += 1
             if self._cuts > MAX_CUTS:
                 return "The reply was cut at the limit of its length, again and again."
-            self.conversation.note(system_reminder(CONTINUE_CUT_REPLY))
+            self._remind(CONTINUE_CUT_REPLY)
             return ""
         if reason == "pause_turn":
             return ""
@@ -277,11 +287,16 @@ class Loop:
             return "" if await self._compact_once() else "The conversation is too long for the model."
         if not received.reply.content and not self._was_empty:
             self._was_empty = True
-            self.conversation.note(system_reminder(RETRY_EMPTY_REPLY))
+            self._remind(RETRY_EMPTY_REPLY)
             return ""
         if reason not in ("end_turn", "stop_sequence", "tool_use"):
             return f"The model stopped for a reason that is not known: {reason}."
         return None
+
+    def _remind(self, text: str) -> None:
+        """Add a text of the program for the model."""
+        self._turns += 1
+        self.conversation.note(system_reminder(text))
 
     async def _run_stop_hooks(self, was_blocked: bool) -> str:
         """Run the Stop hooks; return what the model must do before it may stop, or ""."""
@@ -312,7 +327,7 @@ class Loop:
             return False
         self._lost_replies += 1
         self._runner.refuse(received.calls, NOT_RUN)
-        self.conversation.note(system_reminder(CONTINUE_LOST_REPLY))
+        self._remind(CONTINUE_LOST_REPLY)
         return True
 
     def _fail(self, received: ReceivedReply, error: ApiError) -> tuple[ReceivedReply, Ending, tuple[str, ...]]:
@@ -348,6 +363,7 @@ class Loop:
             milliseconds=round((self.deps.stopwatch() - started) * 1000),
             api_milliseconds=round(self.streamer.api_seconds * 1000),
             usage=cost.usage,
+            turn_usage=self._usage.usage,
             models=cost.by_model,
             cost=cost.dollars if cost.is_priced else None,
             stop_reason=received.reply.stop_reason if received else None,

@@ -7,6 +7,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from msgspec.structs import replace as change
+
 from clew.api.client import Client
 from clew.chat import events
 from clew.chat.agents.agent_files import describe_kinds, load_agent_kinds
@@ -57,16 +59,25 @@ class ChatSession:
     engine: Engine
     expander: Expander
     permissions: Permissions
-    servers: Sequence[McpServer]
-    skills: Mapping[str, Skill]
-    kinds: Mapping[str, AgentKind]
+    servers: list[McpServer]
+    skills: dict[str, Skill]
+    kinds: dict[str, AgentKind]
+    settings: Settings
+    _load: Callable[[], tuple[Mapping[str, Skill], Mapping[str, AgentKind]]]
 
-    async def say(self, text: str) -> events.TurnFinished:
-        """Send what the user typed, or run the slash command that it is."""
+    async def say(self, text: str, uuid: str = "") -> events.TurnFinished:
+        """Send what the user typed, or run the slash command that it is. `uuid` becomes that of the prompt's line."""
         line = parse_line(text)
         if line.command == "compact":
             return await self.engine.run_compact(line.arguments)
-        return await self.engine.submit(await self.prompt(line))
+        return await self.engine.submit(change(await self.prompt(line), uuid=uuid))
+
+    def reload(self) -> None:
+        """Read the skills and the kinds of agents again, for what was changed since the session was opened."""
+        skills, kinds = self._load()
+        for current, read in ((self.skills, skills), (self.kinds, kinds)):
+            current.clear()
+            current.update(read)  # type: ignore[arg-type]
 
     async def prompt(self, line: InputLine) -> UserPrompt:
         """Expand a line into a prompt. Raises Refused if a slash command may not run a shell command that it needs."""
@@ -114,7 +125,16 @@ async def open_session(spec: SessionSpec, emit: Emit) -> AsyncIterator[ChatSessi
         for notice in dict.fromkeys((*config.notices, *server_notices, *_failures(servers))):
             emit(events.Notice(text=notice, level="warning"))
         expander = Expander(conversation, deps.tools, rules, skills, servers)
-        yield ChatSession(engine, expander, config.permissions, servers, all_skills, config.kinds)
+        yield ChatSession(
+            engine,
+            expander,
+            config.permissions,
+            servers,
+            all_skills,
+            config.kinds,
+            config.settings,
+            lambda: _read_skills_and_kinds(spec, commands),
+        )
 
 
 @asynccontextmanager
@@ -179,8 +199,8 @@ class _Config:
     settings: Settings
     permissions: Permissions
     hooks: Hooks
-    skills: Mapping[str, Skill]
-    kinds: Mapping[str, AgentKind]
+    skills: dict[str, Skill]
+    kinds: dict[str, AgentKind]
     memories: Memories
     description: str  # memory files, skills and agents, for the first message
     notices: Sequence[str]  # what could not be used, and why
@@ -199,6 +219,14 @@ def _load_config(spec: SessionSpec) -> _Config:
     description = _describe(memories, skills, kinds)  # it reads the memory files, which may add notices
     notices = (*permissions.notices, *hooks.notices, *skill_notices, *kind_notices, *memories.notices)
     return _Config(settings, permissions, hooks, skills, kinds, memories, description, notices)
+
+
+def _read_skills_and_kinds(
+    spec: SessionSpec, commands: Mapping[str, Skill]
+) -> tuple[Mapping[str, Skill], Mapping[str, AgentKind]]:
+    """Return what the files say now; `commands` are those of MCP servers."""
+    config = _load_config(spec)
+    return {**config.skills, **commands}, config.kinds
 
 
 def _settings(spec: SessionSpec) -> Settings:

@@ -155,7 +155,11 @@ class SubagentRun:
                 agent_id=self.id,
                 status=status,
                 summary=self.finished.text if self.finished else "",
-                usage={"total_tokens": conversation.known_tokens, "tool_uses": conversation.calls_made},
+                usage={
+                    "total_tokens": conversation.known_tokens,
+                    "tool_uses": conversation.calls_made,
+                    "duration_ms": self.milliseconds,
+                },
                 is_background=self.is_background,
                 output_file=str(self.path) if self.is_background else "",
             )

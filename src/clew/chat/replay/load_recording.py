@@ -46,7 +46,8 @@ from clew.wire.entry_types import tag_text
 from clew.wire.json_codec import Json, decode
 
 _STOP_HOOK = re.compile(
-    r"\A<system-reminder>\n(?:Before you may stop, a hook says: )?(.*)\n</system-reminder>\Z", re.DOTALL
+    r"\A<system-reminder>\n(?:Before you may stop, a hook says: |Stop hook feedback:\n)?(.*)\n</system-reminder>\Z",
+    re.DOTALL,
 )
 BEGINNING = -1  # before every action
 _FINAL_STOPS = ("end_turn", "stop_sequence", "refusal")

@@ -8,46 +8,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 from clew.chat import events
-from clew.chat.config.model_alias import resolve_choice
-from clew.chat.config.permission_mode import Mode, parse_mode
+from clew.chat.config.permission_mode import Mode
 from clew.chat.engine import Engine
 from clew.chat.events import Emit, Event
-from clew.chat.permission.decide import Permissions
-from clew.chat.sdk import sdk_permission
+from clew.chat.mcp.mcp_client import full_name
+from clew.chat.sdk.info_requests import InfoRequests
+from clew.chat.sdk.mcp_requests import McpRequests, SdkServer
+from clew.chat.sdk.model_requests import ModelRequests
+from clew.chat.sdk.prompt_inbox import IncomingPrompt, PromptInbox, State, read_prompt
+from clew.chat.sdk.sdk_connection import ControlError, Handler, SdkSession
 from clew.chat.sdk.sdk_frames import MAX_LINE, FrameBuilder, shorten_frame
 from clew.chat.sdk.sdk_init import SdkInit, read_init
-from clew.chat.sdk.sdk_listing import context_usage
-from clew.chat.sdk.sdk_rewind import rewind_files
+from clew.chat.sdk.sdk_listing import init_lists
+from clew.chat.sdk.sdk_questions import SdkQuestions
+from clew.chat.sdk.session_requests import SessionRequests
+from clew.chat.sdk.settings_requests import SettingsRequests
 from clew.chat.store.pending_prompts import UserPrompt
-from clew.chat.tools.tool import Content
 from clew.chat.turn.until_stopped import until_stopped
 from clew.errors import ClewError
 from clew.wire.json_codec import Json, decode, encode
 
-BYPASS = "--dangerously-skip-permissions or --allow-dangerously-skip-permissions"
-
-
-class SdkSession(Protocol):
-    """The session that the SDK drives."""
-
-    @property
-    def engine(self) -> Engine: ...
-
-    @property
-    def permissions(self) -> Permissions: ...
-
-    async def say(self, text: str) -> events.TurnFinished:
-        """Send what the user typed; slash commands and mentions are expanded."""
-        ...
-
-
-Start = Callable[[SdkInit, Emit], Awaitable[tuple[SdkSession, Json]]]  # the session, and lists for its init message
+Start = Callable[[SdkInit, Emit], Awaitable[SdkSession]]
 Greet = Callable[[SdkInit], Json]
 Write = Callable[[bytes], None]
 
@@ -75,29 +61,41 @@ class Control:
         self._framing = framing
         self._servers = servers
         self._reports_state = tells_state
-        self._may_bypass = may_bypass
         self._greet = greet
         self._warn = warn
         self._session: SdkSession | None = None
         self._init = SdkInit()
-        self._first_model = ""
         self._mode: Mode = "default"
-        self._questions = 0  # unanswered permission requests and questions
         self._initializing: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
-        self._inbox: asyncio.Queue[Content | None] = asyncio.Queue()
+        self._inbox = PromptInbox(self._report_prompt)
+        self._running = ""  # uuid of the prompt whose turn runs
+        self._folded: list[str] = []  # uuids of prompts that the model got with results of this turn
+        self._has_ended = asyncio.Event()
         self._waiting: dict[str, asyncio.Future[Json]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._has_failed = False
+        self._mcp = McpRequests(self)
+        self._requests = SessionRequests(self, self.cancel_prompts, self._has_ended.set, may_bypass)
+        self._questions = SdkQuestions(self, self._apply_update, self._interrupt, self._emit_state)
+        self._handlers: dict[str, Handler] = {
+            "initialize": self._initialize,
+            "interrupt": self._handle_interrupt,
+            **self._requests.handlers(),
+            **self._mcp.handlers(),
+            **InfoRequests(self, self._mcp).handlers(),
+            **SettingsRequests(self, self._requests.use_model).handlers(),
+            **ModelRequests(self).handlers(),
+        }
 
     async def run(self, lines: AsyncIterator[bytes]) -> int:
         """Serve until the input ends. Return 1 if the last turn failed."""
         prompting = asyncio.create_task(self._run_prompts())
         try:
-            async for line in lines:
-                self._receive(line)
-            self._inbox.put_nowait(None)
+            await until_stopped(self._has_ended, self._read(lines))
+            self._inbox.close()
             await prompting
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)  # their answers are still written
         finally:
             for task in (prompting, *self._tasks.values()):
                 task.cancel()
@@ -106,20 +104,23 @@ class Control:
 
     # -- input
 
+    async def _read(self, lines: AsyncIterator[bytes]) -> bool:
+        async for line in lines:
+            self._receive(line)
+        return True
+
     def _receive(self, line: bytes) -> None:
         try:
             message = decode(line)
         except ValueError:
             message = None
         match message:
-            case {"type": "user", "message": {"content": str(text)}, "client_composed": True}:
-                self._inbox.put_nowait([{"type": "text", "text": text}])  # verbatim: no slash commands, no mentions
             case {"type": "user", "message": {"content": content}}:
-                self._inbox.put_nowait(content)
+                self._inbox.receive(read_prompt(message, content))
             case {"type": "control_request", "request_id": str(number), "request": {"subtype": str(kind)} as request}:
                 task = asyncio.create_task(self._handle_request(number, kind, request))
                 self._tasks[number] = task
-                task.add_done_callback(lambda _: self._tasks.pop(number, None))
+                task.add_done_callback(lambda done: self._end_request(number, done))
                 if kind == "initialize":
                     self._initializing = task
             case {"type": "control_response", "response": {"request_id": str(number)} as response}:
@@ -128,26 +129,39 @@ class Control:
             case {"type": "control_cancel_request", "request_id": str(number)} if number in self._tasks:
                 self._tasks[number].cancel()
 
+    def _end_request(self, number: str, task: asyncio.Task[None]) -> None:
+        """Answer a request whose handler failed unexpectedly too: an SDK waits for every answer."""
+        self._tasks.pop(number, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.send(_failure(number, ClewError(f"{type(error).__name__}: {error}")))
+
     async def _run_prompts(self) -> None:
         """Run the prompts in order; at the end wait for background tasks."""
-        while (content := await self._next_prompt()) is not None:
+        while (prompt := await self._next_prompt()) is not None:
             try:
-                session = await self._ensure_started()
+                session = await self.ensure_started()
                 self._emit_state("running")
-                turn = session.say(content) if isinstance(content, str) else session.engine.submit(UserPrompt(content))
-                self._has_failed = (await turn).is_error
+                self._begin_prompt(prompt)
+                self._has_failed = (await self._submit(session, prompt)).is_error
             except ClewError as error:
                 self._has_failed = True
-                self._send(self._failed_result(str(error)))
+                self.send(self._framing.failed_result(str(error)))
+            self._finish_prompts()
             self._requeue()
             self._emit_state("idle")
 
-    async def _next_prompt(self) -> Content | None:
+    def _submit(self, session: SdkSession, prompt: IncomingPrompt) -> Awaitable[events.TurnFinished]:
+        if isinstance(prompt.content, str) and not prompt.is_verbatim:
+            return session.say(prompt.content, prompt.uuid)
+        content = [{"type": "text", "text": prompt.content}] if isinstance(prompt.content, str) else prompt.content
+        return session.engine.submit(UserPrompt(content, uuid=prompt.uuid))
+
+    async def _next_prompt(self) -> IncomingPrompt | None:
         """Return the next prompt. Background tasks that end before it get a turn of their own. None at the end."""
         while self._session is not None:
             engine = self._session.engine
             received = await until_stopped(engine.task_ended, self._receive_prompt())
-            if received is not None and (received[0] is not None or not engine.has_pending_tasks):
+            if received is not None and (received[0] is not None or not self._waits_for_tasks(engine)):
                 return received[0]
             self._emit_state("running")
             finished = await (engine.report_tasks() if received is None else engine.settle())
@@ -158,30 +172,53 @@ class Control:
                 return None
         return await self._inbox.get()
 
-    async def _receive_prompt(self) -> tuple[Content | None]:
+    def _waits_for_tasks(self, engine: Engine) -> bool:
+        """Return whether background tasks are waited for at the end: not if the SDK ended the session."""
+        return engine.has_pending_tasks and not self._has_ended.is_set()
+
+    async def _receive_prompt(self) -> tuple[IncomingPrompt | None]:
         return (await self._inbox.get(),)
 
     def _queue_waiting(self) -> None:
         """Queue prompts that arrived during a call, so that the model gets them with its result; a slash command and
         prompts after it wait.
         """
-        waiting = self._drain_inbox()
+        waiting = self._inbox.drain()
         if self._session is not None and not self._session.engine.stopped.is_set():
-            while waiting and waiting[0] is not None and not _is_command(waiting[0]):
-                self._session.engine.queue(UserPrompt(waiting.pop(0) or ""))
-        for content in waiting:
-            self._inbox.put_nowait(content)
+            while waiting and (prompt := waiting[0]) is not None and not prompt.is_command:
+                self._session.engine.queue(UserPrompt(prompt.content, uuid=prompt.uuid))
+                waiting.pop(0)
+        self._inbox.put_back(waiting)
 
     def _requeue(self) -> None:
         """Put queued prompts that the turn did not use back into the inbox."""
         unused = self._session.engine.conversation.queue.take_back_prompts() if self._session is not None else []
-        for content in (*(prompt.content for prompt in unused), *self._drain_inbox()):
-            self._inbox.put_nowait(content)
+        waiting = self._inbox.drain()
+        self._inbox.put_back([*(IncomingPrompt(prompt.content, prompt.uuid) for prompt in unused), *waiting])
 
-    def _drain_inbox(self) -> list[Content | None]:
-        return [self._inbox.get_nowait() for _ in range(self._inbox.qsize())]
+    # -- states of prompts that the SDK named
 
-    async def _ensure_started(self) -> SdkSession:
+    def _report_prompt(self, uuid: str, state: State) -> None:
+        frame = {"type": "command_lifecycle", "command_uuid": uuid, "state": state}
+        self.send({**frame, "uuid": str(uuid4()), "session_id": self._framing.session_id})
+
+    def _begin_prompt(self, prompt: IncomingPrompt) -> None:
+        self._running = self._framing.prompt_uuid = prompt.uuid
+        if prompt.uuid:
+            self._report_prompt(prompt.uuid, "started")
+
+    def _finish_prompts(self) -> None:
+        for uuid in filter(None, (self._running, *self._folded)):
+            self._report_prompt(uuid, "completed")
+        self._running, self._folded = "", []
+
+    def _note_folded(self, event: events.PromptRecorded) -> None:
+        """Report that the model gets a queued prompt with the results of this turn."""
+        if event.is_queued and not event.agent and event.uuid in self._inbox.used:
+            self._folded.append(event.uuid)
+            self._report_prompt(event.uuid, "started")
+
+    async def ensure_started(self) -> SdkSession:
         """Return the session; it is started on first use, after `initialize` was answered."""
         if self._initializing is not None:
             await self._initializing
@@ -190,11 +227,22 @@ class Control:
                 self._framing = replace(
                     self._framing, shows_agents=self._framing.shows_agents or self._init.forwards_agent_text
                 )
-                self._session, listed = await self._start(self._init, self.emit)
-                self._framing = self._framing.for_session(self._session.engine.conversation.session_id, listed)
-                self._first_model = self._session.engine.conversation.choice
-                self._mode = self._session.engine.conversation.mode
+                self._session = await self._start(self._init, self.emit)
+                self._mcp.sdk_servers |= {
+                    name: SdkServer(
+                        name, [tool for tool in self._init.tools if tool.name.startswith(full_name(name, ""))]
+                    )
+                    for name in self._init.servers
+                }
+                conversation = self._session.engine.conversation
+                self._framing = self._framing.for_session(conversation.session_id, self._listed(self._session))
+                self._requests.first_model = conversation.choice
+                self._mode = conversation.mode
         return self._session
+
+    def _listed(self, session: SdkSession) -> Json:
+        enabled = [server.name for server in self._mcp.sdk_servers.values() if server.is_enabled]
+        return init_lists(session, enabled)
 
     def _interrupt(self) -> None:
         if self._session is not None:
@@ -204,118 +252,80 @@ class Control:
 
     async def _handle_request(self, number: str, kind: str, request: Json) -> None:
         try:
-            answer = await self._carry_out(kind, request)
+            if kind not in self._handlers:
+                raise ControlError(f"Unsupported control request subtype: {kind}", "unsupported_request")
+            if kind == "side_question":
+                self.send({**self.system_frame("control_request_progress", status="started"), "request_id": number})
+            answer = await self._handlers[kind](request)
         except ClewError as error:
-            self._send(_response(number, error=str(error)))
+            self.send(_failure(number, error))
         else:
-            self._send(_response(number, answer))
+            frame = _response(number, answer)
+            if kind == "initialize":
+                frame["response"]["pending_permission_requests"] = []  # a new process has none
+            self.send(frame)
             self._emit_mode()
-
-    async def _carry_out(self, kind: str, request: Json) -> Json:
-        match kind:
-            case "initialize":
-                return await self._initialize(request)
-            case "interrupt":
-                self._interrupt()
-                return {"still_queued": []}
-            case "set_permission_mode":
-                mode, _ = parse_mode(str(request.get("mode")))
-                self._use_mode(await self._ensure_started(), mode)
-                return {"mode": mode}
-            case "set_model":
-                return await self._use_model(str(request.get("model") or ""))
-            case "rename_session":
-                (await self._ensure_started()).engine.rename(str(request.get("title") or ""))
-                return {}
-            case "get_context_usage":
-                return context_usage((await self._ensure_started()).engine)
-            case "rewind_files":
-                message, is_dry = str(request.get("user_message_id")), bool(request.get("dry_run"))
-                return await rewind_files((await self._ensure_started()).engine, message, is_dry=is_dry)
-            case "stop_task":
-                await (await self._ensure_started()).engine.stop_task(str(request.get("task_id")))
-                return {}
-            case "mcp_status":
-                return {"mcpServers": self._framing.listed.get("mcp_servers", [])}
-        raise ClewError(f"Unsupported control request: {kind}.")
+            if self._session is not None and kind.startswith(("mcp_", "reload_")):
+                self._framing.listed |= self._listed(self._session)
 
     async def _initialize(self, request: Json) -> Json:
-        self._init = await read_init(request, self._servers, self._send_request)
+        self._init = await read_init(request, self._servers, self.send_request)
         return self._greet(self._init)
 
-    async def _use_model(self, name: str) -> Json:
-        """Choose another model (without a name the first one) and print it as `/model` does."""
-        engine = (await self._ensure_started()).engine
-        model = self._first_model if name in ("", "default") else resolve_choice(name)
-        engine.use_model(model)
-        self._send(self._framing.printed(f"Set model to `{model}`"))
-        return {"model": model}
+    async def _handle_interrupt(self, request: Json) -> Json:
+        """Stop the turn. Queued prompts run afterwards, unless the request cancels them too."""
+        self._interrupt()
+        if request.get("cancel_queued") is True:
+            return {"still_queued": [], "cancelled": self.cancel_prompts(self.queued_uuids())}
+        return {"still_queued": self.queued_uuids()}
 
-    # -- control requests to the SDK
+    def queued_uuids(self) -> list[str]:
+        """Return the uuids of prompts that have not started."""
+        queue = self._session.engine.conversation.queue if self._session is not None else ()
+        return [*(prompt.uuid for prompt in queue if prompt.uuid), *self._inbox.uuids]
 
-    async def _request_permission(self, request: events.PermissionRequested) -> None:
-        session = await self._ensure_started()
-        self._count_question(1)
-        try:
-            answer = await self._send_request(
-                "can_use_tool", sdk_permission.permission_request(request, session.engine)
-            )
-            for update in sdk_permission.permission_updates(answer):
-                self._update(session, update)
-        except ClewError as error:
-            answer = {"behavior": "deny", "message": str(error)}
-        finally:
-            self._count_question(-1)
-        if answer.get("interrupt"):
-            self._interrupt()
-        with suppress(asyncio.InvalidStateError):  # the turn was interrupted meanwhile
-            request.answer.set_result(sdk_permission.read_decision(answer))
+    def cancel_prompts(self, uuids: list[str]) -> list[str]:
+        """Drop prompts that have not started; return the uuids of those."""
+        queue = self._session.engine.conversation.queue if self._session is not None else None
+        dropped = [uuid for uuid in uuids if queue is not None and queue.cancel(uuid)]
+        for uuid in dropped:
+            self._report_prompt(uuid, "cancelled")
+        return [*dropped, *self._inbox.cancel(uuids)]
 
-    def _update(self, session: SdkSession, update: Json) -> None:
+    def _apply_update(self, session: SdkSession, update: Json) -> None:
         """Apply a permission update that the user of the SDK chose."""
         try:
             mode = session.permissions.apply(update)
             if mode is not None:
-                self._use_mode(session, mode)
+                self._requests.use_mode(session, mode)
         except (ClewError, OSError) as error:
-            self._warn(f"clew: {error}")
+            self.warn(str(error))
         self._emit_mode()
 
-    def _use_mode(self, session: SdkSession, mode: Mode) -> None:
-        if mode == "bypassPermissions" and not self._may_bypass:
-            raise ClewError(f"The session was not started with {BYPASS}, and the mode cannot be bypassPermissions.")
-        session.engine.use_mode(mode)
+    # -- for the handlers of requests
 
-    def _count_question(self, change: int) -> None:
-        self._questions += change
-        if self._questions == (change > 0):
-            self._emit_state("requires_action" if change > 0 else "running")
+    def system_frame(self, subtype: str, **fields: Any) -> Json:
+        return self._framing.system(subtype, **fields)
 
-    async def _request_answer(self, question: events.QuestionRequested) -> None:
-        """Send a question of the model as a permission request; the answers are in the returned input."""
-        fields = {"tool_name": "AskUserQuestion", "input": {"questions": list(question.questions)}}
-        self._count_question(1)
-        try:
-            answer = await self._send_request("can_use_tool", {**fields, "tool_use_id": question.call_id})
-        except ClewError:
-            answer = {}
-        finally:
-            self._count_question(-1)
-        updated = answer.get("updatedInput") or {}
-        with suppress(asyncio.InvalidStateError):
-            question.answer.set_result(updated.get("answers") or {})
+    def print_output(self, text: str) -> None:
+        self.send(self._framing.printed(text))
 
-    async def _send_request(self, kind: str, fields: Json) -> Json:
+    def warn(self, text: str) -> None:
+        self._warn(f"clew: {text}")
+
+    # -- control requests to the SDK
+
+    async def send_request(self, kind: str, fields: Json) -> Json:
         """Send a control request and wait for the response. Raises ClewError if that is an error."""
         number = str(uuid4())
         waiting: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
         self._waiting[number] = waiting
-        self._send({"type": "control_request", "request_id": number, "request": {"subtype": kind, **fields}})
+        self.send({"type": "control_request", "request_id": number, "request": {"subtype": kind, **fields}})
         try:
             return await waiting
         except asyncio.CancelledError:
             if self._waiting.pop(number, None):
-                self._send({"type": "control_cancel_request", "request_id": number})
+                self.send({"type": "control_cancel_request", "request_id": number})
             raise
 
     # -- events
@@ -324,15 +334,17 @@ class Control:
         """Handle an event of the engine: send questions as requests, and everything else as messages."""
         match event:
             case events.PermissionRequested():
-                self._run_in_background(self._request_permission(event))
+                self._run_in_background(self._questions.ask_permission(event))
             case events.QuestionRequested():
-                self._run_in_background(self._request_answer(event))
+                self._run_in_background(self._questions.ask_user(event))
             case events.Notice():
                 self._warn(f"clew: {event.text}")
             case _:
                 self._emit_mode()
+                if isinstance(event, events.PromptRecorded):
+                    self._note_folded(event)
                 for frame in self._framing.frames(event):
-                    self._send(frame)
+                    self.send(frame)
                 if isinstance(event, events.CallFinished) and not event.agent:
                     self._queue_waiting()
 
@@ -346,35 +358,17 @@ class Control:
         mode = self._session.engine.conversation.mode if self._session else self._mode
         if mode != self._mode:
             self._mode = mode
-            self._send(self._framing.system("status", status=None, permissionMode=mode))
+            self.send(self._framing.system("status", status=None, permissionMode=mode))
 
     def _emit_state(self, state: str) -> None:
         if self._reports_state:
-            self._send({**self._framing.system("session_state_changed", state=state), "sdk_host_only": True})
+            self.send({**self._framing.system("session_state_changed", state=state), "sdk_host_only": True})
 
-    def _failed_result(self, text: str) -> Json:
-        done = events.TurnFinished(
-            ending="error_during_execution",
-            text="",
-            turns=0,
-            milliseconds=0,
-            api_milliseconds=0,
-            usage={},
-            models={},
-            cost=None,
-            errors=(text,),
-        )
-        return self._framing.result(done)
-
-    def _send(self, frame: Json) -> None:
+    def send(self, frame: Json) -> None:
         line = encode(frame)
         if len(line) > MAX_LINE:
             line = encode(shorten_frame(frame, len(line)))
         self._write(line + b"\n")
-
-
-def _is_command(content: Content) -> bool:
-    return isinstance(content, str) and content.lstrip().startswith("/")
 
 
 def _resolve(waiting: asyncio.Future[Json], response: Json) -> None:
@@ -386,6 +380,14 @@ def _resolve(waiting: asyncio.Future[Json], response: Json) -> None:
         waiting.set_result(response.get("response") or {})
 
 
-def _response(number: str, answer: Json | None = None, error: str = "") -> Json:
-    outcome: Json = {"subtype": "error", "error": error} if error else {"subtype": "success", "response": answer or {}}
-    return {"type": "control_response", "response": {**outcome, "request_id": number}}
+def _response(number: str, answer: Json | None) -> Json:
+    """Return the answer to a request; an empty one has no `response`, as in Claude Code."""
+    fields: Json = {} if answer is None else {"response": answer}
+    return {"type": "control_response", "response": {"subtype": "success", "request_id": number, **fields}}
+
+
+def _failure(number: str, error: ClewError) -> Json:
+    fields: Json = {"subtype": "error", "request_id": number, "error": str(error)}
+    if isinstance(error, ControlError) and error.code:
+        fields["error_code"] = error.code
+    return {"type": "control_response", "response": fields}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from clew.chat.events import TurnFinished
 from clew.models import model_of, window_of
 from clew.wire.json_codec import Json
@@ -18,10 +20,11 @@ def result(finished: TurnFinished, session_id: str, uuid: str) -> Json:
         "num_turns": finished.turns,
         "result": finished.text or " ".join(finished.errors),
         "stop_reason": finished.stop_reason,
+        "api_error_status": finished.status,
         "session_id": session_id,
         "total_cost_usd": finished.cost or 0,
-        "usage": finished.usage,
-        "modelUsage": {model: {**spent, **_limits(model)} for model, spent in finished.models.items()},
+        "usage": {"service_tier": "standard", **finished.turn_usage},
+        "modelUsage": model_usage(finished.models),
         "permission_denials": list(finished.denials),
         "uuid": uuid,
     }
@@ -32,13 +35,21 @@ def result(finished: TurnFinished, session_id: str, uuid: str) -> Json:
     fields["terminal_reason"] = _terminal_reason(finished)
     if finished.errors or finished.ending != "success":  # the TypeScript SDK iterates over them without a check
         fields["errors"] = list(finished.errors)
-    if finished.status is not None:
-        fields["api_error_status"] = finished.status
     return fields
 
 
+def model_usage(by_model: Mapping[str, Json]) -> Json:
+    """Return usage and cost by model, with the limits of each model."""
+    return {model: {**spent, **_limits(model)} for model, spent in by_model.items()}
+
+
 def _limits(model: str) -> Json:
-    return {"contextWindow": window_of(model), "maxOutputTokens": model_of(model).output}
+    known = model_of(model)
+    return {
+        "contextWindow": window_of(model),
+        "maxOutputTokens": known.output,
+        "canonicalModel": known.name or model,
+    }
 
 
 def _terminal_reason(finished: TurnFinished) -> str:

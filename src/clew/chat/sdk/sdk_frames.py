@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
+from clew.api.token_estimate import CHARACTERS_PER_TOKEN
 from clew.chat import events
 from clew.chat.events import Event
 from clew.chat.sdk.result_json import result
-from clew.chat.tools.tool import CallResult
+from clew.chat.sdk.task_frames import TaskFrames
+from clew.chat.tools.tool import CallResult, text_of
 from clew.version import __version__
 from clew.wire.json_codec import Json
 
 MAX_LINE = 900_000  # bytes of one line; the Python SDK fails above 1 MiB
 INTERRUPTED = "[Request interrupted by user]"
 INTERRUPTED_CALL = "[Request interrupted by user for tool use]"
+CAPABILITIES = ("interrupt_receipt_v1", "interrupt_cancel_queued_v1", "msg_lifecycle_v1")  # of the control protocol
 _FAILURES = {401: "authentication_failed", 403: "authentication_failed", 429: "rate_limit", 400: "invalid_request"}
 
 
@@ -29,8 +33,14 @@ class FrameBuilder:
     shows_prompts: bool = False  # send prompts back
     shows_agents: bool = False  # send the text of subagents too, not only their calls
     listed: Json = field(default_factory=dict)  # servers, commands, agents and skills for the init message
+    prompt_uuid: str = ""  # of the prompt that the SDK sent, if it named one
+    _thinking_tokens: int = 0  # estimated, of the current reply
     _is_in_tool: bool = False
     _held: Json | None = None  # a prompt before the turn started; it is sent after the init message
+    _tasks: TaskFrames = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._tasks = TaskFrames(self.new_id)
 
     def for_session(self, session_id: str, listed: Json) -> FrameBuilder:
         """Return a builder for the session that was opened; `listed` is added to its init message."""
@@ -47,17 +57,24 @@ class FrameBuilder:
                 if self._held is not None:
                     yield self._held
                     self._held = None
-            case events.PromptRecorded() if self.shows_prompts and not event.agent:
+            case events.PromptRecorded() if event.agent:
+                if not event.is_queued and not self._tasks.is_background(event):
+                    yield {**self._user([{"type": "text", "text": text_of(event.content)}], event), "uuid": event.uuid}
+            case events.PromptRecorded() if self.shows_prompts:
                 prompt = {**self._user(event.content, event), "uuid": event.uuid, "isReplay": True}
                 if event.is_queued:
                     yield prompt
                 else:
                     self._held = prompt
-            case events.StreamEvent() if self.shows_partial:
-                yield self._frame("stream_event", event, event=event.event)
+            case events.StopBlocked() if not event.agent:
+                feedback = self._user([{"type": "text", "text": event.text}], event)
+                yield {**feedback, "uuid": event.uuid, "isSynthetic": True}
+            case events.StreamEvent():
+                yield from self._stream(event)
             case events.BlockCompleted():
-                if not event.agent or self.shows_agents or _has_call(event.message):
-                    yield {**self._frame("assistant", event, message=event.message), "uuid": event.uuid}
+                yield from self._tasks.frames(event, self.system)
+                if not event.agent or self.shows_agents or _has_call(event.message) or self._tasks.is_background(event):
+                    yield self._assistant(event)
             case events.CallFinished():
                 yield self._call_result(event)
             case events.TurnFinished() if not event.agent:
@@ -70,9 +87,32 @@ class FrameBuilder:
             "type": kind,
             **fields,
             "parent_tool_use_id": source.agent or None,
+            **self._tasks.agent_fields(source),
             "session_id": self.session_id,
             "uuid": self.new_id(),
+            "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         }
+
+    def _assistant(self, event: events.BlockCompleted) -> Json:
+        frame = {**self._frame("assistant", event, message=event.message), "uuid": event.uuid}
+        if event.request_id:
+            frame["request_id"] = event.request_id
+        if self.prompt_uuid and not event.agent:
+            frame |= {"user_message_uuid": self.prompt_uuid, "user_message_uuids": [self.prompt_uuid]}
+        return frame
+
+    def _stream(self, event: events.StreamEvent) -> Iterator[Json]:
+        """Yield the raw event if the listener wants it, and the estimated size of thinking in any case."""
+        match event.event:
+            case {"type": "message_start"} if not event.agent:
+                self._thinking_tokens = 0
+            case {"delta": {"type": "thinking_delta", "thinking": str(text)}} if not event.agent and text:
+                delta = -(-len(text) // CHARACTERS_PER_TOKEN)
+                self._thinking_tokens += delta
+                total = self._thinking_tokens
+                yield self.system("thinking_tokens", estimated_tokens=total, estimated_tokens_delta=delta)
+        if self.shows_partial:
+            yield self._frame("stream_event", event, event=event.event)
 
     def system(self, subtype: str, **fields: Any) -> Json:
         """Return a system message."""
@@ -93,8 +133,9 @@ class FrameBuilder:
             model=event.model,
             permissionMode=event.mode,
             claude_code_version=__version__,
-            output_style="default",
-            **{"apiKeySource": "none", **offered, **self.listed},
+            **{"output_style": "default", "apiKeySource": "none", **offered, **self.listed},
+            capabilities=list(CAPABILITIES),
+            **({"user_message_uuids": [self.prompt_uuid]} if self.prompt_uuid else {}),
         )
 
     def printed(self, text: str) -> Json:
@@ -110,8 +151,8 @@ class FrameBuilder:
         result = event.result
         content = result.content if isinstance(result.content, str) else list(result.content)
         block: Json = {"type": "tool_result", "tool_use_id": event.call_id, "content": content}
-        if result.is_error:
-            block["is_error"] = True
+        if result.is_error or event.name == "Bash":  # shell results always have the field
+            block["is_error"] = result.is_error
         frame = self._frame("user", event, message={"role": "user", "content": [block]})
         return {**frame, "uuid": event.uuid, "tool_use_result": _detail(result)}
 
@@ -131,41 +172,8 @@ class FrameBuilder:
                     "compact_boundary", compact_metadata={"trigger": event.trigger, "pre_tokens": event.before}
                 )
                 yield {**self._user(event.summary, event), "isSynthetic": True}
-            case events.AgentStarted():
-                yield self.system(
-                    "task_started",
-                    task_id=event.agent_id,
-                    tool_use_id=event.agent or None,
-                    description=event.description,
-                    task_type="local_agent",
-                )
-            case events.AgentFinished():
-                yield self.system(
-                    "task_notification",
-                    task_id=event.agent_id,
-                    tool_use_id=event.agent or None,
-                    status=event.status,
-                    output_file=event.output_file,
-                    summary=event.summary,
-                    usage=event.usage,
-                )
-            case events.TaskBackgrounded(kind="local_bash"):
-                yield self.system(
-                    "task_started",
-                    task_id=event.task_id,
-                    tool_use_id=event.call_id,
-                    description=event.title,
-                    task_type=event.kind,
-                )
-            case events.TaskFinished(kind="local_bash"):
-                yield self.system(
-                    "task_notification",
-                    task_id=event.task_id,
-                    tool_use_id=event.call_id,
-                    status="stopped" if event.status == "killed" else event.status,
-                    output_file=event.output_file,
-                    summary=event.summary,
-                )
+            case _:
+                yield from self._tasks.frames(event, self.system)
 
     def _finish(self, event: events.TurnFinished) -> Iterator[Json]:
         if event.is_interrupted:
@@ -190,6 +198,21 @@ class FrameBuilder:
         }
         kind = _FAILURES.get(event.status or 0, "server_error" if (event.status or 0) >= 500 else "unknown")
         return {**self._frame("assistant", event, message=message), "error": kind, "api_error_status": event.status}
+
+    def failed_result(self, text: str) -> Json:
+        """Return the result of a prompt for which no turn could start."""
+        done = events.TurnFinished(
+            ending="error_during_execution",
+            text="",
+            turns=0,
+            milliseconds=0,
+            api_milliseconds=0,
+            usage={},
+            models={},
+            cost=None,
+            errors=(text,),
+        )
+        return self.result(done)
 
     def result(self, event: events.TurnFinished) -> Json:
         return result(event, self.session_id, self.new_id())

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clew.chat.agents.agent_files import load_agent_kinds
 from clew.chat.config.model_alias import short_model_names
 from clew.chat.config.skill_files import Skill, load_skills
+from clew.chat.sdk.sdk_frames import CAPABILITIES
+from clew.models import model_of
 from clew.system.environment import api_key, api_token
 from clew.version import __version__
 from clew.wire.json_codec import Json
 
 if TYPE_CHECKING:
-    from clew.chat.engine import Engine
-    from clew.chat.session_factory import ChatSession
+    from clew.chat.agents.agent_kind import AgentKind
+    from clew.chat.sdk.sdk_connection import SdkSession
     from clew.chat.session_spec import SessionSpec
 
-COMPACT = {
+EFFORTS = ("low", "medium", "high", "xhigh", "max")
+COMPACT: Json = {
     "name": "compact",
     "description": "Replace the conversation by a summary",
     "argumentHint": "[what to keep]",
@@ -31,15 +34,14 @@ def init_response(spec: SessionSpec, agents: Mapping[str, Json]) -> Json:
     skills, _ = load_skills(spec.cwd, spec.claude, spec.is_trusted, sources)
     kinds, _ = load_agent_kinds(spec.cwd, spec.claude, spec.is_trusted, sources, agents)
     return {
-        "commands": [*map(_command, _user_skills(skills)), COMPACT],
-        "agents": [{"name": kind.name, "description": kind.description} for kind in kinds.values()],
+        "commands": list_commands(skills),
+        "agents": list_kinds(kinds),
         "output_style": "default",
         "available_output_styles": ["default"],
-        "models": [
-            {"value": name, "resolvedModel": model, "displayName": name.capitalize(), "description": model}
-            for name, model in short_model_names().items()
-        ],
-        "account": {"apiKeySource": key_source()},
+        "models": list_models(),
+        "account": {"apiKeySource": key_source(), "tokenSource": key_source(), "apiProvider": "firstParty"},
+        "capabilities": list(CAPABILITIES),
+        "fast_mode_state": "off",
         "current_permission_mode": spec.mode or "default",
         "session_state": "idle",
         "hooks_applied": True,
@@ -49,7 +51,7 @@ def init_response(spec: SessionSpec, agents: Mapping[str, Json]) -> Json:
     }
 
 
-def init_lists(session: ChatSession, sdk_servers: Sequence[str]) -> Json:
+def init_lists(session: SdkSession, sdk_servers: Sequence[str]) -> Json:
     """Return the lists in the first frame of a turn; `sdk_servers` are the MCP servers inside the SDK program."""
     known = [{"name": name, "status": "connected"} for name in sdk_servers]
     return {
@@ -61,17 +63,28 @@ def init_lists(session: ChatSession, sdk_servers: Sequence[str]) -> Json:
     }
 
 
-def context_usage(engine: Engine) -> Json:
-    """Return how full the context window is."""
-    size, window = engine.conversation.size, engine.window
-    return {
-        "totalTokens": size,
-        "maxTokens": window,
-        "rawMaxTokens": window,
-        "percentage": round(100 * size / window, 1) if window else 0,
-        "model": engine.conversation.model,
-        "categories": [{"name": "Messages", "tokens": size, "color": ""}],
-    }
+def list_commands(skills: Mapping[str, Skill]) -> list[Json]:
+    """Return the slash commands of a session."""
+    return [*map(_command, _user_skills(skills)), COMPACT]
+
+
+def list_kinds(kinds: Mapping[str, AgentKind]) -> list[Json]:
+    """Return the types of subagents."""
+    return [{"name": kind.name, "description": kind.description} for kind in kinds.values()]
+
+
+def list_models() -> list[Json]:
+    """Return the models that have a short name."""
+    models = []
+    for name, model in short_model_names().items():
+        known = model_of(model)
+        entry: Json = {"value": name, "resolvedModel": model, "displayName": name.capitalize(), "description": model}
+        entry["supportsEffort"] = bool(known.effort)
+        if known.effort:
+            entry["supportedEffortLevels"] = list(EFFORTS)
+        entry["supportsAdaptiveThinking"] = known.thinking == "adaptive"
+        models.append(entry)
+    return models
 
 
 def key_source() -> str:
@@ -85,5 +98,5 @@ def _user_skills(skills: Mapping[str, Skill]) -> list[Skill]:
     return [skill for skill in skills.values() if skill.for_user]
 
 
-def _command(skill: Skill) -> dict[str, Any]:
+def _command(skill: Skill) -> Json:
     return {"name": skill.name, "description": skill.description, "argumentHint": skill.hint}

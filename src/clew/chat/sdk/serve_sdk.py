@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from clew.chat.events import Emit
 from clew.chat.mcp.mcp_client import read_configs
-from clew.chat.sdk.control import Control, SdkSession, Write
+from clew.chat.sdk.control import Control, Write
+from clew.chat.sdk.sdk_connection import SdkSession
 from clew.chat.sdk.sdk_frames import FrameBuilder
 from clew.chat.sdk.sdk_init import SdkInit
-from clew.chat.sdk.sdk_listing import init_lists, init_response
+from clew.chat.sdk.sdk_listing import init_response
 from clew.chat.sdk.sdk_mirror import mirror_writes
 from clew.chat.session_factory import open_session
 from clew.chat.session_spec import SessionSpec
-from clew.wire.json_codec import Json
 
 
 async def serve_sdk(
@@ -34,7 +34,7 @@ async def serve_sdk(
     sdk_servers = [name for name, config in named.items() if config.get("type") == "sdk"]
     async with AsyncExitStack() as stack:
 
-        async def start(init: SdkInit, emit: Emit) -> tuple[SdkSession, Json]:
+        async def start(init: SdkInit, emit: Emit) -> SdkSession:
             completed = replace(spec, hooks=init.hooks, extra_tools=init.tools, agents=init.agents)
             if init.system is not None or init.added_system:
                 added = init.added_system or spec.added_system
@@ -44,7 +44,7 @@ async def serve_sdk(
             if mirrors:
                 completed = replace(completed, write=mirror_writes(spec.write, write, warn))
             opened = await stack.enter_async_context(open_session(completed, emit))
-            return opened, init_lists(opened, init.servers)
+            return opened
 
         control = Control(
             write,

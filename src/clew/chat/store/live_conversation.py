@@ -121,7 +121,7 @@ class LiveConversation:
 
     def prompt(self, prompt: UserPrompt) -> str:
         """Write a prompt (or a task report) after a snapshot of the saved files. Return its uuid."""
-        uuid = self.journal.new_id()
+        uuid = prompt.uuid or self.journal.new_id()
         if not prompt.task:
             self.last_prompt = prompt.text
         if self.backups is not None and not prompt.task:

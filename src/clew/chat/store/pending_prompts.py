@@ -19,6 +19,7 @@ class UserPrompt(Struct, frozen=True):
     content: Content
     notes: tuple[Content, ...] = ()
     task: str = ""  # set for the report of a background task that has ended
+    uuid: str = ""  # of its line, if the sender chose one
 
     @property
     def text(self) -> str:
@@ -85,6 +86,10 @@ class PromptQueue:
     def take_back_prompts(self) -> list[UserPrompt]:
         """Take the user's prompts out of the queue without sending them."""
         return self._remove([prompt for prompt in self._prompts if not prompt.task], "remove")
+
+    def cancel(self, uuid: str) -> bool:
+        """Drop the prompt with this uuid; return whether there was one."""
+        return bool(self._remove([prompt for prompt in self._prompts if uuid and prompt.uuid == uuid], "remove"))
 
     def clear(self) -> None:
         """Forget all prompts without recording it."""

@@ -24,6 +24,16 @@ def mark_read(path: Path, content: Content, state: ToolState) -> None:
     state.seen[Path(os.path.realpath(path))] = content.seen
 
 
+def mark_read_before(path: Path, mtime: float, state: ToolState) -> None:
+    """Remember that the model has read the file, unless the file changed after `mtime`, in milliseconds."""
+    try:
+        content = read_content(path)
+    except (OSError, ToolFailed):
+        return
+    if content.seen.mtime_ns // 1_000_000 <= mtime:
+        mark_read(path, content, state)
+
+
 def mark_viewed(path: Path, state: ToolState) -> None:
     """Remember that a command showed a file, or part of it, to the model."""
     try:

@@ -5,10 +5,13 @@ Modules:
                       started them.
     compaction        Compact a long conversation: replace it by a summary, or first leave old tool results out of
                       requests.
+    context_usage     How the context window of a conversation is used: by the system prompt, tools, memory and
+                      messages.
+    cost_report       Describe the cost of a session for the user.
     hook_events       Run the hooks of an event with the payload fields that all events share.
     loop_guard        Detect a model that repeats the same tool call and keeps getting the same result.
     repair_messages   Repair messages that the API would refuse.
-    side_request      Small requests outside the conversation: ask a small model a question about a text.
+    side_request      Requests outside the conversation: a question about a text, a title, a question on the side.
     stream_reply      Request one reply, stream it, and write it to the session file as it arrives.
     tool_calls        Run the tool calls of a reply: check, ask for permission, run hooks, call.
     until_stopped     Await something until an event is set.

@@ -73,6 +73,7 @@ class ReplyStreamer(Struct):
     _partial_text: list[str] = field(default_factory=list)  # text received so far of the current block
     _writer: ReplyWriter | None = None
     _message: Json = field(default_factory=dict)
+    _request_id: str = ""
     _error: ApiError | None = None
     _reply: ApiReply | None = None
 
@@ -153,7 +154,7 @@ class ReplyStreamer(Struct):
         match stream_event:
             case ReplyStarted(message, request_id):
                 self.conversation.journal.release()
-                self._message = message
+                self._message, self._request_id = message, request_id
                 self._writer = ReplyWriter(self.conversation.journal, message, request_id)
                 self._emit_stream({"type": "message_start", "message": message})
             case BlockDelta(_, raw):
@@ -185,7 +186,7 @@ class ReplyStreamer(Struct):
     def _write_block(self, writer: ReplyWriter, block: Json, is_aborted: bool = False) -> None:
         uuid = writer.take(block, is_aborted)
         message = {**self._message, "content": [block], "stop_reason": None}
-        self.deps.emit(events.BlockCompleted(agent=self.agent, uuid=uuid, message=message))
+        self.deps.emit(events.BlockCompleted(agent=self.agent, uuid=uuid, message=message, request_id=self._request_id))
 
     def _collect_text(self, raw: Json) -> None:
         match raw:
