@@ -17,6 +17,7 @@ import pytest
 from tests.collect.postgres import free_port
 
 KEY, SECRET = "clewtestkey", "clewtestsecret"
+HOST_KEY, HOST_SECRET = "clewhostkey", "clewhostsecret"  # of a host that may only write
 _PATIENCE = 60.0
 _PORTS = ("master.port", "volume.port", "filer.port", "s3.port")
 
@@ -32,7 +33,12 @@ class S3:
                 "name": "tests",
                 "credentials": [{"accessKey": KEY, "secretKey": SECRET}],
                 "actions": ["Admin", "Read", "Write", "List"],
-            }
+            },
+            {
+                "name": "host",
+                "credentials": [{"accessKey": HOST_KEY, "secretKey": HOST_SECRET}],
+                "actions": ["Write"],
+            },
         ]
         config = self.folder / "s3.json"
         config.write_text(json.dumps({"identities": allowed}))

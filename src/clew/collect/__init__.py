@@ -21,6 +21,8 @@ Modules:
                        versions.
     install_plan       Plan and install a timer or a hook that runs `clew collect` regularly.
     job                Open and lock an archive, and create its collector.
+    landing/           A landing zone: hosts put objects under a prefix of their own, and an ingester commits them
+                       to a store.
     line_reader        Read complete lines of any length from an open file, starting at an offset.
     masking            Decide what part of a line may be stored or sent; with a key, secrets are replaced by marks.
     mirror/            Read a store: mirror its sessions into a private cache folder that looks like that of Claude

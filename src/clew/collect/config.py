@@ -46,7 +46,8 @@ TEMPLATE = """\
 
 # [[sink]]
 # name = "team"                  # what status calls it; default: the address
-# # the address, as for --to: s3://…, delta:FOLDER, parquet:FOLDER, otlp+https://…, https://…, FILE.jsonl
+# # the address, as for --to: s3://…, delta:FOLDER, landing+s3://…, landing:FOLDER, parquet:FOLDER, otlp+https://…,
+# # https://…, FILE.jsonl
 # to = "postgresql://ada@db.example.com/sessions"
 # token-file = "~/.config/clew/team.token"         # its own secret: a password, a token, or KEY:SECRET for s3://…
 # token-env = "CLEW_TEAM_TOKEN"                    # or a variable of the environment

@@ -10,6 +10,7 @@ Modules:
     collect_direct        `clew collect --no-archive`: send new lines directly to a sink.
     collect_erase         `clew collect erase`: erase a session, a project or a text from the archive.
     collect_forget_store  `clew collect forget-store`: delete what was fetched from a store to be read here.
+    collect_ingest        `clew collect ingest`: commit the objects of a landing zone to a store.
     collect_install       `clew collect install` and `uninstall`: show the changes, ask, and apply them.
     collect_rejected      `clew collect rejected`: list the records that a sink cannot take (with --json
                           completely), and send them again with --retry.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from clew.errors import StoreError
 
 _UNLIMITED = ("otlp+", "delta:", "s3://")  # sinks that are sent values derived from lines
+_EVERY = 2.0  # seconds between two polls
 _NAMED = 3  # paths that a remark names
 _ACTIONS = {
     "install": "collect_install:install",
@@ -40,13 +41,15 @@ _ACTIONS = {
     "setup": "collect_setup:setup",
     "compact": "collect_compact:compact",
     "forget-store": "collect_forget_store:forget_store",
+    "ingest": "collect_ingest:ingest",
 }
 _ACTION_HELP = (
     "install: collect regularly; init: write a configuration of sinks; test: try them; status: describe the "
     "archive and the sinks; verify: check every line of the archive; backup and restore-archive: copy it to a file "
     "and back; erase: erase a session, --project or --text for good; resend: send everything again; rejected: list "
     "what a sink cannot take; "
-    "setup: create the tables of a store; compact: tidy up a lake; forget-store: delete what --store fetched"
+    "setup: create the tables of a store; compact: tidy up a lake; ingest: commit a landing zone to a store; "
+    "forget-store: delete what --store fetched"
 )
 
 
@@ -66,24 +69,13 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--text", metavar="TEXT", help="with erase: this text in every line; the lines stay")
     command.add_argument("--watch", "-w", action="store_true", help="keep running, and collect new lines")
     command.add_argument(
-        "--every", metavar="SECONDS", type=_seconds, default=2.0, help="with --watch: how often to look (default 2)"
+        "--every",
+        metavar="SECONDS",
+        type=_seconds,
+        help="with --watch: how often to look (default 2; with ingest 60)",
     )
     command.add_argument("--archive", metavar="FILE", help="another archive (default: in ~/.local/share/clew)")
-    command.add_argument(
-        "--to",
-        metavar="WHERE",
-        action="append",
-        default=[],
-        help="also there: postgresql://…, s3://…, delta:FOLDER, parquet:FOLDER, otlp+https://…, https://…, or FILE.jsonl",
-    )
-    command.add_argument(
-        "--config", metavar="FILE", help="another configuration of sinks (default: ~/.config/clew/collect.toml)"
-    )
-    command.add_argument(
-        "--token-file",
-        metavar="FILE",
-        help="what the place asks for, in a file: a token, a password, or KEY:SECRET for s3://…",
-    )
+    _add_sink_options(command)
     command.add_argument("--reveal", action="store_true", help="do not mask secrets in what goes elsewhere")
     command.add_argument("--state", metavar="FILE", help="keep how far things were delivered in this JSON file")
     command.add_argument(
@@ -108,7 +100,38 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--hook", action="store_true", help="install a hook of Claude Code instead of a timer")
     command.add_argument("--yes", action="store_true", help="install without being asked")
     command.add_argument("--dry-run", action="store_true", help="say what would be read and write nothing")
+    _add_ingest_options(command)
     add_common_options(command)
+
+
+def _add_sink_options(command: ArgumentParser) -> None:
+    command.add_argument(
+        "--to",
+        metavar="WHERE",
+        action="append",
+        default=[],
+        help="also there: postgresql://…, s3://…, delta:FOLDER, landing+s3://…, landing:FOLDER, parquet:FOLDER, "
+        "otlp+https://…, https://…, or FILE.jsonl",
+    )
+    command.add_argument(
+        "--config", metavar="FILE", help="another configuration of sinks (default: ~/.config/clew/collect.toml)"
+    )
+    command.add_argument(
+        "--token-file",
+        metavar="FILE",
+        help="what the place asks for, in a file: a token, a password, or KEY:SECRET for s3://…",
+    )
+
+
+def _add_ingest_options(command: ArgumentParser) -> None:
+    command.add_argument(
+        "--from", dest="source", metavar="ZONE", help="with ingest: the landing zone, landing+s3://… or landing:FOLDER"
+    )
+    command.add_argument("--from-token-file", metavar="FILE", help="with ingest: KEY:SECRET for the landing zone")
+    command.add_argument(
+        "--part", metavar="N/OF", default="1/1", help="with ingest: only the hosts of this part, such as 3/8"
+    )
+    command.add_argument("--keep", action="store_true", help="with ingest: keep the objects that were committed")
 
 
 def run(options: Namespace) -> int:
@@ -180,7 +203,7 @@ def collect_job(options: Namespace) -> CollectJob:
 def _watch(job: CollectJob, options: Namespace) -> int:
     from clew.collect.watch_loop import Pace, due_times, watch
 
-    pace = Pace(options.every)
+    pace = Pace(options.every or _EVERY)
 
     furnished = [False]
 

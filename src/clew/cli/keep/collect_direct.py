@@ -17,6 +17,7 @@ from clew.errors import NotFound, Refused
 from clew.system.plural import plural
 from clew.wire.layout import claude_dir
 
+_EVERY = 2.0  # seconds between two looks
 _NAMED = 3  # paths that a remark names
 
 
@@ -33,7 +34,7 @@ def collect_directly(options: Namespace) -> int:
             code = _deliver(str(root), state, options)
             if not options.watch:
                 return code
-            time.sleep(options.every)
+            time.sleep(options.every or _EVERY)
 
 
 def _refuse(options: Namespace) -> None:

@@ -101,7 +101,7 @@ def _given(options: Namespace) -> list[str]:
         *(word for address in addresses for word in ("--to", str(address))),
         *(word for name, size in sizes.items() if size for word in (name, str(size))),
         *(flag for flag, is_set in flags.items() if is_set),
-        *(["--every", f"{options.every:g}"] if options.watch and options.every != 2.0 else []),
+        *(["--every", f"{options.every:g}"] if options.watch and options.every else []),
     ]
 
 

@@ -8,9 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import apsw
+
 from clew.collect.collector import Collector
 from clew.collect.config import SinkConfig
 from clew.collect.direct_collect import LimitedSink
+from clew.collect.landing.landing_sink import LANDING, LandingFacts, LandingLines, open_zone, prefix_name
+from clew.collect.landing.object_chain import ObjectChain
 from clew.collect.masking import Policy
 from clew.collect.sinks.fact_check import FactCheck
 from clew.collect.sinks.http import HttpSink
@@ -25,6 +29,7 @@ from clew.collect.sql.fact_tables import FILE, FileFacts
 from clew.collect.sql.sent_facts import SentFacts
 from clew.errors import ClewError, Refused, StoreError
 from clew.facts.prices import load
+from clew.system.environment import cloud_options
 
 if TYPE_CHECKING:
     from clew.collect.sinks.lake.delta_tables import Lake
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
 POSTGRES = ("postgresql://", "postgres://")
 OTLP = ("otlp+https://", "otlp+http://")
 LAKE = ("delta:", "s3://")
+_WITH_FACTS = (*POSTGRES, *LAKE, *LANDING)
 _PROJECT = list(FILE.columns).index("project")
 
 
@@ -54,6 +60,8 @@ def open_sink(address: str, token: str = "") -> Sink[Any]:
         from clew.collect.sinks.lake.sink import LakeLines
 
         return LakeLines(open_lake(address, token))
+    if address.startswith(LANDING):
+        return LandingLines(open_zone(address, token, cloud_options()), prefix_name(address))
     if address.startswith("parquet:"):
         from clew.collect.sinks.parquet import ParquetFiles
 
@@ -67,8 +75,8 @@ def open_sink(address: str, token: str = "") -> Sink[Any]:
         "unknown",
         False,
         hint=(
-            "Write postgresql://…, s3://…, delta:FOLDER, parquet:FOLDER, otlp+https://…, https://…, "
-            "or a file name that ends in .jsonl."
+            "Write postgresql://…, s3://…, delta:FOLDER, landing+s3://…, landing:FOLDER, parquet:FOLDER, "
+            "otlp+https://…, https://…, or a file name that ends in .jsonl."
         ),
     )
 
@@ -76,7 +84,6 @@ def open_sink(address: str, token: str = "") -> Sink[Any]:
 def open_lake(address: str, secret: str = "") -> Lake:
     """Open the lake at an address, with credentials of the environment or a secret `KEY:SECRET`."""
     from clew.collect.sinks.lake.delta_tables import Lake
-    from clew.system.environment import cloud_options
 
     return Lake(address, secret, cloud_options())
 
@@ -113,7 +120,7 @@ def deliveries(
 def delivery_names(config: SinkConfig) -> list[str]:
     """Return the names of the deliveries to a sink: of lines or spans, and of facts."""
     name = sink_name(config)
-    has_facts = name.startswith((*POSTGRES, *LAKE))
+    has_facts = name.startswith(_WITH_FACTS)
     return [
         *([name] if config.send != "facts" or not has_facts else []),
         *([f"{name}#facts"] if has_facts and config.send != "lines" else []),
@@ -132,7 +139,7 @@ def sink_name(config: SinkConfig) -> str:
 
 def check_sends(config: SinkConfig, name: str) -> None:
     """Refuse what this kind of sink cannot be sent."""
-    has_facts = name.startswith((*POSTGRES, *LAKE))
+    has_facts = name.startswith(_WITH_FACTS)
     if not has_facts and (config.send == "facts" or not config.contents):
         raise Refused([f"{config.label} cannot be sent facts; a database (postgresql://…) or a lake (s3://…) can"])
     if not config.contents and config.send != "facts":
@@ -149,8 +156,6 @@ def _deliveries_of(
     """
     connection = collector.connection
     policy = Policy(collector.key) if sink.leaves and not config.reveal else Policy()
-
-    check: StoreCheck | None = None
 
     def delivery(
         to: Sink[Any], cursor: Cursor[Any], wants: Callable[[Any], bool], check: Check | None = None
@@ -170,34 +175,48 @@ def _deliveries_of(
         content = isinstance(sink, OtlpSink) and sink.content
         yield delivery(sink, SpanCursor(connection, sink.name, load(), content), wants_item)
         return
-    lines: Cursor[Record] = SequenceCursor(connection, sink.name)
-    facts: tuple[LakeFacts | PostgresFacts, Cursor[FileFacts]] | None = None
-    if sink.name.startswith(LAKE):
-        from clew.collect.sinks.lake.sink import LakeFacts, LakeLines
-
-        assert isinstance(sink, LakeLines)
-        adopt_old_name(connection, sink.lake.root, sink.name)
-        lake_lines = PacedLineCursor(connection, sink.name)
-        lines, check = lake_lines, StoreCheck(connection, sink, lake_lines.place)
-        lake_facts = LakeFacts(sink.lake, sent=SentFacts.beside(connection, f"{sink.name}{FACTS}"))
-        facts = lake_facts, PacedFactCursor(connection, lake_facts.name, load())
-    elif sink.name.startswith(POSTGRES):
-        from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
-        from clew.collect.sql.fact_cursor import FactCursor
-
-        assert isinstance(sink, PostgresLines)
-        check = StoreCheck(connection, sink, SequenceCursor(connection, sink.name))
-        lines = check.cursor
-        postgres_facts = PostgresFacts(sink.link, SentFacts.beside(connection, f"{sink.name}{FACTS}"))
-        facts = postgres_facts, FactCursor(connection, postgres_facts.name, load())
+    lines, check, facts = _cursors_of(connection, sink)
     if state is not None:
         lines, check = StateCursor(connection, os.path.realpath(collector.root), state), None
     if config.send != "facts":
         yield delivery(LimitedSink(sink, config.max_line) if config.max_line else sink, lines, wants_item, check)
     if facts and config.send != "lines":
         to, cursor = facts
-        checked = FactCheck(connection, to, check if config.send != "facts" else None)
+        checked = None  # a host cannot read what it has put into a landing zone
+        if not isinstance(to, LandingFacts):
+            checked = FactCheck(connection, to, check if config.send != "facts" else None)
         yield delivery(to if config.contents else NumbersOnly(to), cursor, wants_facts, checked)
+
+
+def _cursors_of(
+    connection: apsw.Connection, sink: Sink[Any]
+) -> tuple[
+    Cursor[Record], StoreCheck | None, tuple[LakeFacts | PostgresFacts | LandingFacts, Cursor[FileFacts]] | None
+]:
+    """Return the cursor of the lines of a sink, the check of what it has, and the sink and the cursor of its facts."""
+    if sink.name.startswith(LAKE):
+        from clew.collect.sinks.lake.sink import LakeFacts, LakeLines
+
+        assert isinstance(sink, LakeLines)
+        adopt_old_name(connection, sink.lake.root, sink.name)
+        lines = PacedLineCursor(connection, sink.name)
+        lake_facts = LakeFacts(sink.lake, sent=SentFacts.beside(connection, f"{sink.name}{FACTS}"))
+        fact_cursor = PacedFactCursor(connection, lake_facts.name, load())
+        return lines, StoreCheck(connection, sink, lines.place), (lake_facts, fact_cursor)
+    if sink.name.startswith(POSTGRES):
+        from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
+        from clew.collect.sql.fact_cursor import FactCursor
+
+        assert isinstance(sink, PostgresLines)
+        check = StoreCheck(connection, sink, SequenceCursor(connection, sink.name))
+        postgres_facts = PostgresFacts(sink.link, SentFacts.beside(connection, f"{sink.name}{FACTS}"))
+        return check.cursor, check, (postgres_facts, FactCursor(connection, postgres_facts.name, load()))
+    if isinstance(sink, LandingLines):
+        sink.chain = ObjectChain(connection, sink.zone, sink.host)
+        landing_facts = LandingFacts(sink.chain)
+        fact_cursor = PacedFactCursor(connection, landing_facts.name, load())
+        return PacedLineCursor(connection, sink.name), None, (landing_facts, fact_cursor)
+    return SequenceCursor(connection, sink.name), None, None
 
 
 class NumbersOnly:

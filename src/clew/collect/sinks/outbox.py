@@ -132,23 +132,28 @@ class SequenceCursor:
 
     def accept(self, batch: Sequence[Record]) -> None:
         last = batch[-1]
-        if last.mark is None:
-            self.move(last.seq)
-            return
         with WriteTransaction(self.connection):
-            self.move(last.seq)
-            self.connection.execute(
-                "UPDATE sink SET head = ?, mark = ?, host = ?, store = ? WHERE name = ?",
-                (last.seq, last.mark, last.host, self.store, self.sink),
-            )
-            self.connection.execute(
-                "INSERT OR REPLACE INTO sink_mark VALUES(?, ?, ?)", (self.sink, last.seq, last.mark)
-            )
-            self.connection.execute(
-                "DELETE FROM sink_mark WHERE sink = ?1 AND seq < (SELECT seq FROM sink_mark WHERE sink = ?1"
-                f" ORDER BY seq DESC LIMIT 1 OFFSET {KEPT_MARKS})",
-                (self.sink,),
-            )
+            self.note_accepted(last.seq, last.host, last.mark)
+
+    def note_accepted(self, seq: int, host: str, mark: int | None) -> None:
+        """Move behind a record, in the transaction of the caller. One that was sent again has no mark."""
+        self.move(seq)
+        if mark is None:
+            return
+        self.connection.execute(
+            "UPDATE sink SET head = ?, mark = ?, host = ?, store = ? WHERE name = ?",
+            (seq, mark, host, self.store, self.sink),
+        )
+        self.connection.execute("INSERT OR REPLACE INTO sink_mark VALUES(?, ?, ?)", (self.sink, seq, mark))
+        self.connection.execute(
+            "DELETE FROM sink_mark WHERE sink = ?1 AND seq < (SELECT seq FROM sink_mark WHERE sink = ?1"
+            f" ORDER BY seq DESC LIMIT 1 OFFSET {KEPT_MARKS})",
+            (self.sink,),
+        )
+
+    def go_back(self, seq: int) -> None:
+        """Move to a record before, from which everything is sent again."""
+        self.connection.execute("UPDATE sink SET seq = ? WHERE name = ?", (seq, self.sink))
 
     def restart(self) -> None:
         """Forget what was sent, also of the facts: everything is sent again."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.collect.config import SinkConfig
+from clew.collect.landing.landing_sink import LandingLines
 from clew.collect.sinks.address import LAKE, OTLP, POSTGRES, check_sends, open_sink
 from clew.collect.sinks.http import HttpSink
 from clew.collect.sinks.outbox import POISON, Sink
@@ -23,6 +24,9 @@ def probe_sink(config: SinkConfig) -> str:
             return _probe_postgres(sink)
         if sink.name.startswith(LAKE):
             return _probe_lake(sink)
+        if isinstance(sink, LandingLines):
+            sink.probe()
+            return "an object may be put into the landing zone"
         if sink.name.startswith(OTLP) or isinstance(sink, HttpSink):
             return _probe_http(sink)
         return _probe_folder(config.to)

@@ -137,7 +137,10 @@ class Lake:
 
     def add(self, name: str, rows: pyarrow.Table, transactions: Sequence[tuple[str, int]] = ()) -> None:
         """Commit rows to a table. Raises StoreError; it is then unknown whether they were added."""
-        table = self.table(name)
+        self.append(self.table(name), rows, transactions)
+
+    def append(self, table: DeltaTable, rows: pyarrow.Table, transactions: Sequence[tuple[str, int]] = ()) -> None:
+        """Commit rows on top of a state of a table. Raises StoreError, also if one of these transactions came between."""
         done = [Transaction(*transaction) for transaction in transactions] or None
         with self.translate_errors():
             write_deltalake(

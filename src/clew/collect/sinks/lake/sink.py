@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from secrets import randbits
 from typing import Any
 
+import pyarrow
 import pyarrow.compute
 
 from clew.collect.sinks.lake.delta_tables import Lake, arrow_schema, build_table
@@ -20,6 +21,15 @@ from clew.collect.sql.sent_facts import SentFacts, compare_with
 from clew.errors import StoreError
 
 FACT_WRITE_ORDER = (*ROW_TABLES, FILE)
+
+
+def build_line_table(records: Sequence[Record]) -> pyarrow.Table:
+    """Build the rows of lines; an empty table without records."""
+    if not records:
+        return arrow_schema(LINE.name).empty_table()
+    rows = [build_line_row(record) for record in records]
+    days = [str(row[list(LINE.columns).index("day")]) for row in rows]
+    return build_table(LINE.name, rows, days, [record.raw for record in records])
 
 
 class LakeLines:
@@ -41,10 +51,7 @@ class LakeLines:
             state = self._check_mark(host)
             new = [record for record in records if record.seq > (state.seq if state else 0)]
         if new:
-            rows = [build_line_row(record) for record in new]
-            days = [str(row[list(LINE.columns).index("day")]) for row in rows]
-            table = build_table(LINE.name, rows, days, [record.raw for record in new])
-            self.lake.add(LINE.name, table, self._transactions(records[-1]))
+            self.lake.add(LINE.name, build_line_table(new), self._transactions(records[-1]))
             self._expected = records[-1].mark or self._expected
 
     def _known_numbers(self, host: str, records: Sequence[Record]) -> set[int]:
