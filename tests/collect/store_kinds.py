@@ -125,8 +125,10 @@ class DeltaFolder(StoreKind):
         return super().files() if self.folder.exists() else set()
 
     def copy(self, number: int) -> None:
+        target = self.folder.with_name(f"lake-{number}")
+        shutil.rmtree(target, ignore_errors=True)
         if self.folder.exists():
-            shutil.copytree(self.folder, self.folder.with_name(f"lake-{number}"))
+            shutil.copytree(self.folder, target)
 
     def put_back(self, number: int) -> None:
         self.reset()

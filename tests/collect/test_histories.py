@@ -1,6 +1,7 @@
 """Histories of archives, backups, stores, networks and clocks: some in each test run, thousands in `make soak`.
 
-`CLEW_HISTORIES=N` sets how many of each kind are run. Those below were found so, or thought of while looking.
+`CLEW_HISTORIES=N` sets how many of each kind are run, and `CLEW_FIRST_HISTORY` the number of the first: a number is
+always the same history. Those below were found so, or thought of while looking.
 """
 
 from __future__ import annotations
@@ -12,12 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import run_state_machine_as_test
 
 from clew.collect.config import SinkConfig
 from clew.collect.sinks.address import deliveries
-from tests.collect.history_machine import DAYS, PATHS, HistoryMachine, shorten
+from tests.collect.history_machine import DAYS, PATHS, HistoryMachine, run_histories, shorten
 from tests.collect.postgres import SHM
 from tests.collect.store_kinds import DeltaFolder, JsonLinesFile, PostgresDatabase, StoreKind
 
@@ -38,21 +37,6 @@ def opened(kind: str) -> Iterator[StoreKind]:
             store.close()
 
 
-def run(store: StoreKind, histories: int, steps: int) -> None:
-    machine = type("Histories", (HistoryMachine,), {"store": store})
-    checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
-    given = settings(
-        max_examples=histories,
-        stateful_step_count=steps,
-        deadline=None,
-        suppress_health_check=checks,
-        print_blob=True,
-        report_multiple_bugs=False,
-        phases=[Phase.reuse, Phase.generate, *([] if os.environ.get("CLEW_NO_SHRINK") else [Phase.shrink])],
-    )
-    run_state_machine_as_test(machine, settings=given)
-
-
 @pytest.fixture(scope="module")
 def stores() -> Iterator[dict[str, StoreKind]]:
     with opened("postgres") as postgres, opened("delta") as delta, opened("jsonl") as jsonl:
@@ -61,7 +45,7 @@ def stores() -> Iterator[dict[str, StoreKind]]:
 
 @pytest.mark.parametrize("kind", SAMPLE)
 def test_no_line_is_lost_or_changed_in_any_history(kind: str, stores: dict[str, StoreKind]) -> None:
-    run(stores[kind], SAMPLE[kind], 14)
+    run_histories(stores[kind], range(SAMPLE[kind]), 16)
 
 
 @pytest.mark.soak
@@ -70,7 +54,8 @@ def test_no_line_is_lost_or_changed_in_any_history(kind: str, stores: dict[str, 
 @pytest.mark.parametrize("kind", MANY)
 def test_no_line_is_lost_or_changed_in_thousands_of_histories(kind: str) -> None:
     with opened(kind) as store:
-        run(store, int(os.environ.get("CLEW_HISTORIES", MANY[kind])), 30)
+        first = int(os.environ.get("CLEW_FIRST_HISTORY", 1000))
+        run_histories(store, range(first, first + int(os.environ.get("CLEW_HISTORIES", MANY[kind]))), 30)
 
 
 # -- histories that once lost something
@@ -165,17 +150,16 @@ CASES = [
 
 @pytest.mark.parametrize(("kind", "history"), CASES)
 def test_history(kind: str, history: Callable[[HistoryMachine], None], stores: dict[str, StoreKind]) -> None:
-    machine = type("Histories", (HistoryMachine,), {"store": stores[kind]})()
-    machine.begin()
+    machine = HistoryMachine(stores[kind])
     history(machine)
-    machine.teardown()
+    machine.finish()
+    machine.close()
 
 
 @pytest.mark.parametrize("kind", ["postgres", "delta"])
 def test_facts_alone_of_a_restored_archive_replace_no_others(kind: str, stores: dict[str, StoreKind]) -> None:
     """A sink that is sent no lines compares its facts."""
-    machine = type("Histories", (HistoryMachine,), {"store": stores[kind]})()
-    machine.begin()
+    machine = HistoryMachine(stores[kind])
 
     def send() -> None:
         config = SinkConfig(machine.store.address, reveal=True, send="facts")
@@ -196,4 +180,4 @@ def test_facts_alone_of_a_restored_archive_replace_no_others(kind: str, stores: 
     machine.poll(0, False)
     send()
     assert len(machine.store.replies()) == 7
-    machine.teardown()
+    machine.close()

@@ -156,6 +156,11 @@ class ArchiveWriter:
             "UPDATE file SET path = ?, project = ?, session = ?, agent = ?, gone = NULL WHERE id = ?",
             (source.path, source.project, source.session or file.session, source.agent, file.id),
         )
+        self._execute(  # facts contain the path: they are sent again
+            "UPDATE sink SET seq = min(seq, (SELECT coalesce(max(seq), 1) - 1 FROM occurrence WHERE generation = ?)) "
+            "WHERE name LIKE '%#facts'",
+            (file.generation,),
+        )
 
     def save_kind(self, file: KnownFile, source: SourceFile) -> KnownFile:
         """Correct the kind of a file that an earlier version classified differently."""

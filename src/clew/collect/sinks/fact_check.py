@@ -107,6 +107,5 @@ class FactCheck:
         return f"{self.sink.name} was put back from a backup: what it lacks is sent again." if is_behind else ""
 
     def _restart(self, reason: str) -> str:
-        for table, column in (("sink", "name"), ("sink_mark", "sink")):
-            self.connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (self.sink.name,))
+        self.connection.execute("DELETE FROM sink WHERE name = ?", (self.sink.name,))
         return f"{self.sink.name} {reason}: they are all sent again."

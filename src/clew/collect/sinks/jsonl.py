@@ -20,7 +20,7 @@ class JsonLines:
     """Appends to one file, which is opened for each batch and may be moved away in between.
 
     After a crash the file may end with part of a batch and a torn line. The torn line is removed, and when the batch
-    is sent again, only the records after the last complete one are appended.
+    is sent again, only the records that are not at the end of the file are appended.
     """
 
     leaves = True
@@ -40,12 +40,30 @@ class JsonLines:
     def _append(self, file: FileIO, records: Sequence[Record]) -> None:
         last = self._remove_torn_line(file)
         names = [(record.host, record.seq, record.hash) for record in records]
-        start = names.index(last) + 1 if last in names else 0
-        data = memoryview(b"".join(encode(record.to_json()) + b"\n" for record in records[start:]))
+        known = set(names[: names.index(last) + 1]) if last in names else set()
+        if last and last[1] >= records[0].seq and records[-1].mark is not None:
+            known = self._known_names(file, records)
+        new = [record for record, name in zip(records, names, strict=True) if name not in known]
+        data = memoryview(b"".join(encode(record.to_json()) + b"\n" for record in new))
         file.seek(0, os.SEEK_END)
         while data:
             data = data[file.write(data) :]
         os.fsync(file.fileno())
+
+    def _known_names(self, file: FileIO, records: Sequence[Record]) -> set[tuple[str, int, str]]:
+        """Return the names of the records at the end of the file that may be those of a batch that is sent again."""
+        known: set[tuple[str, int, str]] = set()
+        end, rest = file.seek(0, os.SEEK_END), b""
+        while end > 0:
+            start = max(0, end - _BLOCK_BYTES)
+            file.seek(start)
+            lines = (file.read(end - start) + rest).split(b"\n")
+            rest, end = lines[0] if start else b"", start
+            names = [self._parse_record_name(line) for line in lines[1 if start else 0 :] if line]
+            known.update(names)
+            if any(name[1] < records[0].seq for name in names):
+                break
+        return known
 
     def close(self) -> None:
         """Nothing stays open."""

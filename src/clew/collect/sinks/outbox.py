@@ -15,7 +15,7 @@ import apsw
 
 from clew.collect.discovery import DELIVERED_KINDS
 from clew.collect.masking import Policy
-from clew.collect.sinks.delivery_marks import current_host, mark_records
+from clew.collect.sinks.delivery_marks import current_host, extend_mark, mark_records
 from clew.collect.sinks.record import COLUMNS, DAMAGED, Record, read_records
 from clew.errors import StoreError
 from clew.system.sqlite_file import WriteTransaction
@@ -29,6 +29,19 @@ KEPT_MARKS = 1000  # batches by which a store that was put back from a backup is
 _FIRST_WAIT, _MAX_WAIT = 1.0, 300.0  # seconds to wait after a failure
 
 DELIVERABLE = f"g.is_stub = 0 AND f.kind IN ({', '.join(repr(kind) for kind in DELIVERED_KINDS)})"
+
+MARKED = f"""
+SELECT f.id, g.number, o.offset, c.hash FROM occurrence o JOIN generation g ON g.id = o.generation
+JOIN file f ON f.id = g.file JOIN content c ON c.id = o.content
+WHERE o.seq > ? AND o.seq <= ? AND {DELIVERABLE} ORDER BY o.seq
+"""
+
+
+def mark_at(connection: apsw.Connection, seq: int, mark: int, until: int) -> int:
+    """Return the mark of a record, from that of an earlier one."""
+    for file, generation, offset, hash in connection.execute(MARKED, (seq, until)):
+        mark = extend_mark(mark, int(str(file)), int(str(generation)), int(str(offset)), bytes(hash))
+    return mark
 
 
 class Sequenced(Protocol):
@@ -103,7 +116,7 @@ class SequenceCursor:
         host = current_host(self.connection)
         last = int(self.connection.execute("SELECT max(seq) FROM occurrence").get or 0)
         sent = self.sent
-        mark = sent.mark if sent.host == host else 0
+        mark = mark_at(self.connection, sent.head, sent.mark if sent.host == host else 0, self.position)
         query = f"SELECT {COLUMNS} WHERE o.seq > ? AND o.seq <= ? AND {DELIVERABLE} ORDER BY o.seq LIMIT {self.rows}"
         while (position := self.position) < last:
             limit = sent.limit(position, last)
@@ -156,9 +169,9 @@ class SequenceCursor:
         self.connection.execute("UPDATE sink SET seq = ? WHERE name = ?", (seq, self.sink))
 
     def restart(self) -> None:
-        """Forget what was sent, also of the facts: everything is sent again."""
-        for table, column in (("sink", "name"), ("sink_mark", "sink")):
-            self.connection.execute(f"DELETE FROM {table} WHERE {column} IN (?, ?)", (self.sink, f"{self.sink}{FACTS}"))
+        """Forget what was sent, also of the facts: all is sent again. Marks of facts stay: the store may come back."""
+        self.connection.execute("DELETE FROM sink WHERE name IN (?, ?)", (self.sink, f"{self.sink}{FACTS}"))
+        self.connection.execute("DELETE FROM sink_mark WHERE sink = ?", (self.sink,))
 
     def resend(self) -> None:
         """Send everything again to a store that has it, in whole or in part."""

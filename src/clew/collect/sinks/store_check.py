@@ -11,16 +11,11 @@ from typing import NamedTuple, Protocol
 
 import apsw
 
-from clew.collect.sinks.delivery_marks import begin_epoch, current_host, extend_mark
-from clew.collect.sinks.outbox import DELIVERABLE, SequenceCursor
+from clew.collect.sinks.delivery_marks import begin_epoch, current_host
+from clew.collect.sinks.outbox import MARKED, SequenceCursor, mark_at
 from clew.collect.sinks.record import Record
 
 CHECK_INTERVAL = 300.0  # seconds between two checks of a watching collector
-_WAITING = f"""
-SELECT f.id, g.number, o.offset, c.hash FROM occurrence o JOIN generation g ON g.id = o.generation
-JOIN file f ON f.id = g.file JOIN content c ON c.id = o.content
-WHERE o.seq > ? AND o.seq <= ? AND {DELIVERABLE} ORDER BY o.seq
-"""
 
 
 class StoreState(NamedTuple):
@@ -39,6 +34,9 @@ class KeepsState(Protocol):
         """Return a name that differs for a store that was created again; empty if unknown."""
 
     def state(self, host: str) -> StoreState | None: ...
+
+    def has_line(self, host: str, file: int, generation: int, offset: int, hash: str) -> bool:
+        """Return whether the store has a line; False also if it cannot say."""
 
     def expect(self, mark: int) -> None:
         """Write from now on only if the last mark in the store is this one; else raise StoreError of kind EPOCH."""
@@ -81,7 +79,7 @@ class StoreCheck:
         if self._failures == 1:
             return self._compare()
         self._failures = 0
-        return self._separate("another archive sends under its name", restart=False)
+        return self._separate("another archive sends under its name")
 
     def settle(self, record: Record) -> None:
         """Bring the mark in the store to the end of a batch of which not all records were written."""
@@ -101,40 +99,54 @@ class StoreCheck:
 
     def _decide(self, state: StoreState | None, store: str) -> str:
         sent, host = self.cursor.sent, current_host(self.connection)
+        own = self.sink.state(host) if sent.host not in ("", host) else None
+        if own and own.mark and own.mark == mark_at(self.connection, sent.head, 0, own.seq):
+            self.cursor.adopt(own.seq, own.mark, host)  # the first acknowledgement under a new name was lost
+            return ""
         is_other_store = bool(sent.store) and sent.store != store
         if state is None:
             return self._restart("has lost what it had") if sent.head else ""
         if is_other_store:
-            return self._separate("another archive has filled the new store under its name", restart=True)
+            return self._separate("another archive has filled the new store under its name")
         if self._is_equal(sent.head, sent.mark, state):
             return ""
         if state.mark and state.seq < sent.head and self.cursor.rewind(state.seq, state.mark):
             return f"{self.sink.name} was put back from a backup: what it lacks is sent again."
-        if sent.host in ("", host) and state.mark and self._mark_at(sent.head, sent.mark, state.seq) == state.mark:
+        if (
+            sent.host in ("", host)
+            and state.mark
+            and mark_at(self.connection, sent.head, sent.mark, state.seq) == state.mark
+        ):
             self.cursor.adopt(state.seq, state.mark, host)  # the last acknowledgement was lost
             return ""
         if sent.host not in ("", host):  # it has a new name already
-            return self._restart("lacks records") if state.seq < sent.head else ""
-        return self._separate("the store has other records under its name", restart=state.seq < sent.head)
+            return "" if self._has_head() else self._restart("lacks records")
+        return self._separate("the store has other records under its name")
 
     def _is_equal(self, head: int, mark: int, state: StoreState) -> bool:
         if state.mark:
             return state.mark == mark
-        newer = self.connection.execute(f"SELECT 1 FROM ({_WAITING} LIMIT 1)", (state.seq, head)).get
+        newer = self.connection.execute(f"SELECT 1 FROM ({MARKED} LIMIT 1)", (state.seq, head)).get
         return state.seq <= head and newer is None  # an earlier version of clew, or a store without marks, wrote it
-
-    def _mark_at(self, head: int, mark: int, until: int) -> int:
-        for file, generation, offset, hash in self.connection.execute(_WAITING, (head, until)):
-            mark = extend_mark(mark, int(str(file)), int(str(generation)), int(str(offset)), bytes(hash))
-        return mark
 
     def _restart(self, reason: str) -> str:
         self.cursor.restart()
         return f"{self.sink.name} {reason}: everything is sent again."
 
-    def _separate(self, reason: str, *, restart: bool) -> str:
+    def _separate(self, reason: str) -> str:
+        is_held = self._has_head()
         begin_epoch(self.connection, f"{self.sink.name}: {reason}")
-        if restart or not self.cursor.sent.host:
+        if not is_held:
             self.cursor.restart()
         self.sink.expect(0)
         return f"The archive sends to {self.sink.name} under a new name from now on: {reason}."
+
+    def _has_head(self) -> bool:
+        """Return whether the store has the last record that was sent, and so all before it. The last mark under a name
+        that others use too does not tell.
+        """
+        sent = self.cursor.sent
+        for file, generation, offset, hash in self.connection.execute(MARKED, (sent.head - 1, sent.head)):
+            place = (int(str(file)), int(str(generation)), int(str(offset)))
+            return bool(sent.host) and self.sink.has_line(sent.host, *place, bytes(hash).hex())
+        return False

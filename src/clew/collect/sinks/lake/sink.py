@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from operator import and_
 from secrets import randbits
 from typing import Any
 
@@ -89,6 +91,15 @@ class LakeLines:
         with self.lake.translate_errors():
             seq = table.transaction_version(f"clew-{host}")
             return None if seq is None else StoreState(seq, table.transaction_version(f"clew-mark-{host}") or 0)
+
+    def has_line(self, host: str, file: int, generation: int, offset: int, hash: str) -> bool:
+        names = {"host": host, "file": file, "generation": generation, "start": offset, "hash": hash}
+        table = self.lake.existing(LINE.name)
+        if table is None:
+            return False
+        equal = [pyarrow.compute.field(name) == value for name, value in names.items()]
+        with self.lake.translate_errors():
+            return bool(table.to_pyarrow_dataset().count_rows(filter=reduce(and_, equal)))
 
     def expect(self, mark: int) -> None:
         self._expected = mark

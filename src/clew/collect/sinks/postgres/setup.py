@@ -34,6 +34,12 @@ _TYPES = {
 _MIN_SERVER_VERSION = 15  # the first with `security_invoker` views
 _WRITER_COLUMN = "writer name NOT NULL DEFAULT session_user"
 
+_HAS_LINE = """CREATE OR REPLACE FUNCTION clew.has_line(text, bigint, bigint, bigint, text) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT EXISTS (SELECT FROM clew.line WHERE host = $1 AND file = $2 AND generation = $3 AND start = $4
+    AND hash = $5 AND writer = session_user)
+$$"""
+
 _MAKE_DAYS = """CREATE FUNCTION clew.make_days(days text[]) RETURNS text[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -126,6 +132,9 @@ def _line_table_statements() -> Iterator[str]:
     yield _MAKE_DAYS
     yield "REVOKE ALL ON FUNCTION clew.make_days(text[]) FROM PUBLIC"
     yield "GRANT EXECUTE ON FUNCTION clew.make_days(text[]) TO clew_writer"
+    yield _HAS_LINE
+    yield "REVOKE ALL ON FUNCTION clew.has_line(text, bigint, bigint, bigint, text) FROM PUBLIC"
+    yield "GRANT EXECUTE ON FUNCTION clew.has_line(text, bigint, bigint, bigint, text) TO clew_writer"
 
 
 def _missing_column_statements(table: FactTable) -> Iterator[str]:

@@ -24,6 +24,7 @@ from clew.collect.sql.sent_facts import SentFacts, compare_with
 from clew.errors import StoreError
 
 _DIGEST = "digest"
+_HAS_LINE = "clew.has_line(text,bigint,bigint,bigint,text)"
 _FACT_MARK = "fact_mark"
 _SAVE_FACT_MARK = f"""
 INSERT INTO clew.host AS h (host, seq, {_FACT_MARK}) VALUES (%s, 0, %s)
@@ -136,6 +137,16 @@ class PostgresLines:
         mark = "mark" if self.link.layout(connection).has("host", "mark") else "0"
         row = connection.execute(f"SELECT seq, {mark} FROM clew.host WHERE host = %s", (host,)).fetchone()
         return StoreState(*row) if row else None
+
+    def has_line(self, host: str, file: int, generation: int, offset: int, hash: str) -> bool:
+        """Ask the store, which tells a writer no more than whether it has a line; tables of an earlier version cannot."""
+        with self.link.use() as connection:
+            [is_known] = connection.execute(f"SELECT to_regprocedure('{_HAS_LINE}') IS NOT NULL").fetchone() or (False,)
+            if not is_known:
+                return False
+            values = (host, file, generation, offset, hash)
+            row = connection.execute("SELECT clew.has_line(%s, %s, %s, %s, %s)", values).fetchone()
+        return bool(row and row[0])
 
     def expect(self, mark: int) -> None:
         self._expected = mark
