@@ -31,6 +31,7 @@ Modules:
     read_limits        Limits for reading, buffering and verifying files, as one value.
     repair_archive     Repair damaged contents of the archive from the file that they were read from, while it still
                        exists.
+    retention          How long an archive or a store keeps lines and facts, in days.
     safe_open          Open exactly the file that the scan listed, never a link that replaced it.
     sink_health        Remember how the deliveries to each sink went, and describe it for people, scripts and
                        Prometheus.

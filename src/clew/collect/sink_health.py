@@ -30,13 +30,14 @@ class SinkHealth:
     sent: int = 0
     error: str = ""
     failing_since: int = 0
+    retention: str = ""
 
     def update(self, outcome: DeliveryOutcome, now: int) -> SinkHealth:
         changed = replace(self, last_run=now, sent=self.sent + outcome.sent)
         if outcome.sent:
             changed = replace(changed, last_delivery=now)
         if outcome.error is None:
-            return replace(changed, last_success=now, error="", failing_since=0)
+            return replace(changed, last_success=now, error="", failing_since=0, retention=outcome.retention)
         return replace(changed, error=str(outcome.error), failing_since=self.failing_since or now)
 
 

@@ -8,13 +8,18 @@ Modules:
     collect_delivery      Deliver what was archived to the sinks of the command line or of the configuration, in
                           turns.
     collect_direct        `clew collect --no-archive`: send new lines directly to a sink.
-    collect_erase         `clew collect erase`: erase a session, a project or a text from the archive.
+    collect_erase         `clew collect erase`: erase a session, a project or a text from the archive, or from
+                          stores.
+    collect_erase_store   `clew collect erase … --to STORE`: erase a person, a project, a session or a text from
+                          PostgreSQL or a lake.
     collect_forget_store  `clew collect forget-store`: delete what was fetched from a store to be read here.
     collect_ingest        `clew collect ingest`: commit the objects of a landing zone to a store.
     collect_install       `clew collect install` and `uninstall`: show the changes, ask, and apply them.
     collect_rejected      `clew collect rejected`: list the records that a sink cannot take (with --json
                           completely), and send them again with --retry.
     collect_resend        `clew collect resend`: send everything in the archive again.
+    collect_retain        `clew collect retain`: drop what is older than the retention of the archive, of PostgreSQL
+                          or of a lake.
     collect_setup         `clew collect setup`: create the tables and roles of a store.
     collect_status        `clew collect status`: show the state of the archive.
     collect_verify        `clew collect verify`: verify every line of the archive.

@@ -37,7 +37,8 @@ _ACTIONS = {
     "backup": "collect_backup:backup",
     "restore-archive": "collect_backup:restore_archive",
     "resend": "collect_resend:resend",
-    "erase": "collect_erase:erase_from_archive",
+    "erase": "collect_erase:erase_data",
+    "retain": "collect_retain:retain",
     "setup": "collect_setup:setup",
     "compact": "collect_compact:compact",
     "forget-store": "collect_forget_store:forget_store",
@@ -46,10 +47,10 @@ _ACTIONS = {
 _ACTION_HELP = (
     "install: collect regularly; init: write a configuration of sinks; test: try them; status: describe the "
     "archive and the sinks; verify: check every line of the archive; backup and restore-archive: copy it to a file "
-    "and back; erase: erase a session, --project or --text for good; resend: send everything again; rejected: list "
-    "what a sink cannot take; "
-    "setup: create the tables of a store; compact: tidy up a lake; ingest: commit a landing zone to a store; "
-    "forget-store: delete what --store fetched"
+    "and back; erase: erase a session, --project, --developer or --text for good, from the archive or a store (--to); "
+    "retain: drop what is older than --lines and --facts; resend: send everything again; rejected: list what a sink "
+    "cannot take; setup: create the tables of a store; compact: tidy up a lake; ingest: commit a landing zone to a "
+    "store; forget-store: delete what --store fetched"
 )
 
 
@@ -67,6 +68,13 @@ def add_arguments(command: ArgumentParser) -> None:
     )
     command.add_argument("--project", "-p", metavar="NAME", help="with erase: everything of this project")
     command.add_argument("--text", metavar="TEXT", help="with erase: this text in every line; the lines stay")
+    command.add_argument("--developer", metavar="NAME", help="with erase --to: everything of this developer")
+    command.add_argument("--host", metavar="ID", help="with erase --to: everything that this archive sent")
+    command.add_argument(
+        "--now", action="store_true", help="with erase --to: write the files of the store again; readers wait for it"
+    )
+    command.add_argument("--lines", metavar="AGE", help="with retain: keep lines for this long: 90d, 12w, 2y, forever")
+    command.add_argument("--facts", metavar="AGE", help="with retain --to: keep facts for this long")
     command.add_argument("--watch", "-w", action="store_true", help="keep running, and collect new lines")
     command.add_argument(
         "--every",

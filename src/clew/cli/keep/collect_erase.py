@@ -1,13 +1,13 @@
-"""`clew collect erase`: erase a session, a project or a text from the archive."""
+"""`clew collect erase`: erase a session, a project or a text from the archive, or from stores."""
 
 from __future__ import annotations
 
 import os
-import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.cli.keep.collect_erase_store import confirm_erasure, erase_from_stores
 from clew.cli.output import clean_name, print_json, print_message
 from clew.collect.archive.archive_schema import open_archive
 from clew.collect.archive.erase import Erased, erase, scrub_pages
@@ -26,9 +26,23 @@ if TYPE_CHECKING:
 _SHOWN = 10  # paths
 
 
-def erase_from_archive(options: Namespace) -> int:
-    if not (options.target or options.project or options.text):
-        raise Refused(["erase needs to know what: the id of a session, --project NAME, or --text TEXT"])
+def erase_data(options: Namespace) -> int:
+    """Erase from the stores that --to names, else from the archive."""
+    if not (options.target or options.project or options.text or options.developer or options.host):
+        raise Refused(
+            ["erase needs to know what: the id of a session, --project NAME, --text TEXT or --developer NAME"]
+        )
+    if options.to:
+        return erase_from_stores(options)
+    if options.developer or options.host:
+        raise Refused(
+            ["--developer and --host are for a store: name it with --to"],
+            hint="An archive belongs to one person; to erase that person, delete its folder",
+        )
+    return _erase_from_archive(options)
+
+
+def _erase_from_archive(options: Namespace) -> int:
     path = archive_path(options.archive)
     if not os.path.exists(path):
         raise FileNotFoundError(2, "There is no archive", path)
@@ -40,7 +54,9 @@ def erase_from_archive(options: Namespace) -> int:
             found = erase(connection, *chosen, dry_run=True)
             if not found.files and not found.lines:
                 raise NotFound(options.target or options.project or options.text, "archived line")
-            is_agreed = not options.dry_run and (options.yes or _agrees(found))
+            is_agreed = not options.dry_run and (
+                options.yes or confirm_erasure(plural(found.lines, "line"), "the archive")
+            )
             copies = _carry_out(connection, path, root, chosen) if is_agreed else []
         finally:
             connection.close()
@@ -70,16 +86,6 @@ def _carry_out(
     return copies
 
 
-def _agrees(found: Erased) -> bool:
-    if not sys.stdin.isatty():
-        raise Refused(
-            [f"{plural(found.lines, 'line')} would be erased, and no terminal is there to ask"],
-            hint="Nothing was erased. Confirm with --yes, or look first with --dry-run",
-        )
-    print(f"Erase {plural(found.lines, 'line')} of the archive? This cannot be undone. [y/N] ", end="", flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
 def _report(options: Namespace, found: Erased, is_done: bool, copies: list[str], path: str, root: str) -> int:
     on_disk = [name for name in found.files if os.path.lexists(os.path.join(root, name))]
     kept = sorted(str(each) for each in Path(path).parent.glob(f"{Path(path).name}.replaced-*"))
@@ -99,5 +105,6 @@ def _report(options: Namespace, found: Erased, is_done: bool, copies: list[str],
         for name in kept:
             print_message(clean_name(f"This copy of the archive may still contain it: {name}"))
         caches = f"the search index until you delete {cache_home()}"
-        print_message(clean_name(f"Backups and stores keep what they have, and {caches}"))
+        print_message(clean_name(f"Backups keep what they have, and {caches}"))
+        print_message("Erase it from each store too: clew collect erase … --to postgresql://…, s3://… or delta:FOLDER")
     return 0 if is_done or options.dry_run else 1

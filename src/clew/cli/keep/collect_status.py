@@ -28,6 +28,7 @@ def status(options: Namespace) -> int:
     from clew.collect.archive.reader import archive_path
     from clew.collect.archive.sqlite_errors import translate_errors
     from clew.collect.install_check import describe_problem
+    from clew.collect.retention import read_rule
     from clew.collect.sink_health import prometheus_text, read_health, report_sinks
 
     installed = _installed(options)
@@ -40,6 +41,7 @@ def status(options: Namespace) -> int:
         connection = open_read_only(path)
         try:
             archive_status = read_status(connection, path, thorough=options.scrub)
+            rule = read_rule(connection)
         finally:
             connection.close()
     sinks = report_sinks(archive_status, read_health(path), _configured(options), int(time.time()))
@@ -47,10 +49,15 @@ def status(options: Namespace) -> int:
         for row in prometheus_text(archive_status, sinks):
             print(clean(row))
     elif options.json:
-        found = {"installed": [_json(each) for each in installed], "sinks": [each.to_json() for each in sinks]}
+        found = {
+            "installed": [_json(each) for each in installed],
+            "sinks": [each.to_json() for each in sinks],
+            "retention_days": rule.lines,
+        }
         print_json([{"kind": "archive", "path": path, **asdict(archive_status), **found}])
     else:
-        for row in (path, *_rows(archive_status), *map(_sink_row, sinks)):
+        kept = [f"The archive {rule.describe()} after a file is gone from the disk"] if rule.describe() else []
+        for row in (path, *_rows(archive_status), *kept, *map(_sink_row, sinks)):
             print(clean_name(row))
     if archive_status.is_sound is False:
         return 2
@@ -76,6 +83,8 @@ def _sink_row(report: SinkReport) -> str:
         parts.append("not tried yet")
     elif health.last_delivery:
         parts.append(f"last delivery {_age(health.last_delivery)}")
+    if health.retention:
+        parts.append(health.retention)
     if report.lag_seconds:
         parts.append(f"{report.lag_seconds:,} s behind")
     if health.error:

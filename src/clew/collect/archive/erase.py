@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,8 +17,17 @@ import apsw
 
 from clew.collect.archive.archive_schema import reserve_numbers
 from clew.collect.archive.checksums import ABSENT, RAW, unpack
+from clew.wire.json_codec import decode
+from clew.wire.project_slug import slugs
 
 ERASED = b"[ERASED]"
+_DELETED_FILES = """
+SELECT f.id, f.path FROM file f WHERE f.gone IS NOT NULL AND f.mtime < ? AND NOT EXISTS (
+  SELECT 1 FROM occurrence o JOIN generation g ON g.id = o.generation
+  WHERE g.file = f.id AND o.seq > coalesce((SELECT min(seq) FROM sink), o.seq))
+"""
+_HISTORY = """AND id IN (SELECT o.content FROM occurrence o JOIN generation g ON g.id = o.generation
+  JOIN file f ON f.id = g.file WHERE f.kind = 'history')"""
 
 
 class Erased(NamedTuple):
@@ -38,15 +47,34 @@ def erase(
     dry_run: bool,
 ) -> Erased:
     """Erase in one transaction. With `dry_run` it is rolled back."""
+    return _run(connection, lambda: _erase(connection, sessions, projects, text), dry_run)
+
+
+def drop_deleted_files(connection: apsw.Connection, before: int, *, dry_run: bool) -> Erased:
+    """Drop files that are gone from the disk and were last changed before a time in nanoseconds.
+
+    Files that still exist stay, or the next poll would read them again. So do files that a sink has not received.
+    """
+    return _run(connection, lambda: _drop_deleted(connection, before), dry_run)
+
+
+def _run(connection: apsw.Connection, work: Callable[[], Erased], dry_run: bool) -> Erased:
     connection.execute("PRAGMA secure_delete = 1").fetchall()
     connection.execute("BEGIN IMMEDIATE")
     is_kept = False
     try:
-        found = _erase(connection, sessions, projects, text)
+        found = work()
         is_kept = not dry_run
     finally:
         connection.execute("COMMIT" if is_kept else "ROLLBACK")
     return found
+
+
+def _drop_deleted(connection: apsw.Connection, before: int) -> Erased:
+    reserve_numbers(connection)
+    rows = connection.execute(_DELETED_FILES, (before,)).fetchall()
+    lines = sum(_delete_file(connection, int(str(id))) for id, _ in rows)
+    return Erased([str(path) for _, path in rows], lines, _delete_unused(connection))
 
 
 def scrub_pages(connection: apsw.Connection, path: str) -> list[str]:
@@ -70,15 +98,20 @@ def _erase(connection: apsw.Connection, sessions: Sequence[str], projects: Seque
             rows = connection.execute(f"SELECT id, path FROM file WHERE {kind} = ?", (value,)).fetchall()
             files += [str(path) for _, path in rows]
             lines += sum(_delete_file(connection, int(str(id))) for id, _ in rows)
-    for session in sessions:
-        lines += _erase_lines(connection, _variants(session), kinds=("history",))
+    if sessions or projects:
+        lines += _erase_prompts(connection, sessions, projects)
     if text:
-        lines += _erase_lines(connection, _variants(text))
+        lines += _erase_text(connection, text_variants(text))
+    return Erased(files, lines, _delete_unused(connection))
+
+
+def _delete_unused(connection: apsw.Connection) -> int:
+    """Delete contents that nothing refers to, and return their number."""
     unused = "id NOT IN (SELECT content FROM occurrence)"
     contents = int(connection.execute(f"SELECT count(*) FROM content WHERE {unused}").get)
     connection.execute(f"DELETE FROM content WHERE {unused}")
     connection.execute("INSERT INTO about VALUES('repairs', '1') ON CONFLICT(name) DO UPDATE SET value = value + 1")
-    return Erased(files, lines, contents)
+    return contents
 
 
 def _delete_file(connection: apsw.Connection, file: int) -> int:
@@ -90,15 +123,33 @@ def _delete_file(connection: apsw.Connection, file: int) -> int:
     return lines
 
 
-def _erase_lines(connection: apsw.Connection, variants: Sequence[bytes], kinds: Sequence[str] = ()) -> int:
-    """Replace a text in every content. In files of `kinds` the whole line goes: it belongs to what is erased."""
-    connection.execute("CREATE INDEX IF NOT EXISTS occurrence_content ON occurrence(content)")
-    count = 0
-    for id, hash, raw in list(_matching(connection, variants, kinds)):
-        _remember(connection, "line", hash.hex())
-        new = raw if not kinds else ERASED
+def _erase_prompts(connection: apsw.Connection, sessions: Sequence[str], projects: Sequence[str]) -> int:
+    """Erase the lines of the history of prompts that belong to sessions or projects."""
+    replaced = [
+        (id, hash, ERASED) for id, hash, raw in _contents(connection, _HISTORY) if owns_prompt(raw, sessions, projects)
+    ]
+    return _replace_contents(connection, replaced)
+
+
+def _erase_text(connection: apsw.Connection, variants: Sequence[bytes]) -> int:
+    """Replace a text in every content, and in the ends of files that are not whole lines yet."""
+    replaced = []
+    for id, hash, raw in _contents(connection):
+        new = raw
         for variant in variants:
             new = new.replace(variant, ERASED)
+        if new != raw:
+            replaced.append((id, hash, new))
+    for variant in variants:
+        connection.execute("UPDATE generation SET rest = x'' WHERE instr(rest, ?) > 0", (variant,))
+    return _replace_contents(connection, replaced)
+
+
+def _replace_contents(connection: apsw.Connection, replaced: Sequence[tuple[int, bytes, bytes]]) -> int:
+    connection.execute("CREATE INDEX IF NOT EXISTS occurrence_content ON occurrence(content)")
+    count = 0
+    for id, hash, new in replaced:
+        _remember(connection, "line", hash.hex())
         content = _store(connection, new)
         count += int(connection.execute("SELECT count(*) FROM occurrence WHERE content = ?", (id,)).get)
         connection.execute(
@@ -106,24 +157,16 @@ def _erase_lines(connection: apsw.Connection, variants: Sequence[bytes], kinds: 
             (content, sha256(new).digest(), id),
         )
     connection.execute("DROP INDEX occurrence_content")
-    for variant in variants:
-        connection.execute("UPDATE generation SET rest = x'' WHERE instr(rest, ?) > 0 AND ? = 0", (variant, len(kinds)))
     connection.execute("UPDATE generation SET sum = generation_sum(id, file, number, offset, lines, rest)")
     return count
 
 
-def _matching(
-    connection: apsw.Connection, variants: Sequence[bytes], kinds: Sequence[str]
-) -> Iterator[tuple[int, bytes, bytes]]:
-    query = f"SELECT id, hash, packing, data FROM content WHERE packing <> {ABSENT}"
-    if kinds:
-        names = ", ".join("?" * len(kinds))
-        query += f""" AND id IN (SELECT o.content FROM occurrence o JOIN generation g ON g.id = o.generation
-          JOIN file f ON f.id = g.file WHERE f.kind IN ({names}))"""
+def _contents(connection: apsw.Connection, condition: str = "") -> Iterator[tuple[int, bytes, bytes]]:
     row: Any
-    for row in connection.execute(query, tuple(kinds)):
+    query = f"SELECT id, hash, packing, data FROM content WHERE packing <> {ABSENT} {condition}"
+    for row in connection.execute(query):
         raw = unpack(row[2], row[3])
-        if raw is not None and any(variant in raw for variant in variants):
+        if raw is not None:
             yield row[0], row[1], raw
 
 
@@ -136,7 +179,20 @@ def _store(connection: apsw.Connection, data: bytes) -> int:
     return int(connection.execute("SELECT id FROM content WHERE hash = ?", values[:1]).get)
 
 
-def _variants(text: str) -> list[bytes]:
+def owns_prompt(raw: bytes | None, sessions: Sequence[str], projects: Sequence[str]) -> bool:
+    """Return whether a line of the history of prompts belongs to one of the sessions or projects."""
+    try:
+        value = decode(raw or b"")
+    except ValueError:
+        return False
+    if not isinstance(value, dict):
+        return False
+    folder = value.get("project")
+    names = slugs(folder) if isinstance(folder, str) and folder else []
+    return value.get("sessionId") in sessions or any(name in projects for name in names)
+
+
+def text_variants(text: str) -> list[bytes]:
     """Return the bytes of a text as it is, and as JSON writes it."""
     forms = (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])
     return list(dict.fromkeys(form.encode("utf-8", "surrogateescape") for form in forms))

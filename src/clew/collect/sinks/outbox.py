@@ -265,6 +265,8 @@ class DeliveryOutcome(NamedTuple):
     """False if more is waiting and can be sent now."""
     note: str = ""
     """What was found out about the store, as a sentence."""
+    retention: str = ""
+    """What the store keeps and for how long; empty if it keeps everything."""
 
 
 def _accept_all(_: object) -> bool:
@@ -319,7 +321,8 @@ class Delivery(Generic[Item]):
         self.failures = 0
         if is_complete:
             self.not_before = now + self.every
-        return DeliveryOutcome(self.sink.name, sent, self._rejected, None, is_complete, note)
+        retention = getattr(self.sink, "retention", "")
+        return DeliveryOutcome(self.sink.name, sent, self._rejected, None, is_complete, note, retention)
 
     def _resolve(self, now: float, is_enough: Callable[[], bool]) -> DeliveryOutcome | None:
         """Continue after the store refused a batch because it has other records of this archive."""

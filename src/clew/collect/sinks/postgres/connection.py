@@ -75,6 +75,11 @@ class PostgresConnection:
             self._layout = read_layout(connection, self.name)
         return self._layout
 
+    @property
+    def retention(self) -> str:
+        """What the store keeps and for how long, as far as its layout was read."""
+        return self._layout.retention if self._layout else ""
+
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()

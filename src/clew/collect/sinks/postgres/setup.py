@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clew.collect.sinks.postgres.blocked_rows import blocking_statements
 from clew.collect.sinks.postgres.connection import PostgresConnection
 from clew.collect.sinks.postgres.roles import (
     READER,
@@ -111,6 +112,7 @@ def _statements() -> Iterator[str]:
         yield from fact_rights_statements(table)
     yield "ALTER TABLE clew.fact_file ADD COLUMN IF NOT EXISTS digest bigint NOT NULL DEFAULT 0"
     yield from line_rights_statements()
+    yield from blocking_statements()
     yield "SET LOCAL search_path TO clew"
     for name, text in VIEWS.items():
         yield f"CREATE OR REPLACE VIEW clew.{name} WITH (security_invoker = true) AS\n{text}"

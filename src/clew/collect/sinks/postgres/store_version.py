@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from clew.collect.retention import Retention
 from clew.collect.sql.fact_tables import FactTable
 from clew.errors import StoreError
 
@@ -30,6 +31,8 @@ class StoreLayout(NamedTuple):
 
     version: int
     columns: Mapping[str, frozenset[str]]
+    retention: str = ""
+    """What the store keeps and for how long; empty if it keeps everything."""
 
     def has(self, table: str, column: str) -> bool:
         return column in self.columns.get(table, ())
@@ -59,7 +62,8 @@ def read_layout(connection: Connection, name: str) -> StoreLayout:
     columns: dict[str, set[str]] = {}
     for table, column in connection.execute(_COLUMNS).fetchall():
         columns.setdefault(table, set()).add(column)
-    return StoreLayout(version, {table: frozenset(names) for table, names in columns.items()})
+    retention = Retention.read(about).describe()
+    return StoreLayout(version, {table: frozenset(names) for table, names in columns.items()}, retention)
 
 
 def pick_columns(rows: Sequence[tuple[Any, ...]], source: FactTable, target: FactTable) -> list[list[Any]]:

@@ -99,6 +99,10 @@ class PostgresLines:
         self._undated: set[str] = set()
         self._expected: int | None = None
 
+    @property
+    def retention(self) -> str:
+        return self.link.retention
+
     def write(self, records: Sequence[Record]) -> None:
         rows = [(*build_line_row(record), record.raw) for record in records]
         with self.link.use() as connection:
