@@ -34,7 +34,7 @@ CHAT_LAYERS = (
     ("rewind", "input", "turn", "session_spec"),
     ("loop", "open_conversation"),
     ("agents",),
-    ("engine",),
+    ("engine", "session_config", "session_hooks"),
     ("session_factory",),
     ("sdk", "replay"),
 )

@@ -92,7 +92,7 @@ CLEAR = [
 def test_a_key_is_not_sent_in_the_clear(base: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for given in ({"key": "k"}, {"token": "t"}):
         with pytest.raises(ApiError, match="without encryption") as refused:
-            endpoint(base, **given)
+            endpoint(base, given.get("key", ""), given.get("token", ""))
         assert "https://" in refused.value.hint and "CLEW_ALLOW_HTTP" in refused.value.hint
         with pytest.raises(ApiError, match="without encryption"):
             Endpoint(base, given.get("key", ""), given.get("token", ""))

@@ -234,5 +234,141 @@ SERVERS = {
 }
 
 
-CASES: dict[str, Case] = {**MODELS, **VARIABLES, **SERVERS}
+def _style(place: Place) -> None:
+    place.write(".claude/output-styles/pirate.md", "---\nname: pirate\ndescription: Talks so\n---\nSTYLE OF THE USER")
+    place.write(".claude/output-styles/plain.md", "STYLE WITHOUT A HEADER")
+    place.write("project/.claude/output-styles/ours.md", "---\nname: ours\n---\nSTYLE OF THE PROJECT")
+    place.trust()
+
+
+def _with_style(**settings: Any) -> Callable[[Place], None]:
+    def prepare(place: Place) -> None:
+        _style(place)
+        place.user(settings)
+
+    return prepare
+
+
+def _has(*words: str) -> Callable[[Ran], list[bool]]:
+    return lambda ran: [word in ran.sent for word in words]
+
+
+STYLES = {
+    "outputStyle of the user": Case([True], _has("STYLE OF THE USER"), _with_style(outputStyle="pirate")),
+    "outputStyle without a header": Case([True], _has("STYLE WITHOUT A HEADER"), _with_style(outputStyle="plain")),
+    "outputStyle of a trusted project": Case([True], _has("STYLE OF THE PROJECT"), _with_style(outputStyle="ours")),
+    "outputStyle that is built in": Case([True], _has("# Output Style: Learning"), _with_style(outputStyle="Learning")),
+    "no outputStyle": Case([False], _has("# Output Style"), _with_style(outputStyle="default")),
+    "outputStyle and --system-prompt": Case(
+        [True, True], _has("STYLE OF THE USER", "OWN PROMPT"), _with_style(outputStyle="pirate"),
+        options=("--system-prompt", "OWN PROMPT"),
+    ),
+    "language": Case([True], _has("in klingon"), _user(language="klingon")),
+    "attribution": Case([True], _has("Signed by me"), _user(attribution={"commit": "Signed by me", "pr": ""})),
+}  # fmt: skip
+
+
+HELPER = {
+    "apiKeyHelper": Case(
+        {"x-api-key": "from-helper", "authorization": "Bearer from-helper"}, _credentials,
+        _user(apiKeyHelper="echo from-helper"), env={"ANTHROPIC_API_KEY": ""},
+    ),
+    "apiKeyHelper beside a key": Case(
+        {"x-api-key": KEY, "authorization": "Bearer from-helper"}, _credentials, _user(apiKeyHelper="echo from-helper")
+    ),
+    "apiKeyHelper beside a token": Case(
+        {"x-api-key": "from-helper", "authorization": "Bearer tok"}, _credentials,
+        _user(apiKeyHelper="echo from-helper"), env={"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": "tok"},
+    ),
+}  # fmt: skip
+
+
+def plugin(place: Place, folder: str, name: str) -> Path:
+    """A plugin with one thing of each kind."""
+    root = place.home / folder
+    place.write(f"{folder}/.claude-plugin/plugin.json", {"name": name, "version": "1.0.0", "description": "d"})
+    place.write(f"{folder}/commands/hello.md", "---\ndescription: says\n---\nCOMMAND $ARGUMENTS ${CLAUDE_PLUGIN_ROOT}")
+    place.write(f"{folder}/commands/sub/deep.md", "---\ndescription: deep\n---\nDEEP COMMAND")
+    place.write(f"{folder}/skills/fold/SKILL.md", "---\nname: fold\ndescription: folds things\n---\nBODY OF THE SKILL")
+    place.write(f"{folder}/agents/rev.md", "---\nname: rev\ndescription: reviews things\n---\nYou review.")
+    place.write(f"{folder}/output-styles/zen.md", "---\nname: zen\n---\nSTYLE OF THE PLUGIN")
+    command = "echo HOOK OF ${CLAUDE_PLUGIN_ROOT} and $CLAUDE_PLUGIN_ROOT"
+    place.write(
+        f"{folder}/hooks/hooks.json",
+        {"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": command}]}]}},
+    )
+    place.write(
+        f"{folder}/.mcp.json", {"mcpServers": {"srv": server("srv", env={"FROM_ENV": "${CLAUDE_PLUGIN_ROOT}"})}}
+    )
+    return root
+
+
+def _installed(place: Place) -> None:
+    """A plugin as `claude plugin install` leaves it."""
+    root = plugin(place, ".claude/plugins/cache/mkt/inst/1.0.0", "inst")
+    record = {"scope": "user", "installPath": str(root), "version": "1.0.0"}
+    place.write(".claude/plugins/installed_plugins.json", {"version": 2, "plugins": {"inst@mkt": [record]}})
+    market = {"source": {"source": "directory", "path": str(place.home / "mkt")}}
+    place.write(
+        ".claude/plugins/known_marketplaces.json", {"mkt": {**market, "installLocation": str(place.home / "mkt")}}
+    )
+    listing = {"name": "mkt", "owner": {"name": "me"}, "plugins": [{"name": "inst", "source": "./inst"}]}
+    place.write("mkt/.claude-plugin/marketplace.json", listing)
+    plugin(place, "mkt/inst", "inst")
+    place.user({"enabledPlugins": {"inst@mkt": True, "other@mkt": False}, "outputStyle": "inst:zen"})
+
+
+def _plugin_folder(place: Place) -> None:
+    plugin(place, "plugin", "inst")
+
+
+_PLUGIN_SIGNS = ("STYLE OF THE PLUGIN", "inst:rev", "inst:fold", "HOOK OF", "INSTRUCTIONS OF srv")
+
+
+def _plugin_calls(name: str) -> tuple[Reply, ...]:
+    call = tool_use(f"mcp__plugin_{name}_srv__shout", text="hey")
+    return (Reply([tool_use("Skill", skill=f"{name}:fold")]), Reply([call]), Reply([text("Done.")]))
+
+
+PLUGINS = {
+    "--plugin-dir": Case(
+        ([True] * 5, True, True),
+        lambda ran: (_has(*_PLUGIN_SIGNS)(ran), "BODY OF THE SKILL" in ran.sent, ran.results[1].startswith("SHOUT srv hey")),
+        lambda place: _plugin_folder(place),
+        prompt="/inst:hello you",
+        options=(
+            "--plugin-dir", "../plugin", "--settings", '{"outputStyle": "inst:zen"}',
+            "--allowedTools", "mcp__plugin_inst_srv",
+        ),
+        replies=_plugin_calls("inst"),
+    ),
+    "installed plugin": Case(
+        ([True] * 5, True), lambda ran: (_has(*_PLUGIN_SIGNS)(ran), "COMMAND you /" in ran.sent), _installed,
+        prompt="/inst:hello you",
+    ),
+    "command in a folder of a plugin": Case([True], _has("DEEP COMMAND"), _installed, prompt="/inst:sub:deep"),
+}  # fmt: skip
+
+
+def _hook(event: str, *hooks: dict[str, Any], matcher: str = "") -> Callable[[Place], None]:
+    return _user(hooks={event: [{"matcher": matcher, "hooks": list(hooks)}]})
+
+
+HOOKS = {
+    "hook with a condition": Case(
+        ["done", "hook says no"],
+        lambda ran: ["done" if result == "1" else "hook says no" for result in ran.results],
+        _hook("PreToolUse", {"type": "command", "command": "exit 2", "if": "Bash(git *)"}, matcher="Bash"),
+        options=("--allowedTools", "Bash"),
+        replies=(*_bash("echo 1")[:1], *_bash("git --version")),
+    ),
+    "hook with arguments": Case(
+        [True],
+        _has("one two $HOME"),
+        _hook("UserPromptSubmit", {"type": "command", "command": "/bin/echo", "args": ["one two", "$HOME"]}),
+    ),
+}
+
+
+CASES: dict[str, Case] = {**MODELS, **VARIABLES, **SERVERS, **STYLES, **HELPER, **PLUGINS, **HOOKS}
 SAMPLE = [name for number, name in enumerate(CASES) if number % 4 == 0]  # what a run without `make soak` tries

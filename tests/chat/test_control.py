@@ -13,6 +13,7 @@ import pytest
 from clew.api.mock.scripts import ScriptRule
 from clew.chat.agents.agent_kind import AgentKind
 from clew.chat.config.permission_mode import Mode
+from clew.chat.config.plugins import Plugin
 from clew.chat.config.settings import Settings
 from clew.chat.config.skill_files import Skill
 from clew.chat.deps import Deps
@@ -59,6 +60,9 @@ class Plain:
     servers: list[McpServer] = field(default_factory=list)
     skills: dict[str, Skill] = field(default_factory=dict)
     kinds: dict[str, AgentKind] = field(default_factory=dict)
+    plugins: list[Plugin] = field(default_factory=list)
+    style: str = "default"
+    styles: list[str] = field(default_factory=list)
 
     async def say(self, text: str, uuid: str = "") -> TurnFinished:
         return await self.engine.submit(UserPrompt(text, uuid=uuid))

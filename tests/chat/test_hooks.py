@@ -6,11 +6,17 @@ import asyncio
 import json
 import os
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from clew.chat.config.settings import Settings, SettingsSource
+from clew.chat.hooks.hook_settings import read_hooks
 from clew.chat.hooks.runner import Hook, HookOutcome, Hooks
 from clew.wire.json_codec import Json
 
@@ -194,9 +200,21 @@ def test_what_is_no_hook_is_named_and_not_run(tmp_path: Path) -> None:
     known = hooks(
         tmp_path,
         NoSuchEvent=[command("touch pwned")],
-        Stop=[{"hooks": [{"type": "prompt", "prompt": "x"}]}, command("touch pwned", matcher="(")],
+        FileChanged=[command("touch pwned")],
+        Stop=[
+            {"hooks": [{"type": "agent", "prompt": "x"}, {"type": "prompt"}, {"type": "mcp_tool", "tool": "t"}]},
+            command("touch pwned", matcher="("),
+        ],
     )
-    assert len(known.notices) == 3 and known.hooks == ()
+    assert known.hooks == ()
+    for words in (
+        "unknown hook event NoSuchEvent",
+        "does not raise the hook event FileChanged",
+        "type agent",
+        "matcher",
+    ):
+        assert any(words in notice for notice in known.notices), words
+    assert sum("is not complete" in notice for notice in known.notices) == 2
 
 
 def test_an_administrator_may_allow_no_hooks_but_their_own(tmp_path: Path) -> None:
@@ -211,3 +229,139 @@ def test_much_output_and_deaf_hooks_are_no_harm(tmp_path: Path) -> None:
     loud = command("exec 0<&-; head -c 3000000 /dev/zero | tr '\\0' x")
     outcome = run(hooks(tmp_path, SessionStart=[loud]), "SessionStart", prompt="x" * 1_000_000)
     assert len(outcome.ran[0].stdout) == 1 << 20 and len(outcome.context[0]) == 10_000
+
+
+# -- hooks that are not programs
+
+
+@contextmanager
+def listening(status: int, answer: Json) -> Iterator[tuple[str, list[tuple[Json, Json]]]]:
+    """An address that answers every request alike, and the headers and bodies that it was sent."""
+    seen: list[tuple[Json, Json]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            seen.append(({name.lower(): value for name, value in self.headers.items()}, body))
+            data = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/hook", seen
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_request_carries_the_event_and_only_the_variables_that_it_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN", "tk")
+    monkeypatch.setenv("OTHER", "secret")
+    answer = {"decision": "block", "reason": "not today"}
+    with listening(200, answer) as (url, seen):
+        headers = {"X-Token": "Bearer $TOKEN", "X-Other": "${OTHER}"}
+        hook = {"type": "http", "url": url, "headers": headers, "allowedEnvVars": ["TOKEN"]}
+        outcome = run(hooks(tmp_path, UserPromptSubmit=[{"hooks": [hook]}]), "UserPromptSubmit", prompt="hi")
+    [(sent, body)] = seen
+    assert (sent["x-token"], sent["x-other"], body["prompt"]) == ("Bearer tk", "", "hi")
+    assert outcome.block and outcome.reason == "not today"
+
+
+def test_a_request_that_fails_is_told_and_blocks_only_if_it_says_so(tmp_path: Path) -> None:
+    with listening(500, {}) as (url, _):
+        one = {"hooks": [{"type": "http", "url": url}]}
+        strict = {"hooks": [{"type": "http", "url": f"{url}?strict", "onFailure": "block"}]}
+        lenient = run(hooks(tmp_path, Stop=[one]), "Stop")
+        blocking = run(hooks(tmp_path, Stop=[strict]), "Stop")
+    assert not lenient.block and "status 500" in lenient.system_message
+    assert blocking.block
+
+
+def test_an_address_outside_the_allowed_ones_is_not_asked(tmp_path: Path) -> None:
+    with listening(200, {}) as (url, seen):
+        data: Json = {
+            "allowedHttpHookUrls": ["https://hooks.example/*"],
+            "hooks": {"Stop": [{"hooks": [{"type": "http", "url": url}]}]},
+        }
+        outcome = run(Hooks(Settings((SettingsSource("user", tmp_path, data),)), tmp_path), "Stop")
+    assert seen == [] and "allowedHttpHookUrls" in outcome.system_message
+
+
+@pytest.mark.parametrize(
+    ("event", "more", "answer", "blocks", "stops"),
+    [
+        ("Stop", {}, '{"ok": false, "reason": "no tests"}', True, False),
+        ("PreToolUse", {}, 'It is so: {"ok": false, "reason": "no tests"}', True, True),
+        ("PreToolUse", {"continueOnBlock": True}, '{"ok": false, "reason": "no tests"}', True, False),
+        ("PreToolUse", {}, '{"ok": true}', False, False),
+        ("PreToolUse", {}, "I would say yes", False, False),
+    ],
+)
+def test_a_model_judges_an_event(
+    tmp_path: Path, event: str, more: Json, answer: str, blocks: bool, stops: bool
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    async def ask(question: str, model: str) -> str:
+        asked.append((question, model))
+        return answer
+
+    hook = {"type": "prompt", "prompt": "Done? $ARGUMENTS", "model": "haiku", **more}
+    known = hooks(tmp_path, **{event: [{"hooks": [hook]}]})
+    known.remote = replace(known.remote, ask_model=ask)
+    outcome = run(known, event, tool_name="Bash", tool_input={"command": "ls"})
+    assert (outcome.block, outcome.stop) == (blocks, stops)
+    assert asked[0][1] == "haiku" and '"command": "ls"' in asked[0][0]
+    assert ("no tests" in outcome.reason) is blocks
+    assert ("verdict" in outcome.system_message) is (answer == "I would say yes")
+
+
+def test_a_tool_of_a_server_is_given_fields_of_the_event(tmp_path: Path) -> None:
+    called: list[tuple[str, str, Json]] = []
+
+    async def call(server: str, tool: str, given: Json) -> str:
+        called.append((server, tool, given))
+        return json.dumps({"decision": "block", "reason": "checked"})
+
+    given = {"path": "${tool_input.file_path}", "n": 1, "missing": "<${tool_input.nothing}>"}
+    hook = {"type": "mcp_tool", "server": "srv", "tool": "check", "input": given}
+    known = hooks(tmp_path, PreToolUse=[{"hooks": [hook]}])
+    known.remote = replace(known.remote, call_tool=call)
+    outcome = run(known, "PreToolUse", tool_name="Read", tool_input={"file_path": "/a"})
+    assert called == [("srv", "check", {"path": "/a", "n": 1, "missing": "<>"})]
+    assert outcome.block and outcome.reason == "checked"
+
+
+def test_nobody_waits_for_an_async_hook_and_it_ends_with_the_session(tmp_path: Path) -> None:
+    pipe = tmp_path / "begun"
+    os.mkfifo(pipe)
+    hook = {"type": "command", "command": "echo begun > begun; sleep 60; touch late", "async": True}
+    known = hooks(tmp_path, Stop=[{"hooks": [hook]}])
+
+    async def try_it() -> HookOutcome:
+        outcome = await known.run("Stop", {"session_id": "s", "cwd": str(tmp_path)})
+        await asyncio.to_thread(pipe.read_text)  # it runs now
+        await known.close()
+        return outcome
+
+    outcome = asyncio.run(try_it())
+    assert outcome.ran == () and not (tmp_path / "late").exists()
+
+
+def test_hooks_of_a_plugin_count_unless_hooks_are_disabled(tmp_path: Path) -> None:
+    data: Json = {"hooks": {"Stop": [command("echo $FROM_PLUGIN >&2; exit 2")]}}
+    of_plugin = list(read_hooks(SettingsSource("plugin", tmp_path, data), "the plugin p", [], {"FROM_PLUGIN": "it"}))
+    off = Settings((SettingsSource("user", tmp_path, {"disableAllHooks": True}),))
+    assert run(Hooks(Settings(), tmp_path, of_plugin), "Stop").reason.endswith("]: it")
+    assert run(Hooks(off, tmp_path, of_plugin), "Stop").ran == ()

@@ -4,7 +4,10 @@ Modules:
     batch            Send many requests concurrently; each one ends as a reply or as an error.
     client           Send requests to the Messages API, with retries, as a stream of events or as a complete reply.
     endpoint         Describe the server to send requests to: address, credentials, and what the server supports.
+    helper_auth      Authenticate requests with the key of a helper program.
     hidden_imports   Hide a package from imports, for libraries that load more than needed if they find it.
+    key_helper       Get the API key from a program of the user (`apiKeyHelper`), and again when it is old or
+                     refused.
     lint             Check requests against the rules of the Messages API before they are sent.
     lint_blocks      Check content blocks against the rules of the Messages API.
     mock/            A scripted Messages API for tests and demonstrations.

@@ -22,6 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clew.api.endpoint import Endpoint
+from clew.api.helper_auth import HelperAuth
 from clew.api.hidden_imports import hide_package
 from clew.api.request_body import (
     THINKING_BLOCKS,
@@ -142,6 +143,7 @@ class Client:
 
         self._http = httpx.AsyncClient(
             transport=transport or transport_for(endpoint),
+            auth=HelperAuth(endpoint.helper) if endpoint.helper else None,
             timeout=httpx.Timeout(self.retry.idle, connect=self.retry.connect, pool=None),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
             trust_env=not endpoint.is_loopback,

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
+from clew.api.key_helper import KeyHelper
 from clew.errors import ApiError
 from clew.system import environment
 from clew.system.credential_transport import HINT, is_loopback, is_protected
@@ -51,12 +52,13 @@ class Endpoint(Struct, frozen=True):
     token: str = ""
     profile: ServerProfile = PROFILES["anthropic"]
     headers: Mapping[str, str] = field(default_factory=dict)
+    helper: KeyHelper | None = None  # a program that prints the key
 
     def __repr__(self) -> str:
         return f"Endpoint(base={self.base!r}, profile={self.profile.name!r})"  # without the key, which is secret
 
     def __post_init__(self) -> None:
-        has_secret = self.key or self.headers or self.token not in ("", self.profile.token)
+        has_secret = self.key or self.headers or self.helper or self.token not in ("", self.profile.token)
         if has_secret and not is_protected(self.base):
             raise _endpoint_error(f"The key would be sent to {urlsplit(self.base).hostname} without encryption.", HINT)
 
@@ -84,7 +86,9 @@ class Endpoint(Struct, frozen=True):
         return headers | {name.lower(): value for name, value in self.headers.items()}
 
 
-def endpoint(base: str = "", key: str = "", token: str = "", profile: str = "") -> Endpoint:
+def endpoint(
+    base: str = "", key: str = "", token: str = "", profile: str = "", helper: KeyHelper | None = None
+) -> Endpoint:
     """Return the requested endpoint; missing values come from the environment, then from the profile. Raises
     ApiError.
     """
@@ -98,11 +102,11 @@ def endpoint(base: str = "", key: str = "", token: str = "", profile: str = "") 
     chosen = _profile(profile, address)
     if not (key or token):
         token = chosen.token
-    if not (key or token) and chosen.name == "anthropic":
+    if not (key or token or helper) and chosen.name == "anthropic":
         raise _endpoint_error(
             f"No key is set for {address}.", "Set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN to your key."
         )
-    return Endpoint(address, key, token, chosen, _headers(environment.api_headers()))
+    return Endpoint(address, key, token, chosen, _headers(environment.api_headers()), helper)
 
 
 def _profile(name: str, base: str) -> ServerProfile:

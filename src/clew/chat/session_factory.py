@@ -4,36 +4,33 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec.structs import replace as change
 
 from clew.api.client import Client
 from clew.chat import events
-from clew.chat.agents.agent_files import describe_kinds, load_agent_kinds
 from clew.chat.agents.agent_kind import AgentKind
-from clew.chat.config import skill_files
 from clew.chat.config.model_alias import resolve_alias
-from clew.chat.config.reasoning_settings import complete_reasoning
-from clew.chat.config.settings import Settings, SettingsSource, managed_folder
+from clew.chat.config.plugins import Plugin
+from clew.chat.config.settings import Settings
 from clew.chat.config.skill_files import Skill
 from clew.chat.config.system_prompt import session_facts, system_blocks
 from clew.chat.cost import ConversationCost
 from clew.chat.deps import Deps, HookRunner, PermissionPolicy
 from clew.chat.engine import Engine
 from clew.chat.events import Emit
-from clew.chat.hooks.runner import Hooks
 from clew.chat.input import memory_files
 from clew.chat.input.expand_prompt import Expander, GrantedRules
 from clew.chat.input.input_line import InputLine, parse_line
-from clew.chat.input.memory_files import Memories
 from clew.chat.input.slash_commands import Run, SkillExpander
-from clew.chat.mcp.mcp_client import McpServer, start_servers
+from clew.chat.mcp.mcp_client import McpServer, full_name, start_servers
 from clew.chat.mcp.mcp_resources import LIST, READ, FetchPrompt, describe_servers, prompt_commands, resource_tools
-from clew.chat.mcp.server_scopes import ServerSearch
 from clew.chat.open_conversation import OpenConversation, open_conversation
 from clew.chat.permission.decide import Permissions
+from clew.chat.session_config import SessionConfig, complete_spec, load_config
+from clew.chat.session_hooks import connect_hooks
 from clew.chat.session_spec import SessionSpec
 from clew.chat.store.journal import Clock, now
 from clew.chat.store.live_conversation import LiveConversation
@@ -47,7 +44,7 @@ from clew.chat.tools.shell_profile import ShellProfile
 from clew.chat.tools.tool import Tool, ToolState
 from clew.chat.tools.toolbox import create_tools
 from clew.system import environment
-from clew.wire.layout import slug
+from clew.wire.json_codec import Json
 
 COMMAND_SECONDS = 60.0  # seconds that a shell command in a skill may take
 
@@ -62,8 +59,26 @@ class ChatSession:
     servers: list[McpServer]
     skills: dict[str, Skill]
     kinds: dict[str, AgentKind]
-    settings: Settings
-    _load: Callable[[], tuple[Mapping[str, Skill], Mapping[str, AgentKind]]]
+    config: SessionConfig
+    _load: Callable[[], SessionConfig]
+
+    @property
+    def settings(self) -> Settings:
+        return self.config.settings
+
+    @property
+    def plugins(self) -> Sequence[Plugin]:
+        return self.config.plugins
+
+    @property
+    def style(self) -> str:
+        """The name of the output style."""
+        return self.config.style.name
+
+    @property
+    def styles(self) -> Sequence[str]:
+        """The names of all output styles."""
+        return list(self.config.styles)
 
     async def say(self, text: str, uuid: str = "") -> events.TurnFinished:
         """Send what the user typed, or run the slash command that it is. `uuid` becomes that of the prompt's line."""
@@ -74,10 +89,22 @@ class ChatSession:
 
     def reload(self) -> None:
         """Read the skills and the kinds of agents again, for what was changed since the session was opened."""
-        skills, kinds = self._load()
-        for current, read in ((self.skills, skills), (self.kinds, kinds)):
-            current.clear()
-            current.update(read)  # type: ignore[arg-type]
+        config = self._load()
+        self._replace_skills(config.skills)
+        self.kinds.clear()
+        self.kinds.update(config.kinds)
+
+    def refresh(self, server: McpServer) -> None:
+        """Offer the tools and prompts that an MCP server has now."""
+        allowed = [tool for tool in server.tools if not self.permissions.denies_tool(tool.name)]
+        self.engine.replace_tools(full_name(server.name, ""), allowed)
+        self._replace_skills(self.config.skills)
+
+    def _replace_skills(self, skills: Mapping[str, Skill]) -> None:
+        commands, fetchers = prompt_commands(self.servers)
+        self.skills.clear()
+        self.skills.update({**skills, **commands})
+        self.expander.skill_expander.fetchers = fetchers
 
     async def prompt(self, line: InputLine) -> UserPrompt:
         """Expand a line into a prompt. Raises Refused if a slash command may not run a shell command that it needs."""
@@ -90,19 +117,21 @@ async def open_session(spec: SessionSpec, emit: Emit) -> AsyncIterator[ChatSessi
 
     `emit` receives the events of its engine. Raises NotFound, Ambiguous, Busy, Refused.
     """
-    config = _load_config(spec)
-    spec = _complete(spec, config)
+    config = load_config(spec)
+    spec = complete_spec(spec, config)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(Client(spec.endpoint, spec.retry))
         variables = environment.child_environment(**config.settings.variables)
-        found, server_notices = _find_servers(spec, config)
-        servers = await stack.enter_async_context(start_servers(found, spec.cwd, variables))
+        servers = await stack.enter_async_context(start_servers(config.servers, spec.cwd, variables))
         commands, fetchers = prompt_commands(servers)
         all_skills = {**config.skills, **commands}
-        default_model = _default_model(config.settings)
-        profile = _shell_profile(spec, emit)
         opened = stack.enter_context(
-            open_conversation(spec, default_model=default_model, profile=profile, variables=config.settings.variables)
+            open_conversation(
+                spec,
+                default_model=config.default_model,
+                profile=_shell_profile(spec, emit),
+                variables=config.settings.variables,
+            )
         )
         conversation = opened.conversation
         skills = _skill_expander(config, all_skills, fetchers, conversation)
@@ -120,21 +149,27 @@ async def open_session(spec: SessionSpec, emit: Emit) -> AsyncIterator[ChatSessi
             skills=skills,
             memory="\n\n".join(filter(None, (config.description, describe_servers(servers)))),
             nested_memory=lambda path: memory_files.format_memories(config.memories.near(path)),
+            system=system_blocks(spec.system, spec.added_system, config.style_text, config.style.keeps_guidelines),
         )
+        connect_hooks(config.hooks, deps, conversation, servers)
+        stack.push_async_callback(config.hooks.close)
         engine = await stack.enter_async_context(run_engine(spec, opened, deps, config.kinds))
-        for notice in dict.fromkeys((*config.notices, *server_notices, *_failures(servers))):
+        for notice in dict.fromkeys((*config.notices, *_failures(servers))):
             emit(events.Notice(text=notice, level="warning"))
         expander = Expander(conversation, deps.tools, rules, skills, servers)
-        yield ChatSession(
+        session = ChatSession(
             engine,
             expander,
             config.permissions,
             servers,
             all_skills,
             config.kinds,
-            config.settings,
-            lambda: _read_skills_and_kinds(spec, commands),
+            config,
+            lambda: load_config(spec),
         )
+        for server in servers:
+            server.changed = session.refresh
+        yield session
 
 
 @asynccontextmanager
@@ -166,6 +201,7 @@ def build_deps(
     output: StructuredOutput | None = None,
     memory: str = "",
     nested_memory: Callable[[Path], str] = lambda path: "",
+    system: Sequence[Json] | None = None,
     clock: Clock = now,
 ) -> Deps:
     """Return the dependencies of a session. `memory` precedes the first message."""
@@ -175,7 +211,7 @@ def build_deps(
         {tool.name: tool for tool in tools},
         emit,
         ConversationCost(),
-        system_blocks(spec.system, spec.added_system),
+        system_blocks(spec.system, spec.added_system) if system is None else system,
         permissions,
         hooks,
         spec.can_prompt_user,
@@ -189,88 +225,7 @@ def build_deps(
     )
 
 
-# -- configuration
-
-
-@dataclass(frozen=True)
-class _Config:
-    """What settings and files of the user and the project say about a session."""
-
-    settings: Settings
-    permissions: Permissions
-    hooks: Hooks
-    skills: dict[str, Skill]
-    kinds: dict[str, AgentKind]
-    memories: Memories
-    description: str  # memory files, skills and agents, for the first message
-    notices: Sequence[str]  # what could not be used, and why
-
-
-def _load_config(spec: SessionSpec) -> _Config:
-    settings = _settings(spec)
-    home = Path(environment.user_home())
-    outputs = spec.claude / "projects" / slug(str(spec.cwd))
-    permissions = Permissions(settings, spec.cwd, home, spec.roots, claude_home=spec.claude, readable=(outputs,))
-    hooks = Hooks(settings, spec.cwd, spec.hooks)
-    sources = tuple(source for source in ("user", "project") if source in spec.sources)
-    skills, skill_notices = skill_files.load_skills(spec.cwd, spec.claude, spec.is_trusted, sources)
-    kinds, kind_notices = load_agent_kinds(spec.cwd, spec.claude, spec.is_trusted, sources, spec.agents)
-    memories = Memories(spec.cwd, spec.claude, home, spec.is_trusted, spec.sources)
-    description = _describe(memories, skills, kinds)  # it reads the memory files, which may add notices
-    notices = (*permissions.notices, *hooks.notices, *skill_notices, *kind_notices, *memories.notices)
-    return _Config(settings, permissions, hooks, skills, kinds, memories, description, notices)
-
-
-def _read_skills_and_kinds(
-    spec: SessionSpec, commands: Mapping[str, Skill]
-) -> tuple[Mapping[str, Skill], Mapping[str, AgentKind]]:
-    """Return what the files say now; `commands` are those of MCP servers."""
-    config = _load_config(spec)
-    return {**config.skills, **commands}, config.kinds
-
-
-def _settings(spec: SessionSpec) -> Settings:
-    """Return the settings with the rules of the spec as their first source."""
-    settings = Settings.load(spec.cwd, spec.claude, spec.sources, spec.is_trusted, cli=spec.settings)
-    rules = {"permissions": {"allow": list(spec.allowed), "deny": list(spec.disallowed)}}
-    return replace(settings, sources=(SettingsSource("cli", spec.cwd, rules), *settings.sources))
-
-
-def _default_model(settings: Settings) -> str:
-    model = settings.merged.get("model")
-    return model if isinstance(model, str) else ""
-
-
-def _complete(spec: SessionSpec, config: _Config) -> SessionSpec:
-    """Return the spec with the values that settings decide."""
-    saves_files = spec.saves_files and config.settings.merged.get("fileCheckpointingEnabled") is not False
-    roots = tuple(folder for folder in config.permissions.roots if folder != spec.cwd)
-    reasoning = complete_reasoning(spec.reasoning, config.settings)
-    mode = spec.mode or config.permissions.mode
-    return replace(spec, mode=mode, saves_files=saves_files, roots=roots, reasoning=reasoning)
-
-
-def _describe(memories: Memories, skills: Mapping[str, Skill], kinds: Mapping[str, AgentKind]) -> str:
-    """Return the text before the first message: memory files, skills and agents."""
-    agents = f"These agents can be sent with the Task tool:\n{describe_kinds(kinds)}" if kinds else ""
-    parts = (memory_files.format_memories(memories.first()), skill_files.describe_skills(list(skills.values())), agents)
-    return "\n\n".join(part for part in parts if part)
-
-
 # -- MCP servers
-
-
-def _find_servers(spec: SessionSpec, config: _Config) -> tuple[list[McpServer], list[str]]:
-    search = ServerSearch(
-        spec.cwd,
-        spec.claude,
-        config.settings,
-        spec.sources,
-        spec.servers,
-        spec.only_these_servers,
-        managed_folder(),
-    )
-    return search.find({})
 
 
 def _failures(servers: Sequence[McpServer]) -> Iterator[str]:
@@ -314,7 +269,10 @@ def _search(spec: SessionSpec) -> Search | None:
 
 
 def _skill_expander(
-    config: _Config, skills: Mapping[str, Skill], fetchers: Mapping[str, FetchPrompt], conversation: LiveConversation
+    config: SessionConfig,
+    skills: Mapping[str, Skill],
+    fetchers: Mapping[str, FetchPrompt],
+    conversation: LiveConversation,
 ) -> SkillExpander:
     return SkillExpander(
         skills,

@@ -55,6 +55,7 @@ class SessionSpec:
     is_trusted: bool = False  # whether the user trusts the project
     agents: Mapping[str, Json] = field(default_factory=dict)  # further types of subagents
     hooks: Sequence[Hook] = ()
+    plugins: tuple[Path, ...] = ()  # folders of plugins, besides those that the settings enable
 
     # permissions
     mode: Mode | None = None

@@ -6,10 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from clew.api.reasoning import EFFORTS
 from clew.chat.agents.agent_kind import AgentKind
 from clew.chat.config.frontmatter import bool_field, list_field, split_header, text_field
 from clew.chat.config.permission_mode import MODES, Mode
+from clew.chat.config.plugins import Plugin
 from clew.chat.config.settings import as_object
 from clew.wire.json_codec import Json
 
@@ -57,9 +60,10 @@ def load_agent_kinds(
     trusted: bool,
     sources: Sequence[str] = ("user", "project"),
     extra: Mapping[str, Json] | None = None,
+    plugins: Sequence[Plugin] = (),
 ) -> tuple[dict[str, AgentKind], list[str]]:
     """All kinds by name, and a notice for each file that cannot be used. Priority, high to low: `extra` (from the
-    command line or an SDK), project, user, built-in. A project cannot loosen what its agents may do; an untrusted
+    command line or an SDK), project, user, plugins, built-in. A project cannot loosen what its agents may do; an untrusted
     project cannot replace other kinds.
     """
     kinds = {kind.name: kind for kind in BUILT_IN}
@@ -70,6 +74,8 @@ def load_agent_kinds(
         "project": project_folder / "agent-memory",
         "local": project_folder / "agent-memory-local",
     }
+    for plugin in plugins:
+        kinds |= _read_plugin(plugin, notices, notes)
     if "user" in sources:
         kinds |= _read_folder(home / "agents", True, notices, notes)
     if "project" in sources and project / ".claude" != home:
@@ -80,9 +86,19 @@ def load_agent_kinds(
     return kinds, notices
 
 
+def _read_plugin(plugin: Plugin, notices: list[str], notes: Mapping[str, Path]) -> dict[str, AgentKind]:
+    """Return the kinds of a plugin, with its name before theirs. It cannot loosen what its agents may do."""
+    kinds: dict[str, AgentKind] = {}
+    for folder in plugin.folders("agents", "agents"):
+        for name, kind in _read_folder(folder, False, notices, notes).items():
+            full = f"{plugin.name}:{name}"
+            kinds[full] = replace(kind, name=full, prompt=plugin.expand(kind.prompt))
+    return kinds
+
+
 def _read_folder(folder: Path, may_loosen: bool, notices: list[str], notes: Mapping[str, Path]) -> dict[str, AgentKind]:
     kinds: dict[str, AgentKind] = {}
-    for path in sorted(folder.rglob("*.md")) if folder.is_dir() else ():
+    for path in [folder] if folder.is_file() else sorted(folder.rglob("*.md")) if folder.is_dir() else ():
         try:
             text = path.read_text(encoding="utf-8") if path.stat().st_size <= _MAX_BYTES else ""
         except (OSError, UnicodeDecodeError) as error:

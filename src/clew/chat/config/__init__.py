@@ -3,7 +3,11 @@
 Modules:
     frontmatter         Read the YAML header between two `---` lines at the start of a Markdown file.
     model_alias         Resolve short model names such as `opus`.
+    output_styles       Output styles: texts that change how the model answers, from `output-styles/` folders or
+                        built in.
     permission_mode     The permission modes, and how their names are read.
+    plugins             Find plugins: folders with commands, skills, agents, hooks, MCP servers and output styles
+                        under one name.
     reasoning_settings  Thinking and effort as settings and environment variables ask for them.
     repository          Facts about the git repository of a folder, read from its files because running git each
                         turn is slow.

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from clew.wire.json_codec import Json
 
-Scope = Literal["managed", "cli", "local", "project", "user", "session"]
+Scope = Literal["managed", "cli", "local", "project", "user", "plugin", "session"]
 
 FILE_SCOPES: tuple[Scope, ...] = ("local", "project", "user")
 _PROJECT_SCOPES: tuple[Scope, ...] = ("local", "project")

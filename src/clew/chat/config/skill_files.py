@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.chat.config.frontmatter import bool_field, list_field, split_header, text_field
+from clew.chat.config.plugins import Plugin
 
 Scope = Literal["managed", "user", "project"]
 MAX_LISTING_LINE = 1_536  # characters of one line in the list for the model
@@ -54,6 +56,25 @@ def load_skills(
         for skill in (*_skills(folder, scope, trusted, notices), *_commands(folder, scope, trusted, notices)):
             skills.setdefault(skill.name, skill)
     return skills, notices
+
+
+def load_plugin_skills(plugin: Plugin, notices: list[str]) -> dict[str, Skill]:
+    """The skills and commands of a plugin by name, with the name of the plugin before their own."""
+    found: list[Skill] = []
+    for folder in plugin.folders("skills", "skills"):
+        files = _files(folder, "*/SKILL.md") or _files(folder, "SKILL.md")
+        for path in files:
+            found += _read(path, path.parent.name, "user", path.parent, True, notices)
+    for folder in plugin.folders("commands", "commands"):
+        files = [folder] if folder.is_file() else _files(folder, "**/*.md")
+        for path in files:
+            name = path.stem if folder.is_file() else ":".join(path.relative_to(folder).with_suffix("").parts)
+            found += _read(path, name, "user", None, True, notices)
+    skills: dict[str, Skill] = {}
+    for skill in found:
+        name = f"{plugin.name}:{skill.name}"
+        skills.setdefault(name, replace(skill, name=name, body=plugin.expand(skill.body)))
+    return skills
 
 
 def _skills(folder: Path, scope: Scope, trusted: bool, notices: list[str]) -> Iterator[Skill]:

@@ -1,6 +1,11 @@
 """Hooks: the user's commands and callbacks that run on events of a chat.
 
 Modules:
-    hook_output  Interpret the exit code and output of hooks, and merge the answers of several hooks.
-    runner       Run hooks: shell commands from the settings and callbacks of an SDK.
+    hook           One hook: what runs, at which event, and for which tools.
+    hook_output    Interpret the exit code and output of hooks, and merge the answers of several hooks.
+    hook_settings  Read hooks from settings and plugins.
+    remote_hooks   Run hooks that are not programs: requests to an address, questions to a model, and tools of MCP
+                   servers.
+    runner         Run hooks: shell commands, requests, prompts and tools from the settings, and callbacks of an
+                   SDK.
 """

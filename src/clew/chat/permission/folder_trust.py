@@ -20,6 +20,10 @@ from clew.wire.timestamps import format_timestamp
 
 VERSION = 2
 State = Literal["trusted", "changed", "untrusted"]
+_COMMANDS = {  # settings that name a command, and when it is run
+    "apiKeyHelper": "to get the API key",
+    "statusLine": "for the status line",
+}
 _RESTRICTING_KINDS = ("deny", "ask")
 _MARKERS = (
     ".git",
@@ -44,9 +48,25 @@ def describe_settings(project: Path) -> list[str]:
         for name, server in as_object(servers).items()
     ]
     phrases += [f"lets /{skill.name} use {rule}" for skill in _project_skills(project) for rule in skill.allowed_tools]
-    described = ("permissions", "hooks", "env", "$schema")
+    phrases += [f"enables the plugin {name}" for name, value in as_object(data.get("enabledPlugins")).items() if value]
+    phrases += [f"runs '{command}' {when}" for when, command in _other_commands(data)]
+    phrases += [f"contains the output style {path.stem}" for path in _output_styles(project)]
+    described = ("permissions", "hooks", "env", "enabledPlugins", "$schema", *_COMMANDS)
     others = {name: value for name, value in data.items() if name not in described}
     return phrases + [f"sets {name} to {json.dumps(value, ensure_ascii=False)}" for name, value in others.items()]
+
+
+def _other_commands(data: Json) -> Iterator[tuple[str, str]]:
+    """Yield when each command that is not a hook is run, and the command."""
+    for name, when in _COMMANDS.items():
+        value = data.get(name)
+        command = value.get("command") if isinstance(value, dict) else value
+        if command:
+            yield when, str(command)
+
+
+def _output_styles(project: Path) -> list[Path]:
+    return sorted((project / ".claude" / "output-styles").glob("*.md"))
 
 
 def _hook_commands(hooks: Json) -> Iterator[tuple[str, str]]:
@@ -65,6 +85,13 @@ def _describe_server(server: Json) -> str:
     main = [str(server[name]) if name == "url" else command for name in ("url", "command") if server.get(name)]
     others = {name: value for name, value in server.items() if name not in ("url", "command", "args", "type")}
     return ", ".join([*main, *(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in others.items())])
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _read_json(path: Path) -> Json:
@@ -87,6 +114,7 @@ def fingerprint(project: Path) -> str:
         [skill.name, skill.allowed_tools, skill.body] for skill in _project_skills(project) if _needs_trust(skill)
     ]
     parts.append([str(path.relative_to(project)) for path in sorted((project / ".claude" / "agents").rglob("*.md"))])
+    parts += [[path.name, _read_text(path)] for path in _output_styles(project)]
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from clew.chat.hooks.runner import Hooks
 from clew.chat.sdk.mcp_requests import McpRequests
 from clew.chat.sdk.result_json import model_usage
 from clew.chat.sdk.sdk_connection import ControlError, Handler, SdkConnection, SdkSession, text_field
-from clew.chat.sdk.sdk_listing import list_commands, list_kinds, list_models
+from clew.chat.sdk.sdk_listing import list_commands, list_kinds, list_models, list_plugins
 from clew.chat.turn.compaction import threshold
 from clew.chat.turn.context_usage import GRID_COLUMNS, ContextShare, ContextUsage, measure_usage
 from clew.chat.turn.cost_report import describe_cost
@@ -31,7 +31,6 @@ class InfoRequests:
 
     connection: SdkConnection
     servers: McpRequests
-    output_styles: Callable[[], list[str]] = lambda: ["default"]
 
     def handlers(self) -> dict[str, Handler]:
         return {
@@ -104,7 +103,7 @@ class InfoRequests:
         return {
             "commands": list_commands(session.skills),
             "agents": list_kinds(session.kinds),
-            "plugins": [],
+            "plugins": list_plugins(session.plugins),
             "mcpServers": self.servers.list_servers(session),
             "error_count": 0,
         }
@@ -115,7 +114,7 @@ class InfoRequests:
         return {"skills": list_commands(session.skills)}
 
     async def _reload_output_styles(self, request: Json) -> Json:
-        return {"available_output_styles": self.output_styles()}
+        return {"available_output_styles": list((await self._session()).styles)}
 
     async def _read_file(self, request: Json) -> Json:
         """Return the content of a file that the Read tool could read without a question."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from clew.chat import events
 from clew.chat.agents.agent_kind import AgentKind
+from clew.chat.config.plugins import Plugin
 from clew.chat.config.settings import Settings
 from clew.chat.config.skill_files import Skill
 from clew.chat.engine import Engine
@@ -37,6 +38,15 @@ class SdkSession(Protocol):
 
     @property
     def settings(self) -> Settings: ...
+
+    @property
+    def plugins(self) -> Sequence[Plugin]: ...
+
+    @property
+    def style(self) -> str: ...
+
+    @property
+    def styles(self) -> Sequence[str]: ...
 
     @property
     def servers(self) -> list[McpServer]: ...

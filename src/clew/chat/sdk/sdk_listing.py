@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from clew.chat.agents.agent_files import load_agent_kinds
 from clew.chat.config.model_alias import short_model_names
-from clew.chat.config.skill_files import Skill, load_skills
+from clew.chat.config.plugins import Plugin
+from clew.chat.config.skill_files import Skill
 from clew.chat.sdk.sdk_frames import CAPABILITIES
+from clew.chat.session_config import load_config
 from clew.models import model_of
 from clew.system.environment import api_key, api_token
 from clew.version import __version__
@@ -30,14 +32,12 @@ COMPACT: Json = {
 
 def init_response(spec: SessionSpec, agents: Mapping[str, Json]) -> Json:
     """Return the answer to `initialize`: commands, agents and models. No session has to run."""
-    sources = tuple(source for source in ("user", "project") if source in spec.sources)
-    skills, _ = load_skills(spec.cwd, spec.claude, spec.is_trusted, sources)
-    kinds, _ = load_agent_kinds(spec.cwd, spec.claude, spec.is_trusted, sources, agents)
+    config = load_config(replace(spec, agents=agents))
     return {
-        "commands": list_commands(skills),
-        "agents": list_kinds(kinds),
-        "output_style": "default",
-        "available_output_styles": ["default"],
+        "commands": list_commands(config.skills),
+        "agents": list_kinds(config.kinds),
+        "output_style": config.style.name,
+        "available_output_styles": list(config.styles),
         "models": list_models(),
         "account": {"apiKeySource": key_source(), "tokenSource": key_source(), "apiProvider": "firstParty"},
         "capabilities": list(CAPABILITIES),
@@ -55,12 +55,30 @@ def init_lists(session: SdkSession, sdk_servers: Sequence[str]) -> Json:
     """Return the lists in the first frame of a turn; `sdk_servers` are the MCP servers inside the SDK program."""
     known = [{"name": name, "status": "connected"} for name in sdk_servers]
     return {
-        "mcp_servers": [*known, *({"name": server.name, "status": server.state} for server in session.servers)],
+        "mcp_servers": [
+            *known,
+            *({"name": server.name, "status": server.state, "source": server.scope} for server in session.servers),
+        ],
         "slash_commands": [*(skill.name for skill in _user_skills(session.skills)), COMPACT["name"]],
         "agents": list(session.kinds),
         "skills": [skill.name for skill in session.skills.values() if skill.folder],
         "apiKeySource": key_source(),
+        "output_style": session.style,
+        "plugins": list_plugins(session.plugins),
     }
+
+
+def list_plugins(plugins: Sequence[Plugin]) -> list[Json]:
+    """Return the plugins of a session."""
+    return [
+        {
+            "name": plugin.name,
+            "path": str(plugin.root),
+            "source": plugin.source,
+            **({"version": plugin.version} if plugin.version else {}),
+        }
+        for plugin in plugins
+    ]
 
 
 def list_commands(skills: Mapping[str, Skill]) -> list[Json]:

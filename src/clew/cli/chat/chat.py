@@ -15,7 +15,9 @@ from clew.cli.output import clean, print_data, print_json, print_message
 from clew.system.extras import install_hint
 
 if TYPE_CHECKING:
+    from clew.api.key_helper import KeyHelper
     from clew.chat.config.permission_mode import Mode
+    from clew.chat.config.settings import Settings
     from clew.chat.events import Event, TurnFinished
     from clew.chat.session_spec import SessionSpec
 
@@ -93,6 +95,9 @@ def rights(command: ArgumentParser) -> None:
     group.add_argument("--add-dir", metavar="DIR", nargs="+", default=[], help="further folders to work in")
     group.add_argument("--settings", metavar="JSON", help="further settings: JSON, or a file")
     group.add_argument("--setting-sources", metavar="LIST", help="which settings to read: user,project,local")
+    group.add_argument(
+        "--plugin-dir", metavar="DIR", action="append", default=[], help="use the plugin in this folder (repeatable)"
+    )
     group.add_argument("--mcp-config", metavar="JSON", nargs="+", default=[], help="MCP servers: JSON, or files")
     group.add_argument("--strict-mcp-config", action="store_true", help="only those servers")
 
@@ -248,7 +253,7 @@ def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
     return SessionSpec(
         cwd=cwd,
         claude=claude,
-        endpoint=endpoint(options.base_url),
+        endpoint=endpoint(options.base_url, helper=_key_helper(settings, cwd)),
         session_id=options.session_id or "",
         resume=options.resume,
         is_latest=options.latest,
@@ -279,10 +284,18 @@ def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
         settings=options.settings,
         sources=sources,
         is_trusted=is_trusted,
+        plugins=tuple(Path(folder).resolve() for folder in options.plugin_dir),
         servers=tuple(options.mcp_config),
         only_these_servers=options.strict_mcp_config,
         web_search=options.web_search,
     )
+
+
+def _key_helper(settings: Settings, cwd: Path) -> KeyHelper | None:
+    from clew.api.key_helper import KeyHelper
+
+    command = settings.merged.get("apiKeyHelper")
+    return KeyHelper(command, cwd) if isinstance(command, str) and command.strip() else None
 
 
 def _is_trusted(cwd: Path) -> bool:

@@ -24,7 +24,6 @@ LEVEL = "2.1.29"  # of the format and of the protocol, which is what an SDK asks
 LONGEST = 1 << 28  # bytes of one line that is read
 _TAKEN = {
     "--betas": "what the server is asked for besides",
-    "--plugin-dir": "a folder of plugins",
 }
 
 
