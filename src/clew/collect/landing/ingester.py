@@ -86,7 +86,8 @@ class Ingester:
                 failures += 1
                 if not (error.kind in (EPOCH, "busy", "missing") and error.retryable) or failures == _ATTEMPTS:
                     raise
-        self.store.tidy()
+        if self.report.commits:
+            self.store.tidy()
         return self.report
 
     def _list(self) -> dict[_KnownEpoch, list[ObjectName]]:

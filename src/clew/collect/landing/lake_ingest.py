@@ -14,7 +14,8 @@ import pyarrow.compute
 from deltalake import DeltaTable
 
 from clew.collect.landing.ingest_store import StreamObject, last_states
-from clew.collect.sinks.lake.delta_tables import Lake, build_table
+from clew.collect.sinks.lake.delta_tables import TABLE_NAMES, Lake, build_table
+from clew.collect.sinks.lake.maintenance import compact
 from clew.collect.sinks.lake.sink import FACT_WRITE_ORDER, build_line_table, version_rows
 from clew.collect.sinks.outbox import EPOCH
 from clew.collect.sinks.record import Record
@@ -92,7 +93,10 @@ class LakeIngest:
             self.lake.append(target, built, [(f"clew-{host}", number) for host, number in last.items()])
 
     def tidy(self) -> None:
-        """Compact the tables that have many small files."""
+        """Compact the lake if a table has many small files."""
+        merged = [self.lake.merge_small_files(name) for name in TABLE_NAMES]
+        if any(merged):
+            compact(self.lake)
 
     def close(self) -> None:
         """Nothing stays open."""

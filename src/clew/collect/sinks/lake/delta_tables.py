@@ -5,7 +5,9 @@ An address is `delta:FOLDER` or `s3://bucket/folder?endpoint=…&region=…`. Cr
 the same object (`If-None-Match`), as Amazon's does: commits depend on it.
 
 Rows are only ever appended. The facts of a file have versions, and readers take the newest of each row, so hosts never
-wait for each other and nothing is counted twice. The rows lie in one folder per day (`on_day`).
+wait for each other and nothing is counted twice. A table has no partitions: its files are few and large, and engines
+skip those without the days that a query asks for, by their statistics. Tables of clew 0.1.0 have a folder per day
+(`on_day`), and keep it.
 """
 
 from __future__ import annotations
@@ -41,6 +43,9 @@ TABLE_NAMES = (LINE.name, *(table.name for table in TABLES))
 COMPRESSION = WriterProperties(compression="ZSTD")
 _COLOUR_CODE = re.compile(r"\x1b\[[0-9;]*m")
 _MAX_MESSAGE = 300  # characters of the library's message
+TARGET_BYTES = 128 << 20  # of a file after small ones were merged
+_SMALL_BYTES = 32 << 20  # a file that can be merged
+_SMALL_FILES = 50  # small files that are merged by themselves
 _COMMIT_RETRIES = 60  # commit attempts when other hosts commit first
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _ARROW = {"text": pyarrow.string(), "number": pyarrow.int64(), "number or nothing": pyarrow.int64()}
@@ -126,9 +131,8 @@ class Lake:
         try:
             return DeltaTable.create(
                 self.uri(name),
-                arrow_schema(name),
+                arrow_schema(name).remove(arrow_schema(name).get_field_index(ON_DAY)),
                 mode="ignore",
-                partition_by=[ON_DAY],
                 storage_options=self.options,
                 configuration=configuration,
             )
@@ -143,6 +147,8 @@ class Lake:
         """Commit rows on top of a state of a table. Raises StoreError, also if one of these transactions came between."""
         done = [Transaction(*transaction) for transaction in transactions] or None
         with self.translate_errors():
+            if ON_DAY not in table.metadata().partition_columns:
+                rows = rows.sort_by("day").drop_columns([ON_DAY])
             write_deltalake(
                 table,
                 rows,
@@ -152,6 +158,27 @@ class Lake:
                 writer_properties=COMPRESSION,
                 commit_properties=CommitProperties(max_commit_retries=_COMMIT_RETRIES, app_transactions=done),
             )
+
+    def merge_small_files(self, name: str, least: int = _SMALL_FILES) -> bool:
+        """Merge the small files of a table if there are many; return whether that was done."""
+        table = self.table(name)
+        with self.translate_errors():
+            files = pyarrow.table(table.get_add_actions(flatten=True))
+            folders = files[f"partition.{ON_DAY}"].to_pylist() if f"partition.{ON_DAY}" in files.column_names else ()
+            small = [size < _SMALL_BYTES for size in files["size_bytes"].to_pylist()]
+            kept = len({folder for folder, is_small in zip(folders, small, strict=False) if is_small})
+            if sum(small) - kept < least:
+                return False
+            try:
+                table.optimize.compact(
+                    target_size=TARGET_BYTES,
+                    max_concurrent_tasks=1,
+                    writer_properties=COMPRESSION,
+                    commit_properties=CommitProperties(max_commit_retries=_COMMIT_RETRIES),
+                )
+            except CommitFailedError:  # another host merged them
+                return False
+        return True
 
     def probe(self) -> None:
         """Commit no rows, to see whether this lake may be written to. Raises StoreError."""

@@ -62,7 +62,8 @@ def _compact_table(lake: Lake, name: str, before: int, hours: int) -> CompactedT
     files = len(table.file_uris())
     with lake.translate_errors():
         superseded = _delete_superseded(lake, table, name, before) if name != LINE.name else 0
-        table.optimize.compact(writer_properties=COMPRESSION, commit_properties=_COMMIT_PROPERTIES)
+        lake.merge_small_files(name, least=2)
+        table.update_incremental()
         table.create_checkpoint()
         deleted = table.vacuum(hours, dry_run=False, enforce_retention_duration=hours >= WEEK_HOURS)
         table.update_incremental()
@@ -76,7 +77,7 @@ def _delete_superseded(lake: Lake, table: DeltaTable, name: str, before: int) ->
     query = superseded_sql(fact_table, tables.columns[name], before)
     if not tables.connection.execute(f"SELECT 1 FROM ({query}) AS s LIMIT 1").fetchall():
         return 0
-    same = " AND ".join(f"t.{column} = s.{column}" for column in superseded_columns(fact_table))
+    same = " AND ".join(f"t.{column} = s.{column}" for column in superseded_columns(fact_table, tables.columns[name]))
     merged = table.merge(
         tables.connection.sql(query),
         same,

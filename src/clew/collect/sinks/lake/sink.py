@@ -54,6 +54,7 @@ class LakeLines:
             new = [record for record in records if record.seq > (state.seq if state else 0)]
         if new:
             self.lake.add(LINE.name, build_line_table(new), self._transactions(records[-1]))
+            self.lake.merge_small_files(LINE.name)
             self._expected = records[-1].mark or self._expected
 
     def _known_numbers(self, host: str, records: Sequence[Record]) -> set[int]:
@@ -157,6 +158,7 @@ class LakeFacts:
                 if table is FILE and self.next_mark:
                     done.append((f"clew-facts-{batch[0].host}", self.next_mark))
                 self.lake.add(table.name, added, done)
+                self.lake.merge_small_files(table.name)
                 marks |= {(host, table.name): mark for host in hosts}
         if self.sent:
             self.sent.note(list(zip(changes, versions, strict=True)), marks)
