@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from clew.api.client import Broken, Client, LeftOut, Resend, Retrying, Switched
-from clew.api.endpoint import Endpoint
+from clew.api.endpoint import PROFILES, Endpoint
 from clew.api.mock.scripts import Fault, MockScript, ScriptRule, ScriptStep
 from clew.api.mock.server import running
 from clew.api.request_body import Capability
@@ -355,6 +355,68 @@ def test_a_page_of_something_else_is_told_at_once(kind: str) -> None:
             return failed.value
 
     assert done(run()).kind == "not_the_api"
+
+
+CHUNK = b'data: {"object": "chat.completion.chunk", "choices": [{"delta": {"content": "Hi"}}]}\n\ndata: [DONE]\n\n'
+OTHERS: dict[str, tuple[int, str, bytes, str]] = {
+    "vLLM": (404, "application/json", b'{"detail": "Not Found"}', "answered 404 (Not Found)"),
+    "llama.cpp": (
+        404,
+        "application/json",
+        b'{"error": {"code": 404, "message": "File Not Found"}}',
+        "(File Not Found)",
+    ),
+    "a web server": (404, "text/html", b"<html>Not here</html>", "answered 404"),
+    "no POST": (405, "text/plain", b"Method Not Allowed", "answered 405"),
+    "a page": (200, "text/html", b"<html>Welcome</html>", "answered with text/html"),
+    "no type": (200, "", b"Welcome", "answered with no content type"),
+    "a chat completion": (200, "application/json", b'{"choices": []}', "a chat completion of the OpenAI API"),
+    "other JSON": (200, "application/json", b'{"ok": true}', "answered with JSON that is no message"),
+    "no JSON": (200, "application/json", b"<html>", "something else than JSON"),
+    "chunks": (200, "text/event-stream", CHUNK, "a stream of the OpenAI API"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("streaming", [True, False])
+def test_what_is_not_the_api_is_named_with_its_address_at_once(name: str, streaming: bool) -> None:
+    status, kind, body, said = OTHERS[name]
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(str(request.url))
+        return httpx.Response(status, content=body, headers={"content-type": kind})
+
+    async def run() -> ApiError:
+        local = Endpoint("http://127.0.0.1:8000", profile=PROFILES["generic"])
+        async with Client(local, transport=httpx.MockTransport(answer)) as asking:
+            with pytest.raises(ApiError) as failed:
+                await asking.send(ask(), streaming=streaming)
+            return failed.value
+
+    error = done(run())
+    assert asked == ["http://127.0.0.1:8000/v1/messages"] and error.kind == "not_the_api"
+    assert str(error).startswith("http://127.0.0.1:8000") and "not a Messages API" in str(error)
+    assert (said in str(error) or not streaming) and "/v1/chat/completions" in error.hint
+
+
+def test_an_empty_stream_is_named_with_its_address() -> None:
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, content=b": ping\n\n", headers={"content-type": "text/event-stream"})
+
+    async def run() -> ApiError:
+        async with Client(Endpoint(key="k"), Retry(tries=0), transport=httpx.MockTransport(answer)) as asking:
+            with pytest.raises(ApiError) as failed:
+                await asking.send(ask(), streaming=True)
+            return failed.value
+
+    assert str(done(run())) == "https://api.anthropic.com/v1/messages sent an empty stream."
+
+
+def test_an_unknown_model_of_the_api_is_an_error_of_the_api() -> None:
+    with running(MockScript(models=["claude-other"])) as server:
+        told = stream(server)
+    assert told.error is not None and told.error.kind == "not_found_error" and told.error.status == 404
 
 
 def test_a_server_that_does_not_stream_is_heard_all_the_same() -> None:

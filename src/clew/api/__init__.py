@@ -2,10 +2,16 @@
 
 Modules:
     batch            Send many requests concurrently; each one ends as a reply or as an error.
+    bedrock          Amazon Bedrock: signed requests, model ids in the address, and streams in AWS's binary framing.
     client           Send requests to the Messages API, with retries, as a stream of events or as a complete reply.
+    cloud            The interface of cloud platforms: how their requests are built, their streams read and their
+                     errors explained.
+    cloud_models     Names of models on Amazon Bedrock and Google Vertex, where older ones have a date (seen in
+                     Claude Code 2.1.325).
     endpoint         Describe the server to send requests to: address, credentials, and what the server supports.
     helper_auth      Authenticate requests with the key of a helper program.
     hidden_imports   Hide a package from imports, for libraries that load more than needed if they find it.
+    http_answers     Decode the answers of servers, and classify those that cannot be used.
     key_helper       Get the API key from a program of the user (`apiKeyHelper`), and again when it is old or
                      refused.
     lint             Check requests against the rules of the Messages API before they are sent.
@@ -20,4 +26,6 @@ Modules:
     stream_assembly  Assemble a reply from the events of a stream.
     token_estimate   Estimate the tokens of text: four characters per token.
     transport        HTTP/1.1 transport for httpx, directly on asyncio streams.
+    vertex           Google Vertex: requests with a token of Google Cloud to addresses with project, region and
+                     model.
 """

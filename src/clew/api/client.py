@@ -13,17 +13,27 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from types import TracebackType
 from typing import Literal, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clew.api.cloud import HttpCall, StreamReader
 from clew.api.endpoint import Endpoint
 from clew.api.helper_auth import HelperAuth
 from clew.api.hidden_imports import hide_package
+from clew.api.http_answers import (
+    check_message,
+    decode_json,
+    decode_message,
+    message_events,
+    read_request_id,
+    stream_failure,
+    transport_failure,
+)
 from clew.api.request_body import (
     THINKING_BLOCKS,
     MessagesRequest,
@@ -33,7 +43,14 @@ from clew.api.request_body import (
     prepare,
     signatures,
 )
-from clew.api.retry import OVERLOADED, FailedTry, Retry, api_error, classify_response, classify_stream_error
+from clew.api.retry import (
+    OVERLOADED,
+    FailedTry,
+    Retry,
+    api_error,
+    classify_response,
+    not_the_api,
+)
 from clew.api.sse import EventTooLong, SseReader
 from clew.api.stream_assembly import (
     ApiReply,
@@ -42,14 +59,12 @@ from clew.api.stream_assembly import (
     BlockDelta,
     ReplyEvent,
     ReplyFinished,
-    ReplyStarted,
     StreamError,
-    error_of,
 )
 from clew.api.token_estimate import estimate_tokens
 from clew.errors import ApiError
 from clew.system.extras import install_hint
-from clew.wire.json_codec import Json, decode, encode
+from clew.wire.json_codec import Json, encode
 
 try:
     with hide_package("click"):  # with click, httpx loads its command line, which takes longer than httpx itself
@@ -264,7 +279,7 @@ class Client:
         if state.is_whole:
             limit = self.retry.limit(state.number + 1)
             data, request_id = await self._fetch_json("/v1/messages", prepared, limit)
-            for event in _message_events(data, request_id):
+            for event in message_events(check_message(data, self.endpoint.base), request_id):
                 yield event
             return
         try:
@@ -276,23 +291,19 @@ class Client:
                     yield event
         except (httpx.RequestError, StreamError, EventTooLong) as error:
             if state.assembly is None or not state.assembly.has_stopped:
-                raise _stream_failure(error, self.endpoint) from None
+                raise stream_failure(error, self.endpoint) from None
             yield state.assembly.finish()
 
     async def _read(self, response: httpx.Response, state: _RequestState) -> AsyncGenerator[ReplyEvent, None]:
         if response.status_code != 200:
-            raise classify_response(response.status_code, response.headers, await response.aread())
-        request_id = response.headers.get("request-id", "")
+            raise self._failure(response, await response.aread())
+        request_id = read_request_id(response)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "application/json":
-            for event in _message_events(_decode_message(await response.aread()), request_id):
+            for event in message_events(decode_message(await response.aread(), response), request_id):
                 yield event
             return
-        if kind != "text/event-stream":
-            raise FailedTry(
-                api_error(f"The server answered with {kind or 'no content type'}.", "not_the_api", 200), False
-            )
-        reader, assembly = SseReader(), Assembly(request_id)
+        reader, assembly = self._reader(kind, response), Assembly(request_id)
         state.assembly = assembly
         async for data in response.aiter_bytes():
             for server_event in reader.feed(data):
@@ -306,8 +317,25 @@ class Client:
         if assembly.is_finished:
             return
         if not assembly.has_stopped:
-            raise FailedTry(api_error("The stream ended early.", "connection"), True)
+            early = "The stream ended early." if assembly.has_started else f"{response.url} sent an empty stream."
+            raise FailedTry(api_error(early, "connection"), True)
         yield assembly.finish()  # some servers omit message_stop
+
+    def _reader(self, kind: str, response: httpx.Response) -> StreamReader:
+        """Return the reader for streams of a content type."""
+        cloud = self.endpoint.cloud
+        if cloud is not None and kind == cloud.stream_type:
+            return cloud.reader()
+        if kind == "text/event-stream":
+            return SseReader()
+        raise not_the_api(str(response.url), f"answered with {kind or 'no content type'} instead of a stream")
+
+    def _failure(self, response: httpx.Response, body: bytes) -> FailedTry:
+        """Classify an answer with an error status, in the terms of the platform if there is one."""
+        status, headers = response.status_code, response.headers
+        cloud = self.endpoint.cloud
+        explained = cloud.explain(status, headers, body) if cloud is not None else None
+        return classify_response(status, headers, body, str(response.url), explained)
 
     async def _fetch_json(self, path: str, prepared: PreparedRequest, limit: float) -> tuple[Json, str]:
         """Return the JSON of an answer without a stream, and the id of the request."""
@@ -318,60 +346,25 @@ class Client:
             ):
                 body = await response.aread()
         except httpx.RequestError as error:
-            raise _transport_failure(error, self.endpoint) from None
+            raise transport_failure(error, self.endpoint) from None
         except TimeoutError:
             raise FailedTry(api_error(f"No answer within {limit:g} s.", "timeout"), True) from None
         if response.status_code != 200:
-            raise classify_response(response.status_code, response.headers, body)
-        return _decode_message(body), response.headers.get("request-id", "")
+            raise self._failure(response, body)
+        return decode_json(body, response), read_request_id(response)
 
-    def _open_request(
+    @asynccontextmanager
+    async def _open_request(
         self, path: str, prepared: PreparedRequest, stream: bool, limit: float | None = None
-    ) -> AbstractAsyncContextManager[httpx.Response]:
+    ) -> AsyncGenerator[httpx.Response, None]:
         body = {**prepared.body, "stream": True} if stream else prepared.body
         timeout = httpx.Timeout(limit or self.retry.idle, connect=self.retry.connect, pool=None)
-        headers = self.endpoint.head(prepared.betas)
-        return self._http.stream(
-            "POST", self.endpoint.url(path), content=encode(body), headers=headers, timeout=timeout
-        )
-
-
-def _message_events(data: Json, request_id: str) -> Iterator[ReplyEvent]:
-    """Yield a complete message as the events of a stream."""
-    yield ReplyStarted({**data, "content": []}, request_id)
-    reply = ApiReply(data, request_id)
-    yield from (BlockComplete(index, block) for index, block in enumerate(reply.content))
-    yield ReplyFinished(reply)
-
-
-def _decode_message(body: bytes) -> Json:
-    try:
-        data = decode(body)
-    except ValueError:
-        data = None
-    if not isinstance(data, dict):
-        raise FailedTry(api_error("The server's answer is not JSON.", "not_the_api", 200), False)
-    if data.get("type") == "error":
-        raise classify_stream_error(error_of(data))
-    return data
-
-
-def _stream_failure(error: httpx.RequestError | StreamError | EventTooLong, endpoint: Endpoint) -> FailedTry:
-    """Classify a stream that did not end regularly."""
-    if isinstance(error, httpx.RequestError):
-        return _transport_failure(error, endpoint)
-    return classify_stream_error(error if isinstance(error, StreamError) else StreamError(str(error), "protocol"))
-
-
-def _transport_failure(error: httpx.RequestError, endpoint: Endpoint) -> FailedTry:
-    """Classify a transport error."""
-    if isinstance(error, httpx.ReadTimeout):
-        return FailedTry(api_error(f"{endpoint.base} stopped responding.", "idle"), True)
-    if isinstance(error, httpx.TimeoutException):
-        return FailedTry(api_error(f"{endpoint.base} cannot be reached in time.", "timeout"), True)
-    if isinstance(error, httpx.ConnectError):
-        is_transient = "CERTIFICATE_VERIFY_FAILED" not in str(error)
-        return FailedTry(api_error(f"{endpoint.base} cannot be reached: {error}", "connection"), is_transient)
-    if isinstance(error, httpx.TransportError):
-        return FailedTry(api_error(f"The connection to {endpoint.base} was lost: {error}", "connection"), True)
-    return FailedTry(api_error(f"The answer of {endpoint.base} cannot be read: {error}", "protocol"), True)
+        if self.endpoint.cloud is not None:
+            cloud = self.endpoint.cloud
+            call = await cloud.build(self.endpoint.base, self.endpoint.head, body, prepared.betas, stream)
+        else:
+            call = HttpCall(self.endpoint.url(path), self.endpoint.head(prepared.betas), encode(body))
+        async with self._http.stream(
+            "POST", call.url, content=call.content, headers=dict(call.headers), timeout=timeout
+        ) as response:
+            yield response

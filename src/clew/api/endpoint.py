@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
+from clew.api.cloud import Cloud
 from clew.api.key_helper import KeyHelper
 from clew.errors import ApiError
 from clew.system import environment
@@ -29,6 +30,7 @@ class ServerProfile(Struct, frozen=True):
     marks: bool = True  # cache_control
     counts: bool = True  # /v1/messages/count_tokens
     leaves_out: tuple[str, ...] = ()  # body fields that the server does not know
+    displays_budget: bool = True  # takes `display` in thinking with a budget
     token: str = ""  # placeholder for servers that need no key
 
 
@@ -38,6 +40,8 @@ PROFILES: Mapping[str, ServerProfile] = {
         ServerProfile("anthropic", betas=True),
         ServerProfile("generic", betas=True),
         ServerProfile("litellm", betas=True),
+        ServerProfile("bedrock", True, counts=False, leaves_out=("context_management",), displays_budget=False),
+        ServerProfile("vertex", True, counts=False, leaves_out=("context_management",), displays_budget=False),
         ServerProfile("ollama", marks=False, counts=False, leaves_out=("metadata", "tool_choice"), token="ollama"),
         ServerProfile("vllm", marks=False, leaves_out=("metadata",), token="none"),
     )
@@ -53,13 +57,14 @@ class Endpoint(Struct, frozen=True):
     profile: ServerProfile = PROFILES["anthropic"]
     headers: Mapping[str, str] = field(default_factory=dict)
     helper: KeyHelper | None = None  # a program that prints the key
+    cloud: Cloud | None = None  # None for a server that speaks the Messages API itself
 
     def __repr__(self) -> str:
         return f"Endpoint(base={self.base!r}, profile={self.profile.name!r})"  # without the key, which is secret
 
     def __post_init__(self) -> None:
-        has_secret = self.key or self.headers or self.helper or self.token not in ("", self.profile.token)
-        if has_secret and not is_protected(self.base):
+        has_token = self.token not in ("", self.profile.token)
+        if (self.key or self.headers or self.helper or self.cloud or has_token) and not is_protected(self.base):
             raise _endpoint_error(f"The key would be sent to {urlsplit(self.base).hostname} without encryption.", HINT)
 
     @property
@@ -92,6 +97,14 @@ def endpoint(
     """Return the requested endpoint; missing values come from the environment, then from the profile. Raises
     ApiError.
     """
+    if not base and environment.is_switched_on("CLAUDE_CODE_USE_BEDROCK"):
+        from clew.api.bedrock import connect_bedrock
+
+        return _cloud_endpoint("bedrock", *connect_bedrock())
+    if not base and environment.is_switched_on("CLAUDE_CODE_USE_VERTEX"):
+        from clew.api.vertex import connect_vertex
+
+        return _cloud_endpoint("vertex", *connect_vertex())
     address = base or environment.api_base() or BASE
     if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname:
         raise _endpoint_error(
@@ -106,7 +119,11 @@ def endpoint(
         raise _endpoint_error(
             f"No key is set for {address}.", "Set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN to your key."
         )
-    return Endpoint(address, key, token, chosen, _headers(environment.api_headers()), helper)
+    return Endpoint(address, key, token, chosen, environment.header_lines(), helper)
+
+
+def _cloud_endpoint(profile: str, base: str, cloud: Cloud) -> Endpoint:
+    return Endpoint(base, profile=PROFILES[profile], headers=environment.header_lines(), cloud=cloud)
 
 
 def _profile(name: str, base: str) -> ServerProfile:
@@ -118,11 +135,6 @@ def _profile(name: str, base: str) -> ServerProfile:
     if parts.hostname == urlsplit(BASE).hostname:
         return PROFILES["anthropic"]
     return PROFILES["ollama" if parts.port == 11434 or parts.hostname == "ollama.com" else "generic"]
-
-
-def _headers(lines: str) -> dict[str, str]:
-    pairs = (line.partition(":") for line in lines.splitlines())
-    return {name.strip(): value.strip() for name, colon, value in pairs if colon and name.strip()}
 
 
 def _endpoint_error(message: str, hint: str) -> ApiError:

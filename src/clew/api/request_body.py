@@ -86,12 +86,15 @@ def prepare(
     # Example: a server without betas gets neither the fields of a capability with a beta nor the name of the beta.
     betas: list[str] = []
     for capability in request.capabilities:
-        if (profile.betas or not capability.beta) and capability.name not in without:
+        is_unknown = bool(capability.fields) and {*capability.fields} <= {*profile.leaves_out}
+        if (profile.betas or not capability.beta) and capability.name not in without and not is_unknown:
             body |= capability.fields
             betas += [capability.beta] if capability.beta else []
     for name in (*profile.leaves_out, *without):
         body.pop(name, None)
-    if THINKING_DISPLAY in without and "display" in body.get("thinking", {}):
+    thinking = body.get("thinking", {})
+    is_plain = thinking.get("type") == "enabled" and not profile.displays_budget
+    if "display" in thinking and (is_plain or THINKING_DISPLAY in without):
         body["thinking"] = {k: v for k, v in body["thinking"].items() if k != "display"}
     if refused:
         body["messages"] = drop_thinking(body["messages"], refused)

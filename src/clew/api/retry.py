@@ -28,9 +28,10 @@ from clew.wire.json_codec import decode
 
 TOO_LONG = "too_long"
 OVERLOADED = "overloaded_error"
+NOT_THE_API = "not_the_api"
 _RETRIED_STATUSES = (408, 409, 429)
 _TRANSIENT = ("overloaded_error", "api_error", "rate_limit_error", "timeout_error", "protocol")
-_OVERFLOW = re.compile(r"prompt is too long", re.IGNORECASE)
+_OVERFLOW = re.compile(r"(?:prompt|input) is too long", re.IGNORECASE)
 
 _KINDS: Mapping[int, str] = {
     400: "invalid_request_error",
@@ -51,7 +52,10 @@ _HINTS: Mapping[str, str] = {
     "connection": "Check that the server is running and its address is correct.",
     "timeout": "Try again, or allow more time.",
     "idle": "Try again; the server stopped responding.",
-    "not_the_api": "Check that the address is that of a Messages API, without /v1/messages.",
+    NOT_THE_API: (
+        "clew needs a server with POST /v1/messages; the OpenAI API (/v1/chat/completions) is another one. Check "
+        "ANTHROPIC_BASE_URL or --base-url (without /v1/messages), or put a proxy such as LiteLLM before the server."
+    ),
     "protocol": "Try again; the server or a proxy sent an invalid answer.",
 }
 
@@ -93,14 +97,25 @@ class FailedTry(Exception):
         self.is_reported = is_reported  # by an event of the stream
 
 
-def classify_response(status: int, headers: Mapping[str, str], body: bytes) -> FailedTry:
-    """Classify an answer with an error status."""
-    kind, message = _parse_error_body(body)
+def not_the_api(url: str, did: str, status: int = 200) -> FailedTry:
+    """Return the failure of a server that does not speak the Messages API: `did` says what it did instead."""
+    return FailedTry(api_error(f"{url} {did}: it is not a Messages API.", NOT_THE_API, status), False)
+
+
+def classify_response(
+    status: int, headers: Mapping[str, str], body: bytes, url: str = "", explained: tuple[str, str] | None = None
+) -> FailedTry:
+    """Classify an answer with an error status. `explained` is the kind and the hint that a cloud platform gives."""
+    kind, message, is_api = _parse_error_body(body)
+    if explained is None and status in (404, 405) and not is_api and url:
+        return not_the_api(url, f"answered {status}" + (f" ({message.rstrip('.')})" if message else ""), status)
+    kind = (explained and explained[0]) or kind
     kind = kind or _KINDS.get(status, "api_error" if status >= 500 else "invalid_request_error")
     if status == 413 or (status == 400 and _OVERFLOW.search(message)):
         kind = TOO_LONG
-    message = message or f"The server answered {status}."
-    error = api_error(message, kind, status, _retry_after(headers))
+    message = message or (f"{url} answered {status}." if url else f"The server answered {status}.")
+    hint = explained[1] if explained and kind != TOO_LONG else ""
+    error = api_error(message, kind, status, _retry_after(headers), hint)
     should_retry = headers.get("x-should-retry", "").lower()
     is_transient = (
         should_retry == "true" if should_retry in ("true", "false") else status in _RETRIED_STATUSES or status >= 500
@@ -114,24 +129,30 @@ def classify_stream_error(error: StreamError) -> FailedTry:
     return FailedTry(api_error(str(error), kind), kind in _TRANSIENT, is_reported=kind != "protocol")
 
 
-def api_error(message: str, kind: str, status: int | None = None, retry_after: float | None = None) -> ApiError:
-    """Return an ApiError with the hint for its kind."""
+def api_error(
+    message: str, kind: str, status: int | None = None, retry_after: float | None = None, hint: str = ""
+) -> ApiError:
+    """Return an ApiError with a hint, by default that for its kind."""
     sentence = message if message.endswith((".", "!", "?")) else f"{message}."
-    return ApiError(sentence, kind, status, retry_after, hint=_HINTS.get(kind, ""))
+    return ApiError(sentence, kind, status, retry_after, hint=hint or _HINTS.get(kind, ""))
 
 
-def _parse_error_body(body: bytes) -> tuple[str, str]:
-    """Return the kind and the message of an error body in the forms that servers use; a proxy's page has neither."""
+def _parse_error_body(body: bytes) -> tuple[str, str, bool]:
+    """Return the kind and the message of an error body in the forms that servers use, and whether the form is that
+    of the Messages API. A proxy's page has neither.
+    """
     try:
         data: Any = decode(body)
     except ValueError:
-        return "", ""
+        return "", "", False
+    if isinstance(data, list) and data:  # Google puts the error of a stream into a list
+        data = data[0]
     error = data.get("error") if isinstance(data, dict) else None
     if isinstance(error, dict):
-        return str(error.get("type") or ""), str(error.get("message") or "")
+        return str(error.get("type") or ""), str(error.get("message") or ""), data.get("type") == "error"
     if isinstance(data, dict):
-        return "", str(error or data.get("message") or data.get("detail") or "")
-    return "", ""
+        return "", str(error or data.get("message") or data.get("Message") or data.get("detail") or ""), False
+    return "", "", False
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

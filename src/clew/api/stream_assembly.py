@@ -108,6 +108,11 @@ class Assembly:
         """True if the API has sent the stop reason: some servers close the stream right after it."""
         return self._message.get("stop_reason") is not None
 
+    @property
+    def has_started(self) -> bool:
+        """True if the stream has sent the start of a message."""
+        return bool(self._message)
+
     def so_far(self) -> ApiReply:
         """Return the current state: the complete blocks, and the last reported usage."""
         content = [self._blocks[i] for i in sorted(self._blocks) if i not in self._open]
@@ -135,6 +140,8 @@ class Assembly:
             case "ping":
                 pass
             case _:
+                if not self._message and "choices" in event:
+                    raise StreamError("The stream is one of the OpenAI API.", "not_the_api")
                 self._strange.append(event)
         return None
 

@@ -171,9 +171,51 @@ def api_base() -> str:
     return os.environ.get("ANTHROPIC_BASE_URL") or ""
 
 
-def api_headers() -> str:
-    """Return additional headers for the Messages API, one `Name: value` per line, or ""."""
-    return os.environ.get("ANTHROPIC_CUSTOM_HEADERS") or ""
+def header_lines() -> dict[str, str]:
+    """Return additional headers for the Messages API (`ANTHROPIC_CUSTOM_HEADERS`, one `Name: value` per line)."""
+    pairs = (line.partition(":") for line in os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").splitlines())
+    return {name.strip(): value.strip() for name, colon, value in pairs if colon and name.strip()}
+
+
+def is_switched_on(name: str) -> bool:
+    """Return True if a variable such as `CLAUDE_CODE_USE_BEDROCK` is set to something else than no."""
+    return os.environ.get(name, "").strip().lower() not in ("", "0", "false", "no", "off")
+
+
+def bedrock_base() -> str:
+    """Return the address of Amazon Bedrock that the user set; "" for that of the region."""
+    return os.environ.get("ANTHROPIC_BEDROCK_BASE_URL") or ""
+
+
+def bedrock_token() -> str:
+    """Return the key for Amazon Bedrock that the user set, or ""."""
+    return os.environ.get("AWS_BEARER_TOKEN_BEDROCK") or ""
+
+
+def aws_region() -> str:
+    """Return the region of AWS that the user set, or ""."""
+    return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or ""
+
+
+def aws_profile() -> str:
+    """Return the profile of AWS that the user chose, or ""."""
+    return os.environ.get("AWS_PROFILE") or ""
+
+
+def vertex_base() -> str:
+    """Return the address of Google Vertex that the user set; "" for that of the region."""
+    return os.environ.get("ANTHROPIC_VERTEX_BASE_URL") or ""
+
+
+def vertex_project() -> str:
+    """Return the project of Google Cloud that the user set, or ""."""
+    names = ("ANTHROPIC_VERTEX_PROJECT_ID", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT")
+    return next((os.environ[name] for name in names if os.environ.get(name)), "")
+
+
+def vertex_region() -> str:
+    """Return the region of Google Cloud that the user set, or ""."""
+    return os.environ.get("CLOUD_ML_REGION") or ""
 
 
 def chosen_model() -> str:
