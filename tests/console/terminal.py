@@ -66,6 +66,15 @@ class World:
             **self.more,
         }
 
+    @contextmanager
+    def trusted(self) -> Iterator[None]:
+        """Let the user trust the project."""
+        (self.project / ".claude").mkdir(exist_ok=True)
+        (self.project / ".claude" / "settings.json").write_text('{"permissions": {"allow": ["Bash(git log:*)"]}}')
+        command = [*self.program, "trust"]
+        subprocess.run(command, cwd=self.project, env=self.environment, check=True, capture_output=True)
+        yield
+
     @property
     def session(self) -> Session:
         """The session that was written to last."""

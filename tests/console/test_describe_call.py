@@ -10,10 +10,11 @@ import pytest
 
 from clew.chat import events
 from clew.chat.permission.decision import Decision
-from clew.console.ask_user_dialog import permission_menu, question_menu
+from clew.console.ask_user_dialog import permission_menu
 from clew.console.describe_call import describe
 from clew.console.menu import Menu, Option
 from clew.console.question_box import layout_question, wrap
+from clew.console.questionnaire import question_menu
 from clew.view.approval_text import unescape
 
 SIZES = [(80, 24), (40, 20), (120, 40), (36, 14)]

@@ -46,6 +46,7 @@ class Desk:
             aside=told("aside"),
             rewind=told("rewind"),
             verbose=told("verbose"),
+            unqueue=lambda: "",
             recall=told("recall"),
             leave=told("leave"),
         )

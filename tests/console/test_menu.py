@@ -6,8 +6,9 @@ from typing import Any
 
 from clew.chat import events
 from clew.chat.permission.decision import Decision
-from clew.console.ask_user_dialog import ALWAYS, MODE, NO, YES, permission_menu, question_menu
+from clew.console.ask_user_dialog import ALWAYS, MODE, NO, YES, permission_menu
 from clew.console.menu import MAX_VISIBLE_OPTIONS, Menu, Option
+from clew.console.questionnaire import question_menu
 
 
 def menu(count: int = 3, **more: Any) -> Menu:

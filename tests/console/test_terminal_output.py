@@ -77,10 +77,10 @@ def test_what_is_not_to_be_asked_again_is_remembered_and_a_no_can_say_why(tmp_pa
         ScriptRule(prompt="sub", steps=[[use("Bash", command="mkdir -p sub")], "Made."]),
         ScriptRule(prompt="push", steps=[[use("Bash", command="git push")], "As you like."]),
     ]
-    with world(tmp_path, rules) as made, made.console() as console:
+    with world(tmp_path, rules) as made, made.trusted(), made.console() as console:
         console.idle()
         console.say("make sub")
-        console.see("don't ask again for Bash(mkdir -p sub)")
+        console.see("don't ask again for Bash(mkdir -p sub)", "in this project")
         console.answer(2)
         console.see("● Made.")
         console.idle()

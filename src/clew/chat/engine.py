@@ -91,6 +91,11 @@ class Engine:
         return round((self.deps.stopwatch() - self._started) * 1000)
 
     @property
+    def last_text(self) -> str:
+        """The text of the newest reply."""
+        return self._loop.last_text
+
+    @property
     def window(self) -> int:
         """The size of the context window in tokens."""
         return self.deps.limits.window or self.conversation.window

@@ -210,7 +210,7 @@ def build_deps(
         client,
         {tool.name: tool for tool in tools},
         emit,
-        ConversationCost(),
+        spec.cost or ConversationCost(),
         system_blocks(spec.system, spec.added_system) if system is None else system,
         permissions,
         hooks,

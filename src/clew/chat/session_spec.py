@@ -11,6 +11,7 @@ from clew.api.reasoning import Reasoning
 from clew.api.retry import Retry
 from clew.chat.config.permission_mode import Mode
 from clew.chat.config.settings import FILE_SCOPES
+from clew.chat.cost import ConversationCost
 from clew.chat.deps import ConversationLimits
 from clew.chat.hooks.runner import Hook
 from clew.chat.store.journal import Durability, Write, write_lines
@@ -48,6 +49,7 @@ class SessionSpec:
     added_system: str = ""  # follows the system prompt
     output_schema: Json | None = None  # the JSON Schema that the answer to each prompt must fit
     limits: ConversationLimits = field(default_factory=ConversationLimits)
+    cost: ConversationCost | None = None  # continue these totals, for a front end that opens several sessions
 
     # configuration
     settings: str | Json | None = None

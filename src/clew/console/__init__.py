@@ -25,6 +25,8 @@ Modules:
     prompt_editor      The input line: text with history, completion and folded pastes.
     question_box       Lay out a question in a box that shows its whole subject, and scrolls if the terminal is too
                        small.
+    questionnaire      Ask several questions of the model: each has a tab, answers can be revisited, and the last
+                       tab submits them.
     render             Render rows as text for a terminal of a given width, with or without colours.
     rewind_dialog      Ask the user which prompt to rewind to, what to restore and what to delete, and let the
                        engine do it.
@@ -32,6 +34,8 @@ Modules:
     scrollback         Show the last turns of a resumed session without reading the whole file.
     send_prompt        Turn typed input into a prompt for the model, and append it to the prompt history shared with
                        Claude Code.
+    setup_commands     Slash commands about the set-up: settings, folders, a check of everything, and the prompt
+                       that describes a project.
     status_bar         Format the status line: the mode on the left; model, context use and cost on the right.
     styles             Styles of the screen, and the lines of its search menu and completions.
     terminal_output    Write to the terminal in synchronized updates, so that nothing flickers, and keep the screen

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from clew.chat import events
+from clew.chat.config.settings import Scope
 from clew.chat.permission.decision import Decision
 from clew.chat.session_factory import ChatSession
 from clew.console import describe_call
 from clew.console.menu import Menu, MenuAnswer, Option
+from clew.console.questionnaire import ask_questions
 from clew.console.transcript import Transcript
 from clew.console.ui import ConsoleUi
-from clew.facts.tool_catalog import objects
 from clew.view.approval_text import escape_line
 from clew.view.row_types import AboutRow
 
@@ -113,7 +114,8 @@ class UserDialog:
         ):  # an answer given meanwhile covers this call too
             _set_result(request.answer, Decision("allow"))
             return
-        answer = await self._answer(permission_menu(request, session.engine.conversation.mode), request.answer)
+        menu = permission_menu(request, session.engine.conversation.mode, is_trusted=self._is_trusted())
+        answer = await self._answer(menu, request.answer)
         if not request.answer.done():
             _set_result(request.answer, self._decision(answer, request, session))
 
@@ -128,14 +130,12 @@ class UserDialog:
             self._stop()
             return Decision("deny")
         if chosen == ALWAYS:
-            scope = "session" if request.name in ("Read", *_EDITS) else "local"
+            scope: Scope = "session" if is_for_session(request.name, self._is_trusted()) else "local"
             for rule in request.decision.suggestions:
-                session.permissions.remember(rule, scope)  # type: ignore[arg-type]
-            later = (
-                "" if scope == "session" or self._is_trusted() else "; in later sessions once you trust it: clew trust"
-            )
+                session.permissions.remember(rule, scope)
             rules = ", ".join(map(escape_line, request.decision.suggestions))
-            self._ui.print_row(AboutRow(f"Allowed from now on: {rules}{later}"))
+            where = "in this session" if scope == "session" else "in this project"
+            self._ui.print_row(AboutRow(f"Allowed from now on {where}: {rules}"))
         if chosen == MODE:
             if request.name == "ExitPlanMode":
                 session.engine.conversation.mode_before = "acceptEdits"
@@ -166,21 +166,25 @@ class UserDialog:
     # -- questions
 
     async def _ask_questions(self, request: events.QuestionRequested) -> None:
-        answers: dict[str, str | list[str]] = {}
-        for question in request.questions:
-            answer = await self._answer(question_menu(question, bool(request.agent)), request.answer)
-            if answer is None:
-                answers = {}
-                if not request.answer.done():
-                    self._stop()
-                break
-            labels = [str(value) for value in answer.values if value is not None]
-            answers[str(question.get("question"))] = ", ".join([*labels, *([answer.text] if answer.text else [])])
-        if not request.answer.done():
-            _set_result(request.answer, answers)
+        async def ask(menu: Menu) -> MenuAnswer | None:
+            return await self._answer(menu, request.answer)
+
+        answers = await ask_questions(request.questions, bool(request.agent), ask)
+        if request.answer.done():
+            return
+        if answers is None:
+            self._stop()
+        _set_result(request.answer, answers or {})
 
 
-def permission_menu(request: events.PermissionRequested, mode: str) -> Menu:
+def is_for_session(tool: str, is_trusted: bool) -> bool:
+    """Return whether "don't ask again" counts for this session only. Nothing is written into an untrusted folder: its
+    settings would not count, and would be shown as settings that it brings along.
+    """
+    return tool in ("Read", *_EDITS) or not is_trusted
+
+
+def permission_menu(request: events.PermissionRequested, mode: str, *, is_trusted: bool = True) -> Menu:
     """Return the question whether a call may be made, with everything that the call would do."""
     no = Option("No, and tell it what to do differently", NO, takes="say what to do instead", opens=True)
     options = [Option("Yes", YES, takes="add a note for the model"), no]
@@ -194,23 +198,9 @@ def permission_menu(request: events.PermissionRequested, mode: str) -> Menu:
     elif request.name in _EDITS and mode == "default" and rules:
         options.insert(1, Option("Yes, and accept edits from now on (shift+tab)", MODE))
     elif rules:
-        where = "in this session" if request.name == "Read" else "in this project"
+        where = "in this session" if is_for_session(request.name, is_trusted) else "in this project"
         options.insert(1, Option(f"Yes, and don't ask again for {', '.join(rules)} {where}", ALWAYS))
     return Menu(describe_call.title(request.name), options, is_sudden=True, details=describe_call.describe(request))
-
-
-def question_menu(question: Any, is_agent: bool = False) -> Menu:
-    """Return a question of the model. A free answer is always possible."""
-    options = [
-        Option(str(o.get("label", "")), str(o.get("label", "")), str(o.get("description", "")))
-        for o in objects(question.get("options"))
-    ]
-    other = Option("Something else", None, takes="say what", opens=True, needs_text=True)
-    header = str(question.get("header") or "")
-    title = f"[{header}] {question.get('question')}" if header else str(question.get("question"))
-    about = "A sub-agent asks this question." if is_agent else ""
-    is_many = bool(question.get("multiSelect"))
-    return Menu(title, [*options, other], about, is_many=is_many, is_sudden=True)
 
 
 def _set_result(future: asyncio.Future[Any], value: Any) -> None:

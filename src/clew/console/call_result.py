@@ -17,6 +17,7 @@ MAX_LINES = 6  # lines of an output that are shown
 MAX_LIST_LINES = 3
 MAX_FAILURE_LINES = 12
 MAX_DIFF_LINES = 60
+MAX_NEW_LINES = 10  # lines of a file that was created
 _TAGS = re.compile(r"</?tool_use_error>")
 
 
@@ -54,8 +55,10 @@ def _change_rows(detail: Json, text: str, cwd: str, is_verbose: bool) -> Iterato
     if not lines:
         yield ResultRow(text, limit=MAX_LINES)
         return
-    yield DoneRow(describe_change(lines, str(detail.get("filePath", "")), cwd, detail.get("type") == "create"))
-    yield DiffRow("\n".join(lines), limit=None if is_verbose else MAX_DIFF_LINES)
+    is_new = detail.get("type") == "create"
+    yield DoneRow(describe_change(lines, str(detail.get("filePath", "")), cwd, is_new))
+    limit = MAX_NEW_LINES + 1 if is_new else MAX_DIFF_LINES  # the header of the hunk is one of the lines
+    yield DiffRow("\n".join(lines), limit=None if is_verbose else limit, path=str(detail.get("filePath", "")))
 
 
 def describe_change(lines: list[str], path: str, cwd: str, is_new: bool = False) -> str:
@@ -80,6 +83,8 @@ def _describe_read(detail: Json) -> str:
 
 
 def _describe_agent(detail: Json) -> str:
+    if detail.get("isAsync"):
+        return "Works in the background"
     count, used, took = (detail.get(f"total{name}") for name in ("ToolUseCount", "Tokens", "DurationMs"))
     if not isinstance(count, int):
         return ""

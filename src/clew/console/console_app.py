@@ -130,6 +130,7 @@ class _ScreenConsole:
             rewind=lambda: self.controller.begin_rewind() if self.controller else None,
             verbose=self.verbose,
             recall=self.recall,
+            unqueue=lambda: self.controller.take_back_last() if self.controller else "",
             leave=lambda: self.screen.leave(),
         )
         self.screen = Screen(
@@ -138,6 +139,7 @@ class _ScreenConsole:
             live_lines=self.live_lines,
             status=self.status,
             queued=self.queued_lines,
+            tasks=self.task_lines,
             colour=started.colour,
             term=terminal_kind(),
         )
@@ -173,6 +175,14 @@ class _ScreenConsole:
 
     def live_lines(self, get_renderer: Callable[[], RowRenderer], room: int) -> list[str]:
         return self.controller.transcript.live_lines(get_renderer, room) if self.controller else []
+
+    def task_lines(self, width: int) -> list[str]:
+        """Return the subagents and commands that run in the background."""
+        if self.controller is None or self.controller.session is None:
+            return []
+        tasks = self.controller.session.engine.tasks.values()
+        commands = [task.description for task in tasks if task.kind == "local_bash" and task.status == "running"]
+        return self.controller.transcript.task_lines(commands, width)
 
     def status(self, width: int) -> list[tuple[str, str]]:
         from clew.console.status_bar import Status, status_fragments

@@ -8,9 +8,13 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
+from uuid import uuid4
+
+from msgspec.structs import replace as change
 
 from clew.chat import events
 from clew.chat.config.permission_mode import Mode
+from clew.chat.cost import ConversationCost
 from clew.chat.events import Event
 from clew.chat.session_factory import ChatSession, open_session
 from clew.chat.session_spec import SessionSpec
@@ -19,13 +23,14 @@ from clew.console import bang_command, local_commands
 from clew.console.ask_user_dialog import UserDialog
 from clew.console.rewind_dialog import rewind
 from clew.console.scrollback import read_recent_rows
-from clew.console.send_prompt import append_to_history, build_prompt
+from clew.console.send_prompt import append_to_history, build_prompt, is_prompt
 from clew.console.transcript import Transcript
 from clew.console.ui import ConsoleUi, UserInput
 from clew.errors import ClewError
-from clew.view.row_types import ErrorRow, PromptRow, Row
+from clew.view.row_types import AboutRow, ErrorRow, PromptRow, Row
 from clew.wire.layout import Tree
 
+LEAVE = "/exit"
 _CYCLE: tuple[Mode, ...] = ("default", "acceptEdits", "plan")
 
 
@@ -42,6 +47,9 @@ class Controller:
         self._has_opened = False
         self._previous_id = ""  # id of the previous session
         self._input_queue: deque[UserInput] = deque()
+        self._typed: dict[str, UserInput] = {}  # by uuid: the lines whose prompts wait in the queue of the engine
+        self._queueing = asyncio.Lock()  # prompts are queued in the order in which they were typed
+        self._cost = ConversationCost()  # of all sessions of this console
         self._input_arrived = asyncio.Event()
         self._stopped = asyncio.Event()  # stops commands that are not turns
         self._in_turn = False
@@ -72,7 +80,7 @@ class Controller:
     async def _run_session(self) -> SessionSpec | None:
         """Run one session. Return the options of the next one; None to leave."""
         await self._show_history(self.spec)
-        async with open_session(self.spec, self._handle_event) as opened:
+        async with open_session(replace(self.spec, cost=self._cost), self._handle_event) as opened:
             self._has_opened = True
             self.session = opened
             self.transcript.cwd = str(self.spec.cwd)
@@ -90,7 +98,7 @@ class Controller:
 
     async def finish(self) -> None:
         """Leave when everything that was typed is done."""
-        self._enqueue(UserInput("/exit"))
+        self._enqueue(UserInput(LEAVE))
 
     async def _show_history(self, spec: SessionSpec) -> None:
         """Show the last turns of a resumed session, before all of it has been read."""
@@ -154,12 +162,12 @@ class Controller:
         """Handle a typed line: immediately if possible, otherwise when its turn comes."""
         if self.spec.is_kept:
             append_to_history(typed, self.spec, self.session.engine.conversation.session_id if self.session else "")
-        command, session = typed.line, self.session if self._in_turn else None
+        command, session = typed.line, self.session if self.is_busy else None
         if session is not None and command.command in local_commands.IMMEDIATE:
             self._start_task(self._run_immediately(session, command.command, command.arguments))
-        elif session is not None and not command.command and not typed.full_text.startswith("!"):
+        elif session is not None and self._in_turn and is_prompt(typed) and not self._input_queue:
             self._start_task(self._queue_prompt(session, typed))
-        else:
+        else:  # what follows a queued command waits behind it
             self._enqueue(typed)
         self.ui.request_redraw()
 
@@ -171,25 +179,68 @@ class Controller:
     @property
     def queued_lines(self) -> list[str]:
         """The typed lines that were not sent yet."""
+        return [typed.shown for _, typed in self._queued]
+
+    @property
+    def _queued(self) -> list[tuple[str, UserInput]]:
+        """The typed lines that were not sent yet, in order, with the uuid of those that the engine has."""
         queue = self.session.engine.conversation.queue if self.session else ()
-        queued = [prompt.text for prompt in queue if not prompt.task]
-        return [*queued, *(typed.shown for typed in self._input_queue)]
+        prompts = [prompt for prompt in queue if not prompt.task]
+        queued = [(prompt.uuid, self._typed.get(prompt.uuid) or UserInput(prompt.text)) for prompt in prompts]
+        return [*queued, *(("", typed) for typed in self._input_queue)]
+
+    def take_back_last(self) -> str:
+        """Take the newest queued line out of the queue, to be edited; "" if there is none."""
+        if not self._queued:
+            return ""
+        uuid, typed = self._queued[-1]
+        if not uuid:
+            self._input_queue.pop()
+        elif self.session is not None:
+            self.session.engine.conversation.queue.cancel(uuid)
+            self._typed.pop(uuid, None)
+        self.ui.request_redraw()
+        return typed.shown
+
+    def _take_back_all(self) -> str:
+        """Empty the queue after an interrupt: prompts are returned to be edited, commands are named and not run."""
+        lines = [typed for _, typed in self._queued]
+        if self.session is not None:
+            self.session.engine.conversation.queue.take_back_prompts()
+        self._typed.clear()
+        self._input_queue.clear()
+        leaving = [typed for typed in lines if typed.full_text == LEAVE]
+        self._input_queue.extend(leaving)
+        commands = [typed.shown for typed in lines if not is_prompt(typed) and typed not in leaving]
+        if commands:
+            self.ui.print_row(AboutRow(f"Not run: {', '.join(commands)}"))
+        return "\n".join(typed.shown for typed in lines if is_prompt(typed))
 
     async def _run_immediately(self, session: ChatSession, name: str, arguments: str) -> None:
         self.ui.print_row(PromptRow(f"/{name} {arguments}".strip()))
-        await local_commands.COMMANDS[name].run(local_commands.CommandContext(session, self.ui, self.spec, arguments))
+        context = local_commands.CommandContext(session, self.ui, self.spec, arguments)
+        try:
+            await local_commands.COMMANDS[name].run(context)
+        except ClewError as error:
+            self.ui.print_row(ErrorRow(f"{error} {error.hint}".strip()))
 
     async def _queue_prompt(self, session: ChatSession, typed: UserInput) -> None:
-        prompt = await build_prompt(typed, session)
-        if self._in_turn and self.session is session:
-            session.engine.queue(prompt)
-        else:
-            self._enqueue(typed)
+        async with self._queueing:
+            try:
+                prompt = change(await build_prompt(typed, session), uuid=str(uuid4()))
+            except ClewError as error:
+                self.ui.print_row(ErrorRow(f"{error} {error.hint}".strip()))
+                return
+            if self._in_turn and self.session is session:
+                self._typed[prompt.uuid] = typed
+                session.engine.queue(prompt)
+            else:
+                self._enqueue(typed)
         self.ui.request_redraw()
 
     async def _execute(self, session: ChatSession, typed: UserInput) -> local_commands.CommandResult:
         text = typed.full_text
-        if text == "/exit":
+        if text == LEAVE:
             return local_commands.Leave()
         if text == "/rewind":
             await self._rewind(session)
@@ -206,9 +257,13 @@ class Controller:
             return local_commands.Leave()
         command = typed.line
         if command.command in local_commands.COMMANDS:
-            return await local_commands.COMMANDS[command.command].run(
+            done = await local_commands.COMMANDS[command.command].run(
                 local_commands.CommandContext(session, self.ui, self.spec, command.arguments)
             )
+            if not isinstance(done, local_commands.PromptRequest):
+                return done
+            await self._run_turn(session, session.engine.submit(done.text), typed.shown)
+            return None
         if command.command and command.command != "compact" and command.command not in session.skills:
             self.ui.print_row(ErrorRow(f"There is no command /{command.command}. See /help."))
             return None
@@ -247,8 +302,8 @@ class Controller:
             self._in_turn = False
             self.last = conversation.session_id if self.spec.is_kept else ""
         if finished is not None and finished.is_interrupted:
-            unsent = [prompt.text for prompt in conversation.queue.take_back_prompts()]
-            self.ui.fill_prompt("\n".join(unsent) if unsent or self.transcript.has_spoken else shown)
+            unsent = self._take_back_all()
+            self.ui.fill_prompt(unsent if unsent or self.transcript.has_spoken else shown)
 
     # -- keys
 

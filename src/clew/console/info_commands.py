@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +10,11 @@ from clew.chat.hooks.runner import Hooks
 from clew.chat.input.memory_files import Memories
 from clew.chat.session_factory import ChatSession
 from clew.chat.session_spec import SessionSpec
+from clew.chat.turn.context_usage import GRID_COLUMNS, measure_usage
+from clew.chat.turn.cost_report import describe_cost
 from clew.console.call_result import todo_rows
 from clew.console.menu import Menu, Option
 from clew.console.ui import ConsoleUi
-from clew.conversation.load import read
 from clew.system.environment import user_home
 from clew.system.plural import plural
 from clew.view.row_types import AboutRow, TableRow
@@ -33,7 +33,14 @@ class SessionRequest:
     spec: SessionSpec
 
 
-CommandResult = Leave | SessionRequest | None
+@dataclass(frozen=True, slots=True)
+class PromptRequest:
+    """A prompt is sent to the model."""
+
+    text: str
+
+
+CommandResult = Leave | SessionRequest | PromptRequest | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,35 +95,34 @@ async def status(at: CommandContext) -> CommandResult:
 
 
 async def cost(at: CommandContext) -> CommandResult:
-    total = at.session.engine.deps.cost
-    pairs: list[tuple[object, object]] = []
-    for model, spent in total.by_model.items():
-        counts = [("in", "inputTokens"), ("out", "outputTokens"), ("cached", "cacheReadInputTokens")]
-        counts.append(("to the cache", "cacheCreationInputTokens"))
-        counts_text = ", ".join(f"{format_tokens(spent[name])} {word}" for word, name in counts if spent[name])
-        pairs.append((model, f"${spent['costUSD']:.4f}  {counts_text}"))
-    pairs.append(
-        ("total", f"${total.dollars:.4f}" + ("" if total.is_priced else ", without models that have no price"))
-    )
-    at.show_table("Cost since the console started", pairs)
+    pairs = describe_cost(at.session.engine.deps.cost)
+    at.show_table("Cost since the console started", [*pairs[1:], pairs[0]])
     return None
 
 
-async def context(at: CommandContext) -> CommandResult:
-    from clew.facts.context_size import UNSENT, measure_context
+SQUARES = {
+    "system_prompt": "▣",
+    "system_tools": "▤",
+    "mcp_tools": "▥",
+    "memory_files": "▦",
+    "messages": "■",
+    "free_space": "·",
+    "autocompact_buffer": "▒",
+}
 
-    conversation, window = at.session.engine.conversation, at.session.engine.window
-    pairs: list[tuple[object, object]] = [
-        (
-            "total",
-            f"{format_tokens(conversation.size)} of {format_tokens(window)} tokens ({conversation.size / window:.0%})",
-        )
-    ]
-    if conversation.journal.path.exists():
-        measured = await asyncio.to_thread(lambda: measure_context(read(conversation.journal.path)))
-        pairs.append(("instructions and tools", format_tokens(measured.scale.base)))
-        pairs += [(name, format_tokens(s.tokens)) for name, s in measured.shares.items() if s.tokens and name != UNSENT]
-    at.show_table("Context", pairs)
+
+async def context(at: CommandContext) -> CommandResult:
+    """Show the context window as a picture: each square is half a percent of it."""
+    engine = at.session.engine
+    usage = measure_usage(engine.conversation, engine.deps)
+    squares = "".join(SQUARES[share.id] for share in usage.grid())
+    rows = [squares[start : start + GRID_COLUMNS] for start in range(0, len(squares), GRID_COLUMNS)]
+    size = f"{format_tokens(usage.total)} of {format_tokens(usage.window)} tokens ({usage.percentage}%)"
+    shares = [(f"{SQUARES[share.id]} {share.name}", share.tokens) for share in usage.shares]
+    facts = [f"{name}: {format_tokens(tokens)} ({tokens / usage.window:.1%})" for name, tokens in shares]
+    legend = [f"{engine.conversation.model}: {size}", "", *facts]
+    legend += [""] * (len(rows) - len(legend))
+    at.show_table("Context", list(zip(rows, legend, strict=False)))
     return None
 
 
@@ -129,13 +135,18 @@ async def todos(at: CommandContext) -> CommandResult:
     return None
 
 
+TASK_KINDS = {"local_bash": "command", "local_agent": "agent"}
+
+
 async def tasks(at: CommandContext) -> CommandResult:
     engine = at.session.engine
     running = [task for task in engine.tasks.values() if task.status == "running"]
     if not running:
         at.show("There are no background tasks.")
         return None
-    options = [Option(f"Stop {one_line(task.description, 80)}", task.id, task.kind) for task in running]
+    options = [
+        Option(f"Stop {one_line(task.description, 80)}", task.id, TASK_KINDS.get(task.kind, "")) for task in running
+    ]
     chosen = await at.ui.choose(Menu("Background tasks", options))
     if chosen is not None:
         await engine.stop_task(str(chosen.value))
@@ -145,8 +156,9 @@ async def tasks(at: CommandContext) -> CommandResult:
 async def permissions(at: CommandContext) -> CommandResult:
     word, _, rule = at.arguments.partition(" ")
     if word == "allow" and rule.strip():
-        at.session.permissions.remember(rule.strip(), "local")
-        at.show(f"Allowed in this project from now on: {rule.strip()}")
+        at.session.permissions.remember(rule.strip(), "local" if at.spec.is_trusted else "session")
+        where = "project" if at.spec.is_trusted else "session; trust the folder to keep it"
+        at.show(f"Allowed in this {where}: {rule.strip()}")
         return None
     pairs = [(f"{rule.kind} ({rule.scope})", rule.text) for rule in at.session.permissions.rules]
     at.show_table("Permissions", pairs or [("no rules", "add one: /permissions allow 'Bash(git log:*)'")])

@@ -13,6 +13,7 @@ from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
+from clew.console.menu import MenuAnswer
 from clew.console.ui import UserInput
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Actions:
     rewind: Callable[[], None]
     verbose: Callable[[], None]
     recall: Callable[[], None]
+    unqueue: Callable[[], str]  # takes the newest queued line back, to be edited
     leave: Callable[[], None]
 
 
@@ -112,6 +114,10 @@ def _bind_typing(keys: KeyBindings, screen: Screen, actions: Actions, repeated: 
     @keys.add("c-r", filter=typing)
     def _(event: KeyPressEvent) -> None:
         actions.recall()
+
+    @keys.add("up", filter=typing & Condition(lambda: not line.buffer.text and screen.has_queued))
+    def _(event: KeyPressEvent) -> None:
+        screen.fill_prompt(actions.unqueue())
 
     @keys.add("c-g", filter=typing)
     def _(event: KeyPressEvent) -> None:
@@ -189,6 +195,18 @@ def _bind_menu(keys: KeyBindings, screen: Screen) -> None:
     @keys.add("c-n", filter=choosing)
     def _(event: KeyPressEvent) -> None:
         screen.move(1)
+
+    tabbed = choosing & Condition(lambda: bool(screen.menu and screen.menu.tabs))
+
+    @keys.add("left", filter=tabbed)
+    def _(event: KeyPressEvent) -> None:
+        if screen.accepts_key():
+            screen.close_menu(MenuAnswer((), move=-1))
+
+    @keys.add("right", filter=tabbed)
+    def _(event: KeyPressEvent) -> None:
+        if screen.accepts_key():
+            screen.close_menu(MenuAnswer((), move=1))
 
     @keys.add("pageup", filter=asking)
     def _(event: KeyPressEvent) -> None:

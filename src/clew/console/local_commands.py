@@ -9,8 +9,15 @@ from clew.api.reasoning import AUTO_EFFORT
 from clew.chat.config.model_alias import resolve_alias, resolve_choice
 from clew.chat.config.reasoning_settings import save_effort
 from clew.chat.session_factory import ChatSession
-from clew.console import info_commands
-from clew.console.info_commands import CommandContext, CommandResult, ConsoleCommand, Leave, SessionRequest
+from clew.console import info_commands, setup_commands
+from clew.console.info_commands import (
+    CommandContext,
+    CommandResult,
+    ConsoleCommand,
+    Leave,
+    PromptRequest,
+    SessionRequest,
+)
 from clew.console.menu import Menu, Option
 from clew.console.prompt_completion import NamedCommand
 from clew.conversation.load import read
@@ -28,6 +35,7 @@ __all__ = [
     "CommandResult",
     "ConsoleCommand",
     "Leave",
+    "PromptRequest",
     "SessionRequest",
     "list_commands",
 ]
@@ -210,6 +218,11 @@ COMMANDS: Mapping[str, ConsoleCommand] = {
     "hooks": ConsoleCommand("configured hooks", info_commands.hooks),
     "mcp": ConsoleCommand("the MCP servers", info_commands.mcp),
     "status": ConsoleCommand("session, model, server, folder", info_commands.status),
+    "init": ConsoleCommand("let the model describe the project in CLAUDE.md", setup_commands.init, "[what matters]"),
+    "add-dir": ConsoleCommand("let the model use another folder", setup_commands.add_folder, "folder"),
+    "config": ConsoleCommand("the settings that count, and where they are set", setup_commands.config),
+    "copy": ConsoleCommand("copy the last reply", setup_commands.copy),
+    "doctor": ConsoleCommand("check what the session needs", setup_commands.doctor),
     "exit": ConsoleCommand("leave", _leave),
 }
 _OTHER_COMMANDS = (
@@ -230,6 +243,13 @@ IMMEDIATE = frozenset(
         "permissions",
         "rename",
         "export",
+        "model",
+        "effort",
+        "tasks",
+        "add-dir",
+        "config",
+        "copy",
+        "doctor",
     }
 )
 

@@ -44,6 +44,7 @@ class MenuAnswer:
 
     values: tuple[Any, ...]
     text: str = ""
+    move: int = 0  # go to another tab instead of answering: -1 to the previous, 1 to the next
 
     @property
     def value(self) -> Any:
@@ -66,6 +67,8 @@ class Menu:
     is_sudden: bool = False
     details: Sequence[QuestionLine] = ()
     count: str = ""  # such as "1 of 2"
+    tabs: Sequence[tuple[str, bool]] = ()  # of several questions: their names, and whether they are answered
+    tab: int = 0  # the one that is shown
     at: int = NO_SELECTION
     chosen: set[int] = field(default_factory=set)
     sought: str = ""

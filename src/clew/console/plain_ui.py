@@ -116,6 +116,9 @@ class PlainUi:
         if text.strip():
             self._write(f"Not sent: {clean(text)}\n")
 
+    def copy(self, text: str) -> bool:
+        return False
+
     def clear_screen(self) -> None:
         """Do nothing: text that was written stays."""
 

@@ -41,7 +41,7 @@ class QuestionBox:
 def layout_question(menu: Menu, width: int, height: int) -> QuestionBox:
     """Lay out a question in `width` columns and `height` rows. Only its details scroll; title and options stay visible."""
     title, options, overflow = [*_title(menu, width)], [*_options(menu, width)], _overflow(menu, width)
-    head = [_rule(menu, width), *title]
+    head = [_rule(menu, width), *_tabs(menu, width), *title]
     details = [
         row for detail in (*_long_title(menu, width), *menu.details, *overflow) for row in _detail(detail, width)
     ]
@@ -58,6 +58,23 @@ def layout_question(menu: Menu, width: int, height: int) -> QuestionBox:
 def _rule(menu: Menu, width: int) -> Row:
     count = f" {menu.count} " if menu.count else ""
     return [("class:question.rule", "─" * max(width - len(count) - 2, 1)), ("class:question.title", count)]
+
+
+def _tabs(menu: Menu, width: int) -> Iterator[Row]:
+    """Yield the tabs of several questions; those that do not fit are left out around the open one."""
+    names = [f" {'✓' if is_answered else '·'} {escape_line(name)} " for name, is_answered in menu.tabs]
+    first = 0
+    while sum(get_cwidth(name) for name in names[first : menu.tab + 1]) > width - 8 and first < menu.tab:
+        first += 1
+    row: Row = [("class:question.name", " ←")]
+    used = 4
+    for number, name in enumerate(names[first:], first):
+        used += get_cwidth(name)
+        if used > width - 2:
+            break
+        row.append(("class:question.chosen" if number == menu.tab else "", name))
+    if names:
+        yield [*row, ("class:question.name", "→")]
 
 
 def _title(menu: Menu, width: int) -> Iterator[Row]:
@@ -89,7 +106,7 @@ def _detail(detail: QuestionLine, width: int) -> Iterator[Row]:
         return
     mark = f" {detail.mark} " if detail.mark else " "
     parts = wrap(detail.text, max(width - len(mark) - 1, 8), at_words=detail.style == "note")
-    body = style if detail.style == "note" else ""
+    body = style if detail.style in ("note", "added", "removed") else ""
     yield [(style, mark), (body, parts[0])]
     for part in parts[1:]:
         yield [(style, f" {_CONTINUED} ".rjust(len(mark)) if detail.mark else mark), (body, part)]

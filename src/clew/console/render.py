@@ -16,6 +16,7 @@ from clew.view import row_types
 from clew.view.row_labels import compaction_label, duration_label, todo_sign
 from clew.view.row_types import Row
 from clew.view.sanitize import clean, one_line
+from clew.view.syntax import Line, file_language, token_lines
 from clew.view.truncate import truncate
 
 if TYPE_CHECKING:
@@ -85,6 +86,10 @@ class RowRenderer:
         self._file.truncate()
         self._console.print(Text(text, style=style), end="", soft_wrap=True)
         return self._file.getvalue()
+
+    def code_look(self, token: str) -> str:
+        """Return the style of a token of code on the background of the terminal."""
+        return self._style.rich_look(f"code-{token}") if token else ""
 
     def markdown(self, text: str, first: str, rest: str | None = None) -> Iterator[str]:
         from clew.view.terminal_markdown import render_markdown
@@ -200,10 +205,12 @@ def _result(renderer: RowRenderer, row: row_types.ResultRow | row_types.FailureR
 
 
 def _diff(renderer: RowRenderer, row: row_types.DiffRow) -> Iterator[str]:
-    """Yield a diff with line numbers."""
+    """Yield a diff with line numbers; changed lines have a background, and code has colours."""
     shown, more = truncate(clean(row.text), row.limit)
+    lines = shown.split("\n")
+    coloured = _code_lines(lines, row.path)
     old = new = 0
-    for line in shown.split("\n"):
+    for index, line in enumerate(lines):
         if hunk := _HUNK.match(line):
             if new:
                 yield renderer.styled("     ⋮", "sign")
@@ -212,13 +219,37 @@ def _diff(renderer: RowRenderer, row: row_types.DiffRow) -> Iterator[str]:
         if line.startswith(("---", "+++")) and not new:
             continue
         number = old if line.startswith("-") else new
-        style = {"+": "added", "-": "removed"}.get(line[:1], "quiet")
-        mark = renderer.styled(f"     {number or 1:>4} {line[:1] or ' '} ", style)
-        yield from renderer.lines(_text(line[1:]), mark)
+        style = {"+": "added", "-": "removed"}.get(line[:1], "")
+        mark = renderer.styled(f"     {number or 1:>4} {line[:1] or ' '} ", style or "quiet")
+        yield from renderer.lines(_code_text(renderer, coloured.get(index) or (("", line[1:]),), style), mark)
         old += not line.startswith("+")
         new += not line.startswith("-")
     if more:
         yield renderer.styled(f"     … +{plural(more, 'line')}", "hint")
+
+
+def _code_lines(lines: list[str], path: str) -> dict[int, Line]:
+    """Return the tokens of the lines of a diff by their index: of the old and the new text, each read as a whole."""
+    tokens: dict[int, Line] = {}
+    language = file_language(path)
+    for left_out in ("-", "+") if language else ():
+        indices = [i for i, line in enumerate(lines) if not line.startswith((left_out, "@@", "---", "+++"))]
+        if not indices:
+            continue
+        read = token_lines("\n".join(lines[i][1:].expandtabs(4) for i in indices), language)
+        tokens |= dict(zip(indices, read, strict=True)) if read is not None else {}
+    return tokens
+
+
+def _code_text(renderer: RowRenderer, line: Line, style: str) -> Text:
+    """Return a line of code. Without a background of its own it has the colours that suit the terminal."""
+    from rich.text import Text
+
+    text = Text(overflow="fold")
+    for token, part in line:
+        look = f"{style}.{token}" if style and token else style or renderer.code_look(token)
+        text.append(part.expandtabs(4), look)
+    return text
 
 
 def _todo(renderer: RowRenderer, row: row_types.TodoRow) -> Iterator[str]:

@@ -7,6 +7,7 @@ fifteen times a second; only keys are handled immediately.
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,7 @@ class Screen:
         live_lines: Callable[[Callable[[], RowRenderer], int], list[str]],
         status: Callable[[int], list[tuple[str, str]]],
         queued: Callable[[], list[str]],
+        tasks: Callable[[int], list[str]] = lambda width: [],
         colour: bool = True,
         input: Input | None = None,
         output: Output | None = None,
@@ -57,6 +59,7 @@ class Screen:
         self._get_live = live_lines
         self._get_status = status
         self._get_queued = queued
+        self._get_tasks = tasks
         self._colour = colour
         self._renderer: RowRenderer | None = None
         self._rows: list[Row] = []
@@ -151,6 +154,11 @@ class Screen:
         if self.app.is_running and not self.app.is_done:
             self.draw()
             self.app.exit(result=0)
+
+    def copy(self, text: str) -> bool:
+        self._output.write_raw(f"\x1b]52;c;{b64encode(text.encode()).decode()}\x07")  # the terminal has the clipboard
+        self._output.flush()
+        return True
 
     def clear_screen(self) -> None:
         self._clears_screen = True
@@ -283,17 +291,19 @@ class Screen:
         if isinstance(self._output, SynchronizedOutput):
             self._output.end_update()
         self.is_drawn.set()
-        if self._shown_live and self._timer is None:
+        if (self._shown_live or self._task_texts()) and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(TURN, self.draw)
 
     def _below(self) -> int:
         """Return the maximum height of the prompt and everything around it."""
-        return 6 + min(self.line.height, 10) + len(self._get_queued()) + min(len(self.line.completions), MAX_VISIBLE)
+        around = len(self._get_queued()) + min(len(self.line.completions), MAX_VISIBLE) + len(self._task_texts())
+        return 6 + min(self.line.height, 10) + around
 
     def _layout(self) -> HSplit:
         asks = Condition(lambda: self.menu is not None)
         has_live = Condition(lambda: bool(self._shown_live))
         has_queued = Condition(lambda: bool(self._get_queued()))
+        has_tasks = Condition(lambda: bool(self._task_texts()))
         has_completions = Condition(lambda: bool(self.line.completions) and self.menu is None)
         prompt = HSplit([Window(height=1), rule_window(), self.line.window(), rule_window()])
         menu = HSplit(
@@ -311,6 +321,7 @@ class Screen:
                 ConditionalContainer(prompt, ~asks),
                 ConditionalContainer(menu, asks),
                 ConditionalContainer(text_window(self._completion_lines), has_completions),
+                ConditionalContainer(text_window(self._task_lines), has_tasks & ~has_completions & ~asks),
                 ConditionalContainer(text_window(self._status_line), ~has_completions & ~asks),
             ]
         )
@@ -321,7 +332,18 @@ class Screen:
     def _queued_lines(self) -> StyleAndTextTuples:
         width = self._output.get_size().columns
         texts = self._get_queued()
-        return [("class:queued", "\n".join(f"  ❯ {one_line(text, width - 12)}  (queued)" for text in texts))]
+        lines = [f"  ❯ {one_line(text, width - 12)}  (queued)" for text in texts]
+        return [("class:queued", "\n".join(lines)), ("class:hint", "\n  ↑ to edit what is queued" if texts else "")]
+
+    @property
+    def has_queued(self) -> bool:
+        return bool(self._get_queued())
+
+    def _task_texts(self) -> list[str]:
+        return self._get_tasks(self._output.get_size().columns)
+
+    def _task_lines(self) -> StyleAndTextTuples:
+        return [("class:task", "\n".join(self._task_texts()))]
 
     def _completion_lines(self) -> StyleAndTextTuples:
         return completion_lines(self.line.completions, self.line.selected, self._output.get_size().columns)
@@ -360,6 +382,7 @@ class Screen:
         else:  # a number has to be confirmed, too
             words = ["↑↓" if self._is_drafting else f"{numbers} or ↑↓", "then enter"]
         words += ["space to mark"] if menu.is_many else []
+        words += ["←→ other questions"] if menu.tabs else []
         words += ["type to search"] if menu.is_sought else []
         takes = menu.current.takes if menu.current and not menu.current.opens else ""
         words += [f"tab to {takes}"] if takes and not self.line.is_noting else []

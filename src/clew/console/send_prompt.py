@@ -24,6 +24,11 @@ async def build_prompt(typed: UserInput, session: ChatSession) -> UserPrompt:
     return UserPrompt([*blocks_of(prompt.content), *pictures], prompt.notes) if pictures else prompt
 
 
+def is_prompt(typed: UserInput) -> bool:
+    """Return whether a line is for the model: neither a slash command nor a shell command."""
+    return not typed.line.command and not typed.full_text.startswith("!")
+
+
 def _picture(path: Path) -> list[Json]:
     try:
         content = image_result(path, path.read_bytes()).content

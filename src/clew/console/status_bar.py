@@ -58,6 +58,8 @@ def status_fragments(status: Status | None, width: int, is_verbose: bool = False
     if is_verbose:
         left = f"{left} · verbose (ctrl+o)"
     facts = status.facts if width >= NARROW else status.facts[-2:]
+    while len(facts) > 1 and width - 4 - columns(left) - columns(" · ".join(facts)) < 1:
+        facts = facts[1:]
     right = " · ".join(facts)
     room = width - 4 - columns(left) - columns(right)
     style = {"bypassPermissions": "class:status.danger", "default": "class:status"}.get(

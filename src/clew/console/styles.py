@@ -23,6 +23,7 @@ STYLES = {
     "mark.shell": DANGER,
     "hint": "",
     "queued": "italic",
+    "task": "",
     "offer": "",
     "offer.chosen": "bold reverse",
     "question.rule": "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from clew.chat import events
@@ -35,6 +35,7 @@ SPINNER = "·✢✳✶✻✽✻✶✳✢"
 _SPEED = 8  # frames of the spinner per second
 _NOTICES: dict[str, type[NoteRow | WarningRow | ErrorRow]] = {"info": NoteRow, "warning": WarningRow, "error": ErrorRow}
 _LAST_LINES = 5
+MAX_TASKS = 4  # lines below the prompt
 
 
 @dataclass
@@ -52,6 +53,18 @@ class RunningCall:
 
 
 @dataclass
+class RunningAgent:
+    """A subagent that runs, also after the turn that started it."""
+
+    kind: str
+    description: str
+    started_at: float
+    steps: int = 0
+    last_step: str = ""
+    is_background: bool = False
+
+
+@dataclass
 class Transcript:
     """The state of the transcript. `print_row` prints a row that never changes."""
 
@@ -61,6 +74,7 @@ class Transcript:
     is_verbose: bool = False
     is_asking: bool = False  # a question is open
     running: dict[str, RunningCall] = field(default_factory=dict)
+    agents: dict[str, RunningAgent] = field(default_factory=dict)  # by the call that started them
     started_at: float | None = None  # start of the turn; None between turns
     activity: str = ""
     has_spoken: bool = False
@@ -70,6 +84,7 @@ class Transcript:
     _thought: str = ""
     _thinking_since: float = 0.0
     _received: int = 0  # characters received in this turn
+    _cost: float = 0.0  # dollars, up to the end of the last turn
 
     # -- events
 
@@ -137,8 +152,17 @@ class Transcript:
             self.print_row(InterruptRow("Interrupted. What should be done instead?"))
         for error in event.errors:
             self.print_row(ErrorRow(error))
-        if event.milliseconds >= 60_000:
-            self.print_row(AboutRow(f"took {format_duration(event.milliseconds / 1000)}"))
+        if event.turns:
+            self.print_row(AboutRow(self._describe_turn(event)))
+
+    def _describe_turn(self, event: events.TurnFinished) -> str:
+        """Return how long the turn took and what it cost, with its subagents."""
+        facts = [format_duration(event.milliseconds / 1000)]
+        if event.cost is not None:
+            spent = max(event.cost - self._cost, 0.0)
+            facts.append(f"${spent:.2f}" if spent >= 1 else f"${spent:.4f}")
+            self._cost = event.cost
+        return f"Took {' · '.join(facts)}"
 
     # -- streamed replies
 
@@ -201,12 +225,31 @@ class Transcript:
     # -- agents
 
     def _handle_agent_event(self, event: Event) -> None:
-        call = self.running.get(event.agent)
-        if call is None:
-            return
-        if isinstance(event, events.CallStarted):
-            call.steps += 1
-            call.last_step = f"{tool_name(event.name)} {subject(event.name, event.input, self.cwd)}".strip()
+        match event:
+            case events.AgentStarted(kind=kind, description=description, is_background=is_background):
+                self.agents[event.agent] = RunningAgent(kind, description, self.clock(), is_background=is_background)
+            case events.AgentFinished():
+                self.agents.pop(event.agent, None)
+            case events.CallStarted(name=name, input=given):
+                step = f"{tool_name(name)} {subject(name, given, self.cwd)}".strip()
+                for running in (self.running.get(event.agent), self.agents.get(event.agent)):
+                    if running is not None:
+                        running.steps += 1
+                        running.last_step = step
+
+    def task_lines(self, commands: Sequence[str], width: int) -> list[str]:
+        """Return a line for each subagent and command in the background, for below the prompt."""
+        lines = []
+        for call_id, agent in self.agents.items():
+            if call_id not in self.running:
+                facts = [plural(agent.steps, "call"), format_duration(self.clock() - agent.started_at)]
+                step = f" · {agent.last_step}" if agent.last_step else ""
+                lines.append(f"{agent.kind}: {agent.description or 'agent'} ({', '.join(facts)}){step}")
+        lines += [f"command: {command}" for command in commands]
+        shown = (
+            lines if len(lines) <= MAX_TASKS else [*lines[: MAX_TASKS - 1], f"and {len(lines) - MAX_TASKS + 1} more"]
+        )
+        return [f"  ◆ {one_line(line, max(width - 6, 10))}" for line in shown]
 
     # -- live lines
 

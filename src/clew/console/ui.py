@@ -59,6 +59,10 @@ class ConsoleUi(Protocol):
         """End the console."""
         ...
 
+    def copy(self, text: str) -> bool:
+        """Copy text to the clipboard; return False if there is none."""
+        ...
+
     def clear_screen(self) -> None:
         """Clear the screen before the next row."""
         ...
