@@ -12,6 +12,7 @@ from clew.chat.config import skill_files
 from clew.chat.config.output_styles import OutputStyle, choose_style, describe_style, load_styles
 from clew.chat.config.plugins import Plugin, load_plugins
 from clew.chat.config.reasoning_settings import complete_reasoning
+from clew.chat.config.setting_keys import check_keys
 from clew.chat.config.settings import Settings, SettingsSource, as_object, managed_folder
 from clew.chat.config.skill_files import Skill
 from clew.chat.hooks.hook_settings import read_hooks
@@ -73,7 +74,15 @@ def load_config(spec: SessionSpec) -> SessionConfig:
     servers, server_notices = _find_servers(spec, settings, plugins, notices)
     memories = Memories(spec.cwd, spec.claude, home, spec.is_trusted, spec.sources)
     description = _describe(memories, skills, kinds, settings)  # it reads the memory files, which may add notices
-    notices += [*permissions.notices, *hooks.notices, *kind_notices, *style_notices, style_notice, *server_notices]
+    notices += [
+        *check_keys(settings),
+        *permissions.notices,
+        *hooks.notices,
+        *kind_notices,
+        *style_notices,
+        style_notice,
+        *server_notices,
+    ]
     notices += memories.notices
     return SessionConfig(
         settings,
@@ -96,8 +105,18 @@ def complete_spec(spec: SessionSpec, config: SessionConfig) -> SessionSpec:
     saves_files = spec.saves_files and config.settings.merged.get("fileCheckpointingEnabled") is not False
     roots = tuple(folder for folder in config.permissions.roots if folder != spec.cwd)
     reasoning = complete_reasoning(spec.reasoning, config.settings)
-    mode = spec.mode or config.permissions.mode
-    return replace(spec, mode=mode, saves_files=saves_files, roots=roots, reasoning=reasoning)
+    merged = config.settings.merged
+    limits = replace(spec.limits, auto_compact=False) if merged.get("autoCompactEnabled") is False else spec.limits
+    fallback = merged.get("fallbackModel")
+    return replace(
+        spec,
+        mode=spec.mode or config.permissions.mode,
+        saves_files=saves_files,
+        roots=roots,
+        reasoning=reasoning,
+        limits=limits,
+        fallback=spec.fallback or (fallback if isinstance(fallback, str) else ""),
+    )
 
 
 def _settings(spec: SessionSpec) -> Settings:

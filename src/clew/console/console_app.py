@@ -24,10 +24,12 @@ from clew.version import __version__
 from clew.view.approval_text import escape_line
 
 if TYPE_CHECKING:
+    from clew.chat.session_factory import ChatSession
     from clew.chat.session_spec import SessionSpec
     from clew.console.controller import Controller
     from clew.console.menu import Menu, MenuAnswer
     from clew.console.render import RowRenderer
+    from clew.console.status_command import StatusCommand
 
 LoadOptions = Callable[[], "SessionSpec"]
 _SETTINGS = (".claude", ".mcp.json")  # a folder without these has no settings
@@ -118,6 +120,7 @@ class _ScreenConsole:
         self.controller: Controller | None = None
         self.early_lines = [UserInput(started.first)] if started.first else []
         self._files: list[str] | None = None
+        self._status_command: StatusCommand | None = None
         self._listing = False
         self._recall_task: asyncio.Task[None] | None = None
         history = ProjectHistory(started.claude / "history.jsonl", str(started.cwd))
@@ -189,7 +192,22 @@ class _ScreenConsole:
 
         session = self.controller.session if self.controller else None
         verbose = self.controller.transcript.is_verbose if self.controller else False
-        return status_fragments(Status.of(session) if session else None, width, verbose)
+        fragments = status_fragments(Status.of(session) if session else None, width, verbose)
+        return [*self._status_command_output(session, width), *fragments]
+
+    def _status_command_output(self, session: ChatSession | None, width: int) -> list[tuple[str, str]]:
+        """Return what the status line command of the user printed; it is run again if something has changed."""
+        if session is None or self.controller is None or not session.settings.merged.get("statusLine"):
+            return []
+        from clew.console.status_command import StatusCommand
+
+        if self._status_command is None or self._status_command.session is not session:
+            if self._status_command is not None:
+                self._status_command.close()
+            self._status_command = StatusCommand(session, self.screen.request_redraw)
+            self.controller.observe = self._status_command.observe
+        self._status_command.check()
+        return self._status_command.fragments(width)
 
     def commands(self) -> list[NamedCommand]:
         if self.controller is None:

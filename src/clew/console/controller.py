@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -44,6 +44,7 @@ class Controller:
         self.session: ChatSession | None = None
         self.last = ""  # id of the last session with a turn
         self.is_busy = False
+        self.observe: Callable[[Event], None] = lambda event: None  # is told all events, for the status line
         self._has_opened = False
         self._previous_id = ""  # id of the previous session
         self._input_queue: deque[UserInput] = deque()
@@ -351,6 +352,7 @@ class Controller:
             self._dialog.add(event)
         else:
             self.transcript.handle_event(event)
+        self.observe(event)
         self.ui.request_redraw()
 
     def _start_task(self, work: Coroutine[Any, Any, None]) -> None:

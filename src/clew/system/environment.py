@@ -239,6 +239,11 @@ def positive_number(name: str) -> int:
     return int(value) if value.isascii() and value.isdigit() else 0
 
 
+def is_on(name: str) -> bool:
+    """Return True if a variable is set to 1, true, yes or on."""
+    return os.environ.get(name, "").strip().lower() in ("1", "true", "yes", "on")
+
+
 def apply_variables(variables: Mapping[str, str]) -> None:
     """Set variables in this process's environment, as if they had been exported before clew was started."""
     os.environ.update(variables)

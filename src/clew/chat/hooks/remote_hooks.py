@@ -37,6 +37,7 @@ class RemoteHooks(Struct, frozen=True):
     ask_model: AskModel | None = None
     call_tool: CallTool | None = None
     allowed_urls: Sequence[str] | None = None  # patterns; None for all
+    allowed_variables: Sequence[str] | None = None  # that headers may contain; None for those that a hook names
 
     async def run(self, hook: Hook, payload: Json) -> CompletedCommand:
         """Run a hook. Its failure is reported like that of a program."""
@@ -61,7 +62,7 @@ class RemoteHooks(Struct, frozen=True):
         url = str(hook.run)
         if self.allowed_urls is not None and not any(fnmatchcase(url, allowed) for allowed in self.allowed_urls):
             raise ValueError("the setting allowedHttpHookUrls does not include its address")
-        headers = _headers(hook.details)
+        headers = _headers(hook.details, self.allowed_variables)
         if not is_protected(url):
             raise ValueError(f"it would be sent unencrypted. {HINT}")
         try:
@@ -102,10 +103,17 @@ def allowed_urls(settings: Settings) -> Sequence[str] | None:
     return as_strings(stated) if isinstance(stated, list) else None
 
 
-def _headers(details: Mapping[str, object]) -> dict[str, str]:
+def allowed_variables(settings: Settings) -> Sequence[str] | None:
+    """Return the variables that headers of hooks may contain; None if the settings do not limit them."""
+    stated = settings.merged.get("httpHookAllowedEnvVars")
+    return as_strings(stated) if isinstance(stated, list) else None
+
+
+def _headers(details: Mapping[str, object], allowed: Sequence[str] | None) -> dict[str, str]:
     """Return the headers with variables filled in, of which only those in `allowedEnvVars` have a value."""
     variables = child_environment()
-    known = {name: variables.get(name, "") for name in as_strings(details.get("allowedEnvVars"))}
+    names = [name for name in as_strings(details.get("allowedEnvVars")) if allowed is None or name in allowed]
+    known = {name: variables.get(name, "") for name in names}
     return {
         name: _VARIABLE.sub(lambda match: known.get(match[1] or match[2], ""), str(value))
         for name, value in as_object(details.get("headers")).items()

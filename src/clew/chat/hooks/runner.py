@@ -12,7 +12,7 @@ from clew.chat.config.settings import Settings, SettingsSource
 from clew.chat.hooks.hook import EVENTS, TIMEOUT, Callback, Hook
 from clew.chat.hooks.hook_output import HookAnswer, HookOutcome, HookRun, interpret, merge
 from clew.chat.hooks.hook_settings import read_hooks
-from clew.chat.hooks.remote_hooks import RemoteHooks, allowed_urls
+from clew.chat.hooks.remote_hooks import RemoteHooks, allowed_urls, allowed_variables
 from clew.chat.tools.process import CompletedCommand, run_shell
 from clew.system.environment import child_environment
 from clew.wire.json_codec import Json
@@ -33,7 +33,7 @@ class Hooks:
         )
         self.notices = tuple(notices)
         self.project = project
-        self.remote = RemoteHooks(allowed_urls=allowed_urls(settings))
+        self.remote = RemoteHooks(allowed_urls=allowed_urls(settings), allowed_variables=allowed_variables(settings))
         self._variables = settings.variables
         self._background: set[asyncio.Task[HookAnswer]] = set()
 

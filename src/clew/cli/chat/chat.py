@@ -270,6 +270,7 @@ def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
             turns=options.max_turns,
             dollars=options.max_budget_usd,
             output=environment.positive_number("CLAUDE_CODE_MAX_OUTPUT_TOKENS"),
+            auto_compact=not environment.is_on("DISABLE_AUTO_COMPACT") and not environment.is_on("DISABLE_COMPACT"),
         ),
         small_model=environment.small_model(),
         reasoning=read_reasoning(options),
