@@ -354,6 +354,17 @@ def _hook(event: str, *hooks: dict[str, Any], matcher: str = "") -> Callable[[Pl
     return _user(hooks={event: [{"matcher": matcher, "hooks": list(hooks)}]})
 
 
+def _recording_hooks(place: Place) -> None:
+    """Hooks that write what they were told into a file, which the last call reads."""
+    (place.project / "sub").mkdir()
+    fields = {"PostToolBatch": ("batch", '"tool_name":', '"[A-Za-z]*"'), "CwdChanged": ("cwd", '"new_cwd":', 'sub"')}
+    hooks = {}
+    for event, (name, key, value) in fields.items():
+        told = f"tr -d ' ' | grep -o '{key}[^,}}]*' | grep -o '{value}' | tail -1"
+        hooks[event] = [{"hooks": [{"type": "command", "command": f'echo "{name} $({told})" >> $HOME/events'}]}]
+    place.user({"hooks": hooks})
+
+
 HOOKS = {
     "hook with a condition": Case(
         ["done", "hook says no"],
@@ -361,6 +372,13 @@ HOOKS = {
         _hook("PreToolUse", {"type": "command", "command": "exit 2", "if": "Bash(git *)"}, matcher="Bash"),
         options=("--allowedTools", "Bash"),
         replies=(*_bash("echo 1")[:1], *_bash("git --version")),
+    ),
+    "hooks after all calls of a reply, and for a changed folder": Case(
+        'batch "Bash"\ncwd sub"',
+        _last_result,
+        lambda place: _recording_hooks(place),
+        options=("--allowedTools", "Bash"),
+        replies=(*_bash("cd sub")[:1], *_bash("sort $HOME/events")),
     ),
     "hook with arguments": Case(
         [True],

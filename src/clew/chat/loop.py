@@ -192,6 +192,8 @@ class Loop:
             if received.error is not None:
                 if await self._recover(received, received.error):
                     continue
+                payload: Json = {"error": received.error.kind, "last_assistant_message": self._text}
+                await self._runner.run_hooks("StopFailure", None, payload)
                 return self._fail(received, received.error)
             if calls := received.calls:
                 ended = await self._run_calls(received)

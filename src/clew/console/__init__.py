@@ -37,6 +37,7 @@ Modules:
     setup_commands     Slash commands about the set-up: settings, folders, a check of everything, and the prompt
                        that describes a project.
     status_bar         Format the status line: the mode on the left; model, context use and cost on the right.
+    status_command     Run the user's status line command (`statusLine` of the settings) and format what it prints.
     styles             Styles of the screen, and the lines of its search menu and completions.
     terminal_output    Write to the terminal in synchronized updates, so that nothing flickers, and keep the screen
                        in place on a resize.

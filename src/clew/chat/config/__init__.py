@@ -12,6 +12,8 @@ Modules:
     repository          Facts about the git repository of a folder, read from its files because running git each
                         turn is slow.
     session_name        Generate session names (adjective-participle-surname) from session ids.
+    setting_keys        The keys of settings files: which clew uses, which mean nothing here, and which it does not
+                        support.
     settings            Load and merge settings of the user, the project, the command line and the administrator.
     skill_files         Load skills and slash commands from the folders of the user and the project.
     system_prompt       The system prompt, and the session facts that precede the first message.

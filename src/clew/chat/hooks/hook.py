@@ -27,12 +27,16 @@ EVENTS: dict[str, str] = {
     "PreToolUse": "tool_name",
     "PostToolUse": "tool_name",
     "PostToolUseFailure": "tool_name",
+    "PostToolBatch": "",
     "PermissionRequest": "tool_name",
     "Notification": "notification_type",
     "SubagentStart": "agent_type",
     "SubagentStop": "agent_type",
     "Stop": "",
+    "StopFailure": "error",
     "PreCompact": "trigger",
+    "PostCompact": "trigger",
+    "CwdChanged": "",
     "SessionEnd": "reason",
 }
 # Events of Claude Code for which nothing happens in clew.
@@ -40,7 +44,7 @@ NOT_RAISED = (
     *("UserPromptExpansion", "PreModelSwitch", "PostModelSwitch", "PermissionDenied", "Setup", "TeammateIdle"),
     *("TaskCreated", "TaskCompleted", "Elicitation", "ElicitationResult", "ConfigChange", "WorktreeCreate"),
     *("WorktreeRemove", "FileChanged", "DirectoryAdded", "MessageDisplay"),
-    *("PostToolBatch", "StopFailure", "PostCompact", "CwdChanged", "InstructionsLoaded"),
+    "InstructionsLoaded",
 )
 
 

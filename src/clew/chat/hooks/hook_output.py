@@ -18,6 +18,7 @@ _BLOCKING = (
     "PreToolUse",
     "PostToolUse",
     "PostToolUseFailure",
+    "PostToolBatch",
     "PermissionRequest",
     "UserPromptSubmit",
     "Stop",

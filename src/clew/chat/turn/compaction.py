@@ -116,6 +116,8 @@ class Compactor(Struct):
         summary = f"{OPENING}\n\n{text}{self._unanswered()}"
         uuid = self.conversation.restart(summary, text, trigger, before, usage)
         self.left_out = frozenset()
+        after: Json = {"trigger": trigger, "compact_summary": text}
+        await run_hooks("PostCompact", after, self.conversation, self.deps, agent=self.agent)
         outcome_of_start = await run_hooks(
             "SessionStart", {"source": "compact"}, self.conversation, self.deps, agent=self.agent
         )

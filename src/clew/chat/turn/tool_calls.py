@@ -54,6 +54,7 @@ class CallRunner(Struct):
         gets an error as its result, also on cancellation.
         """
         results: dict[str, CallResult] = {}
+        before = self.conversation.state.cwd
         try:
             for batch in self._batches(calls):
                 if self.stopped.is_set() or self.end_reason:
@@ -65,6 +66,8 @@ class CallRunner(Struct):
                     reason = f"Not run: {self.end_reason}" if self.end_reason else INTERRUPTED_CALL
                     self._record_result(call, CallResult(reason, _REJECTED, is_error=True), results)
             self.conversation.answer(calls, results)
+        if calls and not self.stopped.is_set():
+            await self._report_calls(calls, results, before)
         return results
 
     def refuse(self, calls: Sequence[PendingCall], text: str) -> None:
@@ -270,6 +273,28 @@ class CallRunner(Struct):
         )
 
     # -- hooks
+
+    async def _report_calls(
+        self, calls: Sequence[PendingCall], results: Mapping[str, CallResult], before: Path
+    ) -> None:
+        """Run the hooks after all calls of a reply, and those for a changed working directory."""
+        listed = [
+            {
+                "tool_name": call.name,
+                "tool_input": call.input,
+                "tool_use_id": call.id,
+                "tool_response": text_of(results[call.id].content),
+            }
+            for call in calls
+        ]
+        outcome = await self.run_hooks("PostToolBatch", None, {"tool_calls": listed})
+        if outcome.stop or outcome.block:
+            self.end_reason = self.end_reason or outcome.reason or "A hook ended the turn."
+        for text in outcome.context:
+            self.conversation.note(system_reminder(f"A hook says: {text}"))
+        after = self.conversation.state.cwd
+        if after != before:
+            await self.run_hooks("CwdChanged", None, {"old_cwd": str(before), "new_cwd": str(after)})
 
     async def run_hooks(self, name: str, call: PendingCall | None, payload: Json) -> HookOutcome:
         """Run the hooks of an event; a hook may end the turn."""
