@@ -292,6 +292,28 @@ def test_the_limit_of_turns_ends_behind_the_results(tmp_path: Path) -> None:
     sound(made.path())
 
 
+def test_a_budget_counts_a_model_without_a_price_like_the_default_one(tmp_path: Path) -> None:
+    step = ScriptStep(content=[use("Echo", text="a")], usage={"input_tokens": 10_000, "output_tokens": 1000})
+    with world(tmp_path, *[step] * 4, "Done.") as made:
+
+        async def drive(engine: Engine) -> list[events.TurnFinished]:
+            engine.use_model("my-local-model")
+            return [await engine.submit("go"), await engine.submit("go")]
+
+        first, second = made.drive(drive, change=limited(dollars=0.1))
+    # 10,000 × $4 + 1,000 × $20 for a million tokens of claude-opus-5-5: $0.06 each
+    assert (first.ending, second.ending, len(made.sent)) == ("error_max_budget_usd", "error_max_budget_usd", 2)
+    assert first.cost is None
+    told = [each.text for each in made.of(events.Notice)]
+    assert told == ["my-local-model has no price: the budget counts it like claude-opus-5-5."]
+
+
+def test_a_budget_also_ends_a_turn_without_calls(tmp_path: Path) -> None:
+    with world(tmp_path, ScriptStep(content="Said.", usage={"input_tokens": 100_000, "output_tokens": 1})) as made:
+        done = made.run("go", change=limited(dollars=0.1))
+    assert (done.ending, done.text, len(made.sent)) == ("error_max_budget_usd", "Said.", 1)
+
+
 def test_the_budget_ends_behind_the_results(tmp_path: Path) -> None:
     step = ScriptStep(content=[use("Echo", text="a")], usage={"input_tokens": 100_000})
     with world(tmp_path, step, "no") as made:

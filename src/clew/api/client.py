@@ -23,7 +23,6 @@ from msgspec.structs import replace
 
 from clew.api.cloud import HttpCall, StreamReader
 from clew.api.endpoint import Endpoint
-from clew.api.helper_auth import HelperAuth
 from clew.api.hidden_imports import hide_package
 from clew.api.http_answers import (
     check_message,
@@ -158,7 +157,7 @@ class Client:
 
         self._http = httpx.AsyncClient(
             transport=transport or transport_for(endpoint),
-            auth=HelperAuth(endpoint.helper) if endpoint.helper else None,
+            auth=_helper_auth(endpoint),
             timeout=httpx.Timeout(self.retry.idle, connect=self.retry.connect, pool=None),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
             trust_env=not endpoint.is_loopback,
@@ -368,3 +367,11 @@ class Client:
             "POST", call.url, content=call.content, headers=dict(call.headers), timeout=timeout
         ) as response:
             yield response
+
+
+def _helper_auth(endpoint: Endpoint) -> httpx.Auth | None:
+    if endpoint.helper is None:
+        return None
+    from clew.api.helper_auth import HelperAuth
+
+    return HelperAuth(endpoint.helper)

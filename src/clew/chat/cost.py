@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from clew.facts.prices import STEP, Prices, cost, load, micros
+from clew.models import default_model
 from clew.wire.json_codec import Json
 
 
@@ -21,6 +22,7 @@ class ModelUsage(Struct):
     cache_read: int = 0
     web_search: int = 0
     money: int = 0
+    assumed_money: int = 0  # by the price of the default model, if this one has none
     is_priced: bool = True
 
     @property
@@ -50,6 +52,8 @@ class ConversationCost(Struct):
         rate = self.prices.rate(model, str(usage.get("speed") or ""), -(-input_size // STEP))
         if rate is None:
             usage_of_model.is_priced = False
+            assumed = self.prices.rate(default_model(), "", -(-input_size // STEP))
+            usage_of_model.assumed_money += cost(assumed, counts) if assumed else 0
         else:
             usage_of_model.money += cost(rate, counts)
 
@@ -57,6 +61,14 @@ class ConversationCost(Struct):
     def dollars(self) -> float:
         """The cost of all requests to models whose price is known."""
         return micros(sum(model_usage.money for model_usage in self.models.values())) / 1e6
+
+    @property
+    def budget_dollars(self) -> float:
+        """The cost that counts for a budget: models without a price count like the default model, as in Claude Code."""
+        return self.dollars + micros(sum(model_usage.assumed_money for model_usage in self.models.values())) / 1e6
+
+    def has_price(self, model: str) -> bool:
+        return self.prices.rate(model) is not None
 
     @property
     def is_priced(self) -> bool:

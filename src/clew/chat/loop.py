@@ -33,6 +33,7 @@ from clew.chat.turn.compaction import Compactor
 from clew.chat.turn.loop_guard import LoopGuard
 from clew.chat.turn.stream_reply import ReceivedReply, ReplyStreamer
 from clew.chat.turn.tool_calls import INTERRUPTED_CALL, CallRunner
+from clew.chat.turn.turn_limits import TurnLimits
 from clew.errors import ApiError
 from clew.system.plural import plural
 from clew.wire.json_codec import Json
@@ -42,7 +43,6 @@ CONTINUE_CUT_REPLY = (
 )
 CONTINUE_LOST_REPLY = "The connection was lost in the middle of the reply above. Go on from what was received of it."
 RETRY_EMPTY_REPLY = "The reply was empty. Continue with the task, or say what is missing."
-MISSING_OUTPUT = "Your answer must be handed in with the tool StructuredOutput. Call it now."
 REPEATED_CALL = "The same call was made many times with the same result. Do something else, or say what is in the way."
 NOT_RUN = "The connection was lost before the reply was complete, so this call was not run."
 MAX_CUTS = 3
@@ -74,7 +74,12 @@ class Loop:
     _lost_replies: int = field(init=False, default=0)
     _has_compacted: bool = field(init=False, default=False)
     _was_empty: bool = field(init=False, default=False)
-    _was_asked_for_output: bool = field(init=False, default=False)
+    _assumed_models: set[str] = field(
+        init=False, default_factory=set
+    )  # those without a price that the user was told of
+
+    def __post_init__(self) -> None:
+        self._limits = TurnLimits(self.conversation, self.deps, self.agent)
 
     @property
     def last_text(self) -> str:
@@ -91,9 +96,8 @@ class Loop:
         self._runner = CallRunner(self.conversation, self.deps, self.stopped, self.send, self.agent, self.aside)
         self._guard, self._text, self._cuts, self._lost_replies = LoopGuard(), "", 0, 0
         self._replies, self._turns, self._usage = 0, 1, ConversationCost(self.deps.cost.prices)
-        self._has_compacted = self._was_empty = self._was_asked_for_output = False
-        if self.deps.output is not None:
-            self.deps.output.begin()
+        self._has_compacted = self._was_empty = False
+        self._limits.begin()
         self.streamer.api_seconds = 0.0
         try:
             await self._make_room(prompt)
@@ -181,6 +185,8 @@ class Loop:
     async def _run_rounds(self) -> tuple[ReceivedReply | None, Ending, tuple[str, ...]]:
         """Request replies and run calls until the turn is over. Return the last reply, the ending and the errors."""
         was_blocked = False
+        if (ended := self._limits.end_at_budget()) is not None:
+            return None, *ended
         while True:
             await self.compactor.make_room()
             received = await self.streamer.stream_reply(self.stopped)
@@ -211,9 +217,11 @@ class Loop:
                     return received, "success", (problem,)
                 continue
             if self.deps.output is not None:
-                if (ended := self._require_output()) is not None:
+                if (ended := self._limits.require_output()) is not None:
                     return received, *ended
                 continue
+            if (ended := self._limits.end_at_budget()) is not None:
+                return received, *ended
             reason = await self._run_stop_hooks(was_blocked)
             if not reason:
                 return received, "success", ()
@@ -224,26 +232,6 @@ class Loop:
             self.deps.emit(events.StopBlocked(agent=self.agent, uuid=uuid, text=text))
 
     # -- between two requests
-
-    def _require_output(self) -> tuple[Ending, tuple[str, ...]] | None:
-        """Return how a turn ends whose answer must fit a schema and has none; None to ask the model for it once."""
-        if self._was_asked_for_output:
-            problem = "The model did not answer in the form of the schema."
-            return "error_max_structured_output_retries", (problem,)
-        self._was_asked_for_output = True
-        self._remind(MISSING_OUTPUT)
-        return None
-
-    def _end_with_output(self) -> tuple[Ending, tuple[str, ...]] | None:
-        """Return how a turn ends whose answer fits the schema, or did not fit it too often."""
-        output = self.deps.output
-        if output is not None and output.answer is not None:
-            self._text = output.text
-            return "success", ()
-        if output is not None and output.is_exhausted:
-            attempts = plural(output.attempts, "attempt")
-            return "error_max_structured_output_retries", (f"No valid output after {attempts}. {output.problem}",)
-        return None
 
     async def _run_calls(self, received: ReceivedReply) -> tuple[Ending, tuple[str, ...]] | None:
         """Run the calls of a reply; return how the turn ends if it does."""
@@ -257,7 +245,8 @@ class Loop:
             return None
         if self._runner.end_reason:
             return "success", (self._runner.end_reason,)
-        if (ended := self._end_with_output()) is not None:
+        if (ended := self._limits.end_with_output()) is not None:
+            self._text = self._limits.output_text or self._text
             return ended
         if self._guard.detects_loop(calls, results):
             if self._guard.warnings > 1:
@@ -266,8 +255,8 @@ class Loop:
         limits = self.deps.limits
         if limits.turns is not None and self._replies >= limits.turns:
             return "error_max_turns", (f"Reached the limit of {plural(limits.turns, 'turn')}.",)
-        if limits.dollars is not None and self.deps.cost.dollars >= limits.dollars:
-            return "error_max_budget_usd", (f"Reached the budget of ${limits.dollars:g}.",)
+        if (ended := self._limits.end_at_budget()) is not None:
+            return ended
         while self.conversation.queue.has_prompts():
             await self._record_prompt(self.conversation.queue.take(), is_queued=True)
         return None

@@ -6,8 +6,10 @@ import base64
 import io
 import json
 import os
+import random
 import socket
 import struct
+import sys
 import zlib
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 from pypdf import PdfReader, PdfWriter
 
 from clew.chat.tools.atomic_files import MAX_EDIT_BYTES, digest
 from clew.chat.tools.builtin.read_file import READ
+from clew.chat.tools.image_files import MAX_BYTES
 from clew.chat.tools.tool import ToolContext
 from tests.chat.tools.tool_fixture import good, misuse, run, stage, trouble
 
@@ -227,12 +231,53 @@ def test_pictures_are_shown_as_such(scene: ToolContext, name: str, data: bytes, 
 def test_pictures_that_cannot_be_shown(scene: ToolContext) -> None:
     put(scene, "a.png", "<svg/>")
     assert "despite its name" in misuse(run(READ, scene, file_path="a.png"))
-    put(scene, "wide.png", png(8001, 1))
-    assert "too large a picture" in misuse(run(READ, scene, file_path="wide.png"))
-    put(scene, "large.png", png(1, 1) + b"\0" * (4 << 20))
-    assert "too large a picture" in misuse(run(READ, scene, file_path="large.png"))
+    put(scene, "broken.png", png(9000, 1)[:60])
+    assert "damaged picture" in trouble(run(READ, scene, file_path="broken.png"))
+    put(scene, "bomb.png", png(1, 1)[:16] + struct.pack(">II", 60_000, 60_000) + png(1, 1)[24:])
+    assert "too large a picture" in misuse(run(READ, scene, file_path="bomb.png"))
     put(scene, "cut.png", png(1, 1)[:12])
     assert "dimensions" not in run(READ, scene, file_path="cut.png").detail["file"]
+
+
+def noise(width: int, height: int, kind: str) -> bytes:
+    buffer = io.BytesIO()
+    Image.frombytes("RGB", (width, height), random.Random(1).randbytes(width * height * 3)).save(buffer, kind)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "shown", "kind"),
+    [
+        ("wide.png", png(9000, 20), (2000, 4), "image/png"),
+        ("tall.png", png(20, 2001), (20, 2000), "image/png"),
+        ("large.png", noise(1300, 1100, "PNG"), (1300, 1100), "image/jpeg"),
+        ("large.jpg", noise(2500, 1000, "JPEG"), (2000, 800), "image/jpeg"),
+        ("padded.png", png(1, 1) + b"\0" * (4 << 20), (1, 1), "image/png"),
+    ],
+)
+def test_large_pictures_are_scaled_down(
+    scene: ToolContext, name: str, data: bytes, shown: tuple[int, int], kind: str
+) -> None:
+    put(scene, name, data)
+    result = run(READ, scene, file_path=name)
+    blocks: Any = result.content
+    source = blocks[0]["source"]
+    sent = base64.b64decode(source["data"])
+    with Image.open(io.BytesIO(sent)) as picture:
+        assert (picture.size, source["media_type"]) == (shown, kind) and len(sent) <= MAX_BYTES
+    file = result.detail["file"]
+    assert (file["dimensions"]["displayWidth"], file["dimensions"]["displayHeight"]) == shown
+    assert file["originalSize"] == len(data) and file["type"] == kind
+
+
+def test_without_pillow_a_picture_that_the_api_takes_is_sent(
+    scene: ToolContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    put(scene, "wide.png", png(2500, 1))
+    assert run(READ, scene, file_path="wide.png").detail["file"]["dimensions"]["displayWidth"] == 2500
+    put(scene, "wider.png", png(9000, 1))
+    assert "[chat]" in trouble(run(READ, scene, file_path="wider.png"))
 
 
 def pdf(pages: int) -> bytes:

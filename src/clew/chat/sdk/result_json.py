@@ -58,6 +58,8 @@ def _terminal_reason(finished: TurnFinished) -> str:
         return "aborted_tools" if finished.stop_reason == "tool_use" else "aborted_streaming"
     if finished.ending == "error_max_turns":
         return "max_turns"
+    if finished.ending == "error_max_budget_usd":
+        return "budget_exhausted"
     if finished.ending == "error_max_structured_output_retries":
         return "structured_output_retry_exhausted"
     return "api_error" if finished.status is not None else "completed"

@@ -9,7 +9,8 @@ Modules:
     command_output       Shorten the output of commands for the model, and save the complete output.
     exit_codes           Interpret a command line: the meaning of its exit code, and the file that it shows.
     html_to_markdown     Convert HTML to Markdown: the text of a page without its layout.
-    image_files          Recognize images by their first bytes and measure them without decoding.
+    image_files          Recognize images by their first bytes, measure them without decoding, and make large ones
+                         smaller.
     input_schema         Validate the input of a call against the schema of its tool, and build the error texts.
     path_arguments       Resolve the path argument of a call, and describe errors about it.
     pdf_pages            Read pages of a PDF file as a document block for the model.

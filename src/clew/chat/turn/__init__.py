@@ -14,5 +14,7 @@ Modules:
     side_request      Requests outside the conversation: a question about a text, a title, a question on the side.
     stream_reply      Request one reply, stream it, and write it to the session file as it arrives.
     tool_calls        Run the tool calls of a reply: check, ask for permission, run hooks, call.
+    turn_limits       End a turn early: when the budget is used up, and when the answer must have the form of a
+                      schema.
     until_stopped     Await something until an event is set.
 """
