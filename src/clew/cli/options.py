@@ -46,7 +46,7 @@ def add_store_options(command: ArgumentParser, *, scope: bool = False) -> None:
         command.add_argument(
             "--since", metavar="WHEN", type=parse_time, help="with --store: fetch only sessions used since then"
         )
-    command.set_defaults(reads_store=True, store_tree=None)
+    command.set_defaults(reads_store=True, store_tree=None, store_source=None)
 
 
 def add_claude_dir(command: ArgumentParser) -> None:
