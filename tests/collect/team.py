@@ -67,10 +67,10 @@ class Team:
                     path.unlink()
         return whole
 
-    def collect(self, host: int, address: str, *options: str) -> None:
+    def collect(self, host: int, address: str, *options: str, team: str = "shop") -> None:
         config = self.home(f"host{host}") / "config" / "clew"
         config.mkdir(parents=True, exist_ok=True)
-        identity = f'[identity]\ndeveloper = "{DEVELOPERS[host]}"\nmachine = "laptop-{host}"\nteam = "shop"\n'
+        identity = f'[identity]\ndeveloper = "{DEVELOPERS[host]}"\nmachine = "laptop-{host}"\nteam = "{team}"\n'
         (config / "collect.toml").write_text(identity)
         words = ("collect", "--to", address, "--quiet", *options)
         code, _, err = self.run_as(f"host{host}", *words, *self.token(address))

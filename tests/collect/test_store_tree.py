@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ import pytest
 
 from clew.demo.talk import talk
 from tests.collect.postgres import PASSWORD, Cluster, Store, furnished
+from tests.collect.s3 import KEY, S3, SECRET
 from tests.collect.team import DEVELOPERS, Team, contents, parse
 
 OWNER = ("developer", "machine", "team", "host")
@@ -50,6 +52,13 @@ def team_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 def filled(team_store: Filled) -> Filled:
     """The store, for somebody who has fetched nothing yet."""
     return team_store._replace(team=team_store.team.as_reader(f"reader{next(_readers)}"))
+
+
+@pytest.fixture
+def s3() -> Iterator[S3]:
+    server = S3()
+    yield server
+    server.close()
 
 
 @pytest.fixture
@@ -272,3 +281,50 @@ def test_options_that_need_a_store_say_so(small: Team) -> None:
     assert code == 2 and "--store" in err
     code, _, err = small.read("ls", "--claude-dir", "elsewhere")
     assert code == 2 and "--claude-dir" in err
+
+
+def test_a_reader_of_a_team_reads_that_team(cluster: Cluster, store: Store, tmp_path: Path) -> None:
+    for host, user in enumerate(("ada", "ben")):
+        team = Team(tmp_path)
+        talk(seed=host).user(f"Loaf {host}?").reply("Yes.").write(team.root(host))
+        team.collect(host, store.address(user), team=f"team{host}")
+    name = f"tess_{store.name}"
+    cluster.user(name, "clew_team_reader")
+    cluster.user(f"nina_{store.name}", "clew_numbers")
+    tess = Team(tmp_path, store.address(name), "tess")
+    assert tess.rows("ls") == []
+    store.ask("INSERT INTO clew.member VALUES(%s, 'team1')", [name])
+    assert [row["title"] for row in tess.rows("ls")] == ["Loaf 1?"]
+    store.ask("DELETE FROM clew.member")
+    assert tess.rows("ls") == [] and contents(tess.tree) == {}
+    code, out, err = Team(tmp_path, store.address(f"nina_{store.name}"), "nina").read("usage")
+    assert (code, out) == (2, "") and "only numbers" in err and "usage_daily" in err
+
+
+def test_what_is_erased_in_a_database_goes_from_the_copy(cluster: Cluster, store: Store, tmp_path: Path) -> None:
+    team = Team(tmp_path, store.address("rio"))
+    for seed in (1, 2):
+        talk(seed=seed).user(f"The code of loaf {seed} is hunter-gate").reply("Yes.").write(team.root(0))
+    team.collect(0, store.address("ada"))
+    assert len(team.rows("ls")) == 2
+    owner = f"postgresql://postgres@/{store.name}?host={cluster.folder}&port={cluster.port}"
+    words = ("--to", owner, "--yes")
+    assert team.run_as("owner", "collect", "erase", *words, "--text", "hunter-gate")[0] == 0
+    assert {row["title"] for row in team.rows("ls")} == {f"The code of loaf {seed} is [ERASED]" for seed in (1, 2)}
+    assert not any(b"hunter-gate" in data for data in contents(team.tree).values())
+    assert team.run_as("owner", "collect", "erase", team.rows("ls")[0]["id"], *words)[0] == 0
+    assert len(team.rows("ls")) == 1 and len(contents(team.tree)) == 1
+
+
+def test_a_lake_in_an_object_store(s3: S3, tmp_path: Path) -> None:
+    team = Team(tmp_path, s3.address("readers"))
+    (tmp_path / "password").write_text(f"{KEY}:{SECRET}")
+    words = ("--token-file", str(team.password))
+    talk().user("Where is the bread?").reply("In the oven.").write(team.root(0))
+    team.collect(0, team.address, *words)
+    code, out, err = team.read("ls", *words, quiet=False)
+    assert code == 0 and "bread" in out and "Fetched 2 lines" in err and SECRET not in err
+    assert contents(team.tree) == contents(team.root(0))
+    s3.close()
+    code, out, err = team.read("ls", *words, quiet=False)
+    assert code == 0 and "bread" in out and "This is what was fetched" in err and SECRET not in err

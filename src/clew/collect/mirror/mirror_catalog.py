@@ -113,6 +113,8 @@ class MirrorCatalog:
         if inventory.is_full:
             for key in known.keys() - newest.keys():
                 self._drop(known[key])
+        if inventory.is_altered:
+            self.connection.execute("UPDATE file SET got_rows = 0, got_end = 0, size = 0, damaged = 0")
         self.save(refused=refused + (0 if inventory.is_full else self.about("refused") or 0))
 
     def _note(self, file: CatalogFile | None, state: FileState, is_full: bool) -> None:

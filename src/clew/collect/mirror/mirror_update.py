@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+from clew.collect.archive.erase import ERASED
 from clew.collect.discovery import is_replaced_kind
 from clew.collect.identity import hash_name
 from clew.collect.mirror.mirror_catalog import CatalogFile, MirrorCatalog, Scope
@@ -200,12 +201,13 @@ def _verify(lines: Iterable[StoredLine], start: int, is_document: bool) -> tuple
 
 
 def _is_sound(line: StoredLine, is_document: bool) -> bool:
-    """Return whether a line is what its hash says; of a masked line only the original has a hash."""
+    """Return whether a line is what its hash says; the hash of a masked or erased line is that of the original."""
     if line.raw is None or line.length is None or line.length < 0:
         return False
     if not is_document and b"\n" in line.raw:
         return False
-    return bool(line.masked or line.withheld) or sha256(line.raw).hexdigest() == line.hash
+    is_changed = line.masked or line.withheld or ERASED in line.raw
+    return bool(is_changed) or sha256(line.raw).hexdigest() == line.hash
 
 
 def _join_histories(tree: Path, catalog: MirrorCatalog) -> None:

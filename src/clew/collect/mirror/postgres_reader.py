@@ -23,7 +23,12 @@ from clew.system.environment import user_name
 _DEADLINE = 600.0  # seconds for one query
 _KEYS = ", ".join(f"l.{name}" for name in KEY_COLUMNS)
 _NAMES = ", ".join(f"l.{name}" for name in NAME_COLUMNS)
-_MAY_READ = "SELECT has_table_privilege('clew.line', 'SELECT')"
+_RIGHTS = """
+SELECT has_table_privilege('clew.line', 'SELECT'), has_table_privilege('clew.host', 'SELECT'),
+  coalesce(has_table_privilege(to_regclass('clew.erased')::oid, 'SELECT'), false)
+"""
+_ERASED = "SELECT count(*) FROM clew.erased"
+_LINE_HOSTS = "SELECT host, max(seq) FROM clew.line GROUP BY host"
 _HOSTS = "SELECT host, seq FROM clew.host"
 _OWNERS = """
 SELECT DISTINCT ON (host) host, developer, machine, team FROM clew.fact_file WHERE developer <> ''
@@ -58,19 +63,21 @@ class PostgresReader:
         self.link = PostgresConnection(address, password, _DEADLINE)
         self.name = self.link.name
         self.user = str(self.link.options.get("user") or user_name())
+        self._sees_hosts = True
+        self._erased: tuple[Any, ...] | None = None
 
     def hosts(self) -> dict[str, HostState]:
+        """Return the hosts, and note how far erasures are. A reader of a team does not see how far hosts are."""
         with self._reading() as connection:
-            if connection.execute(_MAY_READ).fetchone() != (True,):
+            rights = connection.execute(_RIGHTS).fetchone() or (False, False, False)
+            if not rights[0]:
                 raise StoreError("", DENIED, False)
-            hosts = {str(host): HostState(seq) for host, seq in connection.execute(_HOSTS)}
-        try:
-            with self._reading() as connection:
-                owners = connection.execute(_OWNERS).fetchall()
-        except StoreError as error:
-            if error.kind not in (DENIED, "version"):
-                raise
-            owners = []
+            self._sees_hosts = rights[1]
+            hosts = {
+                str(host): HostState(seq) for host, seq in connection.execute(_HOSTS if rights[1] else _LINE_HOSTS)
+            }
+            self._erased = connection.execute(_ERASED).fetchone() if rights[2] else None
+            owners = connection.execute(_OWNERS).fetchall()
         for host, *owner in owners:
             if host in hosts:
                 hosts[host] = HostState(hosts[host].seq, *owner)
@@ -78,8 +85,10 @@ class PostgresReader:
 
     def inventory(self, hosts: Mapping[str, HostState], known: Mapping[str, int], position: Any) -> Inventory:
         """Ask only for hosts that sent something. If one is gone, or not as far as it was, everything is read."""
+        erased = self._erased[0] if self._erased else 0
+        is_altered = position is not None and position != erased
         is_behind = any(host not in hosts or seq > hosts[host].seq for host, seq in known.items())
-        is_full = position is None or is_behind
+        is_full = position is None or is_behind or is_altered or not self._sees_hosts
         after = {host: 0 if is_full else known.get(host, 0) for host, state in hosts.items()}
         new = {host: seq for host, seq in after.items() if is_full or hosts[host].seq != seq}
         last = [hosts[host].seq for host in new]
@@ -88,7 +97,7 @@ class PostgresReader:
             with self._reading() as connection:
                 rows = connection.execute(_INVENTORY, (list(new), list(new.values()), last)).fetchall()
             files = [FileState._make((*row[:3], *row[3][1:], *row[4:-1], int(row[-1]))) for row in rows]
-        return Inventory(files, is_full, "")
+        return Inventory(files, is_full, erased, is_altered)
 
     def lines(self, parts: Sequence[FilePart]) -> Iterator[StoredLine]:
         columns = [list(column) for column in zip(*parts, strict=True)]

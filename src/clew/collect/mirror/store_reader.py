@@ -81,11 +81,15 @@ class StoredLine(NamedTuple):
 
 
 class Inventory(NamedTuple):
-    """What is new in a store. `is_full` if `files` describes all of it; `position` is passed to the next reading."""
+    """What is new in a store. `is_full` if `files` describes all of it; `position` is passed to the next reading.
+
+    `is_altered` if texts were erased within lines that stayed.
+    """
 
     files: Iterable[FileState]
     is_full: bool
     position: Any
+    is_altered: bool = False
 
 
 class StoreReader(Protocol):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from clew.collect.retention import FIRST_DAYS
 from clew.collect.sinks.erasure import ERASED_TEXT
-from clew.collect.sinks.postgres.roles import WRITER
+from clew.collect.sinks.postgres.roles import READER, TEAM_READER, WRITER
 from clew.collect.sql.content_columns import CONTENT_COLUMNS
 from clew.collect.sql.fact_tables import CALL, FILE, REPLY, TABLES, TURN, FactTable
 from clew.collect.sql.line_rows import LINE
@@ -48,7 +48,7 @@ def blocking_statements() -> Iterator[str]:
         "CREATE TABLE IF NOT EXISTS clew.erased("
         'hash text COLLATE "C" PRIMARY KEY, kind text NOT NULL, time timestamptz NOT NULL DEFAULT now())'
     )
-    yield f"GRANT SELECT ON clew.erased TO {WRITER}"
+    yield f"GRANT SELECT ON clew.erased TO {WRITER}, {READER}, {TEAM_READER}"  # a reader's copy is compared with it
     hashes = [sql_hash("host", "host"), sql_hash("project", "project"), sql_hash("session", "session")]
     line_hashes = [sql_hash("line", "hash"), sql_hash("place", "host", "file", "generation", "start")]
     yield from _trigger(LINE.name, "NEW.day", FIRST_DAYS["lines"], [*hashes, *line_hashes], "")
