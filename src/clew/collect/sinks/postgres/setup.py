@@ -127,6 +127,7 @@ def _line_table_statements() -> Iterator[str]:
   {_primary_key(LINE)}) PARTITION BY LIST (day)"""
     yield from _missing_column_statements(LINE)
     yield "CREATE TABLE IF NOT EXISTS clew.line_undated PARTITION OF clew.line FOR VALUES IN ('')"
+    yield "CREATE INDEX IF NOT EXISTS line_host_seq ON clew.line(host, seq)"  # readers ask for what is new of a host
     yield "CREATE INDEX IF NOT EXISTS line_session ON clew.line(session, time_ms)"
     yield "CREATE INDEX IF NOT EXISTS line_time ON clew.line USING brin(time_ms)"
     yield from row_security_statements("line", "INSERT")
