@@ -14,6 +14,7 @@ import pyarrow.compute
 from deltalake import DeltaTable
 
 from clew.collect.landing.ingest_store import StreamObject, last_states
+from clew.collect.landing.lake_transactions import TransactionLog
 from clew.collect.sinks.lake.delta_tables import TABLE_NAMES, Lake, build_table
 from clew.collect.sinks.lake.maintenance import compact
 from clew.collect.sinks.lake.sink import FACT_WRITE_ORDER, build_line_table, version_rows
@@ -31,18 +32,18 @@ class LakeIngest:
     def __init__(self, lake: Lake) -> None:
         self.name = lake.name
         self.lake = lake
+        self._logs = {name: TransactionLog(lake, name) for name in TABLE_NAMES}
 
     def states(self, hosts: Iterable[str]) -> dict[str, StoreState]:
         return self._states(self.lake.table(LINE.name), hosts)
 
     def _states(self, table: DeltaTable, hosts: Iterable[str]) -> dict[str, StoreState]:
-        with self.lake.translate_errors():
-            numbers = {host: table.transaction_version(f"clew-{host}") for host in hosts}
-            return {
-                host: StoreState(number, table.transaction_version(f"clew-mark-{host}") or 0)
-                for host, number in numbers.items()
-                if number is not None
-            }
+        known = self._logs[LINE.name].read(table)
+        return {
+            host: StoreState(known[f"clew-{host}"], known.get(f"clew-mark-{host}", 0))
+            for host in hosts
+            if f"clew-{host}" in known
+        }
 
     def has_record(self, record: Record) -> bool:
         return record.seq in self._known([record], "hash", record.hash)
@@ -78,12 +79,11 @@ class LakeIngest:
 
     def _add_facts(self, table: FactTable, batch: Sequence[StreamObject]) -> None:
         target = self.lake.table(table.name)
-        with self.lake.translate_errors():
-            numbers = {each.host: target.transaction_version(f"clew-{each.host}") or 0 for each in batch}
+        numbers = self._logs[table.name].read(target)
         versions: dict[tuple[str, int], list[tuple[Any, ...]]] = {}  # by file: only the newest is needed
         last: dict[str, int] = {}
         for each in batch:
-            if each.content and each.name.number > numbers[each.host]:
+            if each.content and each.name.number > numbers.get(f"clew-{each.host}", 0):
                 last[each.host] = each.name.number
                 for facts in each.facts:
                     versions[each.host, facts.file] = version_rows(table, facts, each.content.made)
