@@ -1,221 +1,219 @@
-"""A fleet on paper and in small: simulated hosts against a real PostgreSQL and a real S3 server, and what follows for many.
+"""A fleet in small: simulated hosts put growing sessions into a landing zone, and a real ingester fills a real store.
 
-    python -m benchmarks.fleet [--hosts 4] [--size 10M] [--seconds 5]
+    python -m benchmarks.fleet [--to delta|postgresql] [--hosts 10 100 500 2000] [--days 5] [--puts 4] [--turns 4]
 
-Each host is a `clew collect` of its own with its own archive. What is measured here (bytes stored, CPU of the servers,
-commits that a table takes) is put into the model of docs/scale.md, whose volumes are those of 3,377 real transcripts.
+The clock is simulated: all hosts put what a few hours brought, then the ingester runs, day by day for a working week.
+What is measured (CPU, commits, files, bytes) is put into the model of docs/scale.md, whose volumes are those of 3,377 real
+transcripts.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import subprocess
+import resource
+import shutil
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.corpus import generate, parse_size
-from clew.collect.archive.reader import Archive
-from clew.collect.sinks.lake.delta_tables import Lake, build_table
-from clew.collect.sinks.outbox import DELIVERABLE
-from clew.collect.sinks.paced_cursors import COMMIT_INTERVAL
-from clew.errors import StoreError
-from tests.collect.postgres import PASSWORD, Cluster, furnished
-from tests.collect.s3 import S3
+import pyarrow
 
-DEVELOPERS = (10, 1_000, 100_000)
+from benchmarks.fleet_hosts import FIRST_DAY, TEMPLATES, Step, make_hosts, write_template
+from clew.collect.landing.folder_zone import FolderZone
+from clew.collect.landing.ingester import Ingester
+from clew.collect.landing.open_ingest import open_ingest_store
+from clew.collect.sinks.lake.delta_tables import TABLE_NAMES, Lake
+from clew.collect.sql.open_store import open_engine
+from tests.collect.postgres import PASSWORD, Cluster, furnished
+
+DEVELOPERS = (10, 1_000, 10_000, 100_000)
 TRANSCRIPTS = 10  # of a developer in a day, agents too: assumed, see docs/scale.md
 LINES, BYTES = 170, 435_000  # of a transcript: 572,495 lines and 1.47 GB in 3,377 (counted)
 HOURS, DAYS = 8, 230  # of work in a day, and in a year
+PUTS_A_DAY = 48  # of a host that watches: every ten minutes
 PEAK = 4  # times the mean of the working hours
-TABLES = 5
-PUTS = 3  # objects for each commit: its rows under one or two days, and the commit itself
-DISK, OBJECTS, PUT = 0.10, 0.023, 5e-6  # dollars: GB-month of a block volume and of S3, and one PUT (list prices)
-_SENT = "SELECT count(*) FROM occurrence o JOIN generation g ON g.id = o.generation JOIN file f ON f.id = g.file"
+DISK, OBJECTS, PUT, GET = (
+    0.10,
+    0.023,
+    5e-6,
+    4e-7,
+)  # dollars: GB-month of a volume and of S3, a PUT or LIST, a GET (list prices)
 _TICK = os.sysconf("SC_CLK_TCK")
+_SHM = Path("/dev/shm")
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What one store took in a run: per byte of the lines, and how much of the server's time."""
+@dataclass(slots=True)
+class FleetRun:
+    """What a week of so many hosts took."""
 
-    name: str
     hosts: int
-    megabytes: float
-    seconds: float
-    stored: float
-    cpu: float
+    objects: int = 0
+    lines: int = 0
+    sent: int = 0
+    packed: int = 0
+    commits: int = 0
+    files: int = 0
+    stored: int = 0
+    wal: int = 0
+    ingester_cpu: float = 0.0
+    server_cpu: float = 0.0
+    seconds: float = 0.0
+    slowest: float = 0.0
+
+    @property
+    def cpu(self) -> float:
+        return self.ingester_cpu + self.server_cpu
 
     def __str__(self) -> str:
         return (
-            f"{self.name}: {self.hosts} hosts sent {self.megabytes:.1f} MB in {self.seconds:.1f} s; "
-            f"stored {self.stored / self.megabytes:.2f} × that; {self.cpu / self.megabytes:.3f} s of the server's CPU per MB"
+            f"{self.hosts:>6,} hosts: {self.objects:,} objects, {self.lines:,} lines, {self.sent / 1e6:,.1f} MB "
+            f"({self.packed / 1e6:,.1f} MB packed); {self.commits} commits, {self.files} files, "
+            f"{self.stored / 1e6:,.1f} MB stored, {self.wal / 1e6:,.1f} MB of WAL; "
+            f"CPU {self.ingester_cpu:.1f} s ingester, {self.server_cpu:.1f} s server "
+            f"({1000 * self.cpu / self.objects:.2f} ms an object); slowest round {self.slowest:.1f} s"
         )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--hosts", type=int, default=4, choices=range(1, 41), metavar="1..40")
-    parser.add_argument("--size", type=parse_size, default=10_000_000, help="of the sessions of each host")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of commits to one table")
+    parser.add_argument("--to", choices=("delta", "postgresql"), default="delta")
+    parser.add_argument("--hosts", type=int, nargs="+", default=[10, 100, 500, 2000])
+    parser.add_argument("--days", type=int, default=5)
+    parser.add_argument("--puts", type=int, default=4, help="of each host in a day")
+    parser.add_argument("--turns", type=int, default=4, help="between two puts")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        hosts = [_host(Path(scratch) / str(number), options.size, number) for number in range(options.hosts)]
-        database = to_postgres(hosts)
-        print(database, flush=True)
-        lake, commits = to_lake(hosts, options.seconds)
-        print(lake, flush=True)
-        print(f"S3: {commits:.1f} commits/s to one table by {options.hosts} writers at once", flush=True)
-    for row in model(database, lake, commits):
+    templates = [write_template(n, options.days, options.puts, options.turns) for n in range(TEMPLATES)]
+    runs = []
+    for count in options.hosts:
+        folder = Path(tempfile.mkdtemp(prefix="clew-fleet-", dir=_SHM if _SHM.is_dir() else None))
+        try:
+            runs.append(run_week(count, folder, templates, options.to, options.puts))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        print(runs[-1], flush=True)
+    print(f"peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")
+    for row in model(runs[-1], options.to):
         print(row)
     return 0
 
 
-def _host(folder: Path, size: int, seed: int) -> Path:
-    """A host whose archive is filled, so that only the sending is measured."""
-    generate(folder / "claude", size, seed + 1)
-    _collect(folder).wait()
-    return folder
-
-
-def _collect(folder: Path, *more: str, **environment: str) -> subprocess.Popen[bytes]:
-    options = ["--claude-dir", str(folder / "claude"), "--archive", str(folder / "archive.db"), "--lean", "--quiet"]
-    command = [sys.executable, "-m", "clew", "collect", *options, *more]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, **environment})
-
-
-def _send(hosts: list[Path], *more: str, **environment: str) -> float:
-    """All hosts at once; seconds until the last is done."""
-    start = time.perf_counter()
-    running = [_collect(host, *more, **environment) for host in hosts]
-    if any([process.wait() for process in running]):  # noqa: C419 - all of them are waited for
-        raise SystemExit("a host could not deliver")
-    return time.perf_counter() - start
-
-
-def _megabytes(hosts: list[Path]) -> float:
-    return sum(file.stat().st_size for host in hosts for file in host.rglob("*.jsonl")) / 1e6
-
-
-def _compare(name: str, arrived: int, hosts: list[Path]) -> None:
-    """Numbers of a store that lost something would be worth nothing."""
-    sent = 0
-    for host in hosts:
-        with Archive.open(host / "archive.db") as archive:
-            query = f"{_SENT} WHERE {DELIVERABLE}"
-            sent += int(archive.connection.execute(query).get)
-    if arrived != sent:
-        raise SystemExit(f"{name} has {arrived} lines of {sent}")
-
-
-def _cpu(pid: int) -> float:
-    """Seconds of a process and of its children that have ended."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / _TICK
-
-
-def to_postgres(hosts: list[Path]) -> Measured:
+def run_week(count: int, folder: Path, templates: list[list[Step]], kind: str, puts: int) -> FleetRun:
+    """Let the hosts put and the ingester commit, round by round; then compare and measure the store."""
+    if kind == "delta":
+        address = f"delta:{folder / 'lake'}"
+        run = _rounds(count, folder, templates, address, "", puts, 0)
+        _measure_lake(run, address)
+        return run
     cluster = Cluster.make().start()
     try:
         store = furnished(cluster, "fleet")
-        assert cluster.process is not None
-        before, empty = _cpu(cluster.process.pid), _database_size(cluster)
-        with tempfile.NamedTemporaryFile("w", suffix=".password") as file:
-            file.write(PASSWORD)
-            file.flush()
-            seconds = _send(hosts, "--to", store.address("ada"), "--token-file", file.name)
-        _compare("PostgreSQL", int(store.ask("SELECT count(*) FROM clew.line")[0][0]), hosts)
-        stored = (_database_size(cluster) - empty) / 1e6
-        return Measured(
-            "PostgreSQL", len(hosts), _megabytes(hosts), seconds, stored, _cpu(cluster.process.pid) - before
-        )
+        cluster.user("ingest", "clew_writer")
+        cluster.ask("GRANT clew_reader TO ingest")
+        [(empty, lsn)] = store.ask("SELECT pg_database_size('fleet'), pg_current_wal_lsn()::text")
+        pid = cluster.process.pid if cluster.process else 0
+        run = _rounds(count, folder, templates, store.address("ingest"), PASSWORD, puts, pid)
+        wal = f"pg_wal_lsn_diff(pg_current_wal_lsn(), '{lsn}')::bigint"
+        [(size, run.wal, lines)] = store.ask(f"SELECT pg_database_size('fleet'), {wal}, count(*) FROM clew.line")
+        run.stored = size - empty
+        _compare(run, int(lines))
+        return run
     finally:
         cluster.remove()
 
 
-def _database_size(cluster: Cluster) -> int:
-    return int(cluster.ask("SELECT pg_database_size('fleet')")[0][0])
+def _rounds(
+    count: int, folder: Path, templates: list[list[Step]], address: str, secret: str, puts: int, pid: int
+) -> FleetRun:
+    zone = FolderZone(str(folder / "zone"))
+    store = open_ingest_store(address, secret)
+    hosts = list(make_hosts(count, zone, templates))
+    run = FleetRun(count)
+    before, start = _cpu(pid), time.perf_counter()
+    first = int(FIRST_DAY.timestamp() * 1000)
+    for step in range(len(templates[0])):
+        now = first + step // puts * 86_400_000 + step % puts * (HOURS * 3_600_000 // puts)
+        for host in hosts:
+            host.put(step, now)
+        began, used = time.perf_counter(), time.process_time()
+        report = Ingester(zone, store).run()
+        run.ingester_cpu += time.process_time() - used
+        run.slowest = max(run.slowest, time.perf_counter() - began)
+        run.objects += report.objects
+        run.commits += report.commits
+    store.close()
+    run.server_cpu, run.seconds = _cpu(pid) - before, time.perf_counter() - start
+    run.lines, run.sent, run.packed = (
+        sum(getattr(host, name) for host in hosts) for name in ("lines", "bytes", "packed")
+    )
+    return run
 
 
-def to_lake(hosts: list[Path], seconds: float) -> tuple[Measured, float]:
-    server = S3()
+def _measure_lake(run: FleetRun, address: str) -> None:
+    lake = Lake(address, "", {})
+    for name in TABLE_NAMES:
+        sizes = pyarrow.table(lake.table(name).get_add_actions(flatten=True))["size_bytes"].to_pylist()
+        run.files += len(sizes)
+        run.stored += sum(sizes)
+    _compare(run, int(lake.table("line").to_pyarrow_dataset().count_rows()))
+    with open_engine(address) as engine, engine.run("SELECT count(*), count(DISTINCT host) FROM sessions") as answer:
+        [(sessions, hosts)] = answer.rows
+    if hosts != run.hosts:
+        raise SystemExit(f"the views have {sessions} sessions of {hosts} hosts")
+
+
+def _compare(run: FleetRun, arrived: int) -> None:
+    """Numbers of a store that lost something would be worth nothing."""
+    if arrived != run.lines:
+        raise SystemExit(f"the store has {arrived} lines of {run.lines}")
+
+
+def _cpu(pid: int) -> float:
+    """Seconds of a process and of its children: a server has one for each connection."""
+    if not pid:
+        return 0.0
+    children = [pid, *(int(path.parent.name) for path in Path("/proc").glob("[0-9]*/stat") if _parent(path) == pid)]
+    return sum(sum(map(int, _fields(Path(f"/proc/{each}/stat"))[11:13])) for each in children) / _TICK
+
+
+def _fields(path: Path) -> list[str]:
+    return path.read_text().rpartition(")")[2].split()
+
+
+def _parent(path: Path) -> int:
     try:
-        before = _cpu(server.process.pid)
-        took = _send(hosts, "--to", server.address("fleet"), **server.environment)
-        used = _cpu(server.process.pid) - before
-        lake = Lake(server.address("fleet"), "", server.environment)
-        _compare("the lake", int(lake.table("line").to_pyarrow_dataset().count_rows()), hosts)
-        stored = sum(_table_size(lake, name) for name in ("line", "fact_file", "fact_turn", "fact_reply", "fact_call"))
-        measured = Measured("lake on S3", len(hosts), _megabytes(hosts), took, stored / 1e6, used)
-        return measured, commit_rate(server, len(hosts), seconds)
-    finally:
-        server.close()
+        return int(_fields(path)[1])
+    except OSError:  # it has ended
+        return 0
 
 
-def _table_size(lake: Lake, name: str) -> int:
-    import pyarrow
-
-    return int(sum(pyarrow.table(lake.table(name).get_add_actions(flatten=True))["size_bytes"].to_pylist()))
-
-
-def commit_rate(server: S3, writers: int, seconds: float) -> float:
-    """Commits to one table in a second, by writers that do nothing else."""
-    done = [0] * writers
-    end = time.monotonic() + seconds
-
-    def commit(number: int) -> None:
-        lake = Lake(server.address("rate"), "", server.environment)
-        row = (f"host{number}", 1, "p", "p", "s", "", 1, "", 0, "", "prompt", "complete", 0, 0, 0, 0, "", 1, 1)
-        while time.monotonic() < end:
-            try:
-                lake.add("fact_turn", build_table("fact_turn", [row], ["2026-01-01"]))
-                done[number] += 1
-            except StoreError as error:
-                if not error.retryable:
-                    raise
-
-    Lake(server.address("rate"), "", server.environment).table("fact_turn")
-    threads = [threading.Thread(target=commit, args=(number,)) for number in range(writers)]
-    start = time.monotonic()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return sum(done) / (time.monotonic() - start)
-
-
-def model(database: Measured, lake: Measured, commits: float) -> Iterator[str]:
+def model(run: FleetRun, kind: str) -> Iterator[str]:
     """The table of docs/scale.md, from what was measured."""
-    in_database, in_lake = database.stored / database.megabytes, lake.stored / lake.megabytes
     yield ""
-    yield f"{'developers':<44}" + "".join(f"{number:>14,}" for number in DEVELOPERS)
-    per_day = [number * TRANSCRIPTS for number in DEVELOPERS]
-    daily = [count * BYTES / 1e9 for count in per_day]
-    mean = [gigabytes * 1000 / HOURS / 3600 for gigabytes in daily]
-    sends = [number / COMMIT_INTERVAL for number in DEVELOPERS]
+    yield f"{'developers':<52}" + "".join(f"{number:>14,}" for number in DEVELOPERS)
+    gigabytes = [number * TRANSCRIPTS * BYTES / 1e9 for number in DEVELOPERS]
+    objects = [number * PUTS_A_DAY * 2 for number in DEVELOPERS]
+    stored, packed = run.stored / run.sent, run.packed / run.sent
+    cpu = [run.cpu / run.sent * size * 1e9 for size in gigabytes]
+    month = DAYS / 12
+    price = OBJECTS if kind == "delta" else DISK
     rows: dict[str, list[float]] = {
-        "transcripts a day": [float(count) for count in per_day],
-        "lines a day, millions": [count * LINES / 1e6 for count in per_day],
-        "GB a day": daily,
-        "MB/s at the peak": [rate * PEAK for rate in mean],
-        "PostgreSQL: GB after a year": [gigabytes * DAYS * in_database for gigabytes in daily],
-        "PostgreSQL: cores of the server at the peak": [
-            rate * PEAK * database.cpu / database.megabytes for rate in mean
-        ],
-        "PostgreSQL: dollars a month for the disk then": [g * DAYS * in_database * DISK for g in daily],
-        "lake: GB after a year": [gigabytes * DAYS * in_lake for gigabytes in daily],
-        "lake: dollars a month for objects then": [g * DAYS * in_lake * OBJECTS for g in daily],
-        "lake: dollars a month for requests": [rate * 3600 * HOURS * DAYS / 12 * TABLES * PUTS * PUT for rate in sends],
-        "lake: commits/s to each table": sends,
-        "lake: share of what one table takes, %": [100 * rate / commits for rate in sends],
+        "lines a day, millions": [number * TRANSCRIPTS * LINES / 1e6 for number in DEVELOPERS],
+        "GB a day": gigabytes,
+        "objects a day, thousands": [count / 1000 for count in objects],
+        "objects put a second at the peak": [count / HOURS / 3600 * PEAK for count in objects],
+        "GB in the zone for a day": [size * packed for size in gigabytes],
+        "requests of hosts and ingester, dollars a month": [count * (PUT + GET) * month for count in objects],
+        "CPU of ingesting a day, hours": [seconds / 3600 for seconds in cpu],
+        "cores at the peak": [seconds / HOURS / 3600 * PEAK for seconds in cpu],
+        f"{kind}: GB after a year": [size * DAYS * stored for size in gigabytes],
+        f"{kind}: dollars a month for that": [size * DAYS * stored * price for size in gigabytes],
     }
     for name, values in rows.items():
-        yield f"{name:<44}" + "".join(f"{value:>14,.{_digits(value)}f}" for value in values)
+        yield f"{name:<52}" + "".join(f"{value:>14,.{_digits(value)}f}" for value in values)
 
 
 def _digits(value: float) -> int:

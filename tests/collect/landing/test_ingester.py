@@ -12,15 +12,18 @@ from typing import Any
 
 import pytest
 
+from clew.collect.config import SinkConfig
 from clew.collect.landing.ingester import Part
 from clew.collect.landing.object_codec import ObjectHeader, encode_object
 from clew.collect.landing.object_name import ObjectName, parse_key, stream_host
 from clew.collect.landing.open_ingest import open_ingest_store, open_landing_zone
 from clew.collect.sinks.outbox import SequenceCursor
 from clew.errors import StoreError
+from tests.collect.collect_fixture import session
 from tests.collect.landing.zone_fixture import Host, Target, expected
 
 EPOCH = "e" * 32
+SECRET = "sk-ant-api03-" + "Zx9" * 31 + "AA"
 
 
 @pytest.fixture
@@ -282,16 +285,35 @@ def test_an_archive_that_was_copied_or_put_back_by_hand_gets_a_second_host(
     said = host.lines()
     copy.archive = tmp_path / "copy" / "archive.db"
     shutil.copytree(host.archive.parent, copy.archive.parent)
-    for each, session in ((host, "two"), (copy, "three")):
-        said += each.say(session, 3)
+    for each, name in ((host, "two"), (copy, "three")):
+        said += each.say(name, 3)
     report = target.ingest(zone)
     assert any("copied" in remark for remark in report.remarks)
-    for each, session in ((host, "four"), (copy, "five")):
-        said += each.say(session, 2)
+    for each, name in ((host, "four"), (copy, "five")):
+        said += each.say(name, 2)
     assert not target.ingest(zone).remarks
     assert target.lines() == sorted(said)
     assert len({row[0] for row in target.rows("host")}) == 2
     assert len(target.rows("session", "sessions")) == 5
+
+
+def test_secrets_and_other_projects_do_not_reach_the_zone(tmp_path: Path, zone: str) -> None:
+    host = Host(tmp_path / "ada", zone)
+    for folder in ("shop", "private"):
+        path = host.root / session(1, f"projects/-home-ada-{folder}")
+        path.parent.mkdir(parents=True)
+        path.write_text(
+            json.dumps({"type": "user", "uuid": folder, "message": {"role": "user", "content": SECRET}}) + "\n"
+        )
+    for outcome in host.send(SinkConfig(zone, denied=("private",))):
+        assert outcome.error is None
+    plain = b"".join(zlib.decompress(path.read_bytes(), 31) for path in objects(zone))
+    assert b"[REDACTED:anthropic-key:" in plain and b"-home-ada-shop" in plain
+    assert SECRET.encode()[14:40] not in plain and b"private" not in plain
+    numbers = f"landing:{tmp_path / 'numbers'}"
+    host.send(SinkConfig(numbers, send="facts", contents=False))
+    assert [path.name.rpartition("-")[2][64:] for path in objects(numbers)] == [".facts.gz"]
+    assert b"REDACTED" not in b"".join(zlib.decompress(path.read_bytes(), 31) for path in objects(numbers))
 
 
 def test_an_object_that_comes_late_a_second_time_is_recognized(tmp_path: Path, zone: str, target: Target) -> None:

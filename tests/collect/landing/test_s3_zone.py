@@ -87,7 +87,7 @@ def test_the_key_of_a_host_is_refused_everything_else(gate: Gate, host: Host) ->
             assert failed.value.kind == "denied"
 
 
-@pytest.mark.parametrize("status", [500, 503, 412])
+@pytest.mark.parametrize("status", [500, 503, 409, 412])
 def test_an_unknown_outcome_is_put_again_as_the_same_object(s3: S3, gate: Gate, host: Host, status: int) -> None:
     """The server has the object, and the answer says otherwise; 412 says that it has it."""
     host.talk(f"session {status}")

@@ -42,10 +42,10 @@ class Host:
             with open(target, "ab") as file:
                 file.write(content[written:])
 
-    def send(self) -> list[DeliveryOutcome]:
+    def send(self, config: SinkConfig | None = None) -> list[DeliveryOutcome]:
         """Collect and put what is new."""
         job = CollectJob(str(self.root), str(self.archive))
-        sink = SinkConfig(self.zone, token_file=self.token_file, reveal=True)
+        sink = config or SinkConfig(self.zone, token_file=self.token_file, reveal=True)
         with lock_archive(job), open_collector(job) as collector:
             collector.poll()
             with deliveries(collector, [sink]) as waiting:

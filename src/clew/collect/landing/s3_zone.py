@@ -23,7 +23,7 @@ from clew.version import __version__
 _SCHEME = "landing+"
 _TIMEOUT = 30.0
 _DELETERS = 8  # concurrent requests
-_EXISTS, _UNSUPPORTED = (409, 412), (400, 501)
+_EXISTS, _UNSUPPORTED = 412, (400, 501)
 _HINTS = {
     "denied": "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or pass a file with KEY:SECRET with --token-file.",
     "missing": "Create the bucket, or correct the address.",
@@ -74,7 +74,7 @@ class S3Zone:
         if condition and reply.status in _UNSUPPORTED:
             self._can_be_conditional = False
             reply = self._request("PUT", key, body)
-        if reply.status not in _EXISTS:
+        if reply.status != _EXISTS:
             self._check(reply)
 
     def list_objects(self, prefix: str = "host=") -> Iterator[ZoneObject]:
