@@ -105,11 +105,11 @@ class HistoryMachine:
         self.time = 0.0
         self.held: set[bytes] = set()
         self.ever: set[bytes] = set()
-        self.backups: list[tuple[str, set[bytes]]] = []
+        self.backups: list[tuple[str, set[bytes], Life]] = []
         self.copies: list[set[bytes]] = []
         self.is_plain = True  # no archive was put back or copied, and no store lost: one name is enough
         self.needs_resend = False
-        self.removed: set[str] = set()  # replies that some machine no longer has
+        self.has_copies = False  # then the facts under a name are those of one of the archives
         self.has_repeats = False
         self.has_erased = False
         self.lives.append(Life(self.base, 0))
@@ -164,7 +164,6 @@ class HistoryMachine:
         """A line is removed in place, or all lines are others."""
         file = self.life(who).root / path
         if file.exists() and (lines := file.read_bytes().splitlines(keepends=True)):
-            self.removed |= {_reply(line) for line in (lines if whole else [lines[which % len(lines)]])}
             del lines[which % len(lines)]
             file.write_bytes(self._next(path) + self._next(path) if whole else b"".join(lines))
 
@@ -295,7 +294,7 @@ class HistoryMachine:
         life = self.life(who)
         target = str(self.base / f"backup-{len(self.backups)}.db")
         back_up(life.archive, str(self.base / "no.key"), target)
-        self.backups.append((target, set(life.known)))
+        self.backups.append((target, set(life.known), life))
 
     def restore(self, who: int, which: int, command: bool) -> None:
         """A backup is put back, by the command or by copying the file; also one of another machine."""
@@ -303,7 +302,8 @@ class HistoryMachine:
             return
         life = self.life(who)
         life.close()
-        source, known = self.backups[which % len(self.backups)]
+        source, known, owner = self.backups[which % len(self.backups)]
+        self.has_copies = self.has_copies or owner is not life
         if command:
             put_back(source, life.archive, str(self.base / "no.key"))
         else:
@@ -328,6 +328,7 @@ class HistoryMachine:
         if with_files:
             shutil.copytree(life.root, other.root, dirs_exist_ok=True)
         other.known = set(life.known)
+        self.has_copies = True
         self.lives.append(other)
         self.is_plain = False
 
@@ -397,11 +398,12 @@ class HistoryMachine:
         replies, files = self.store.replies(), self.store.files()
         assert all(name == f"msg_{output}" for name, output in replies.items())
         current: set[str] = set()
+        if self.has_copies:
+            return
         for number, life in enumerate(self.lives):
             for path, lines in self._newest(life):
-                if self.is_plain:  # else another archive may send the facts of the same file
-                    assert (path, len(lines)) in files, f"machine {number}: {path} has {len(lines)} lines"
-                mine = {_reply(line) for line in lines} - {""} - (set() if self.is_plain else self.removed)
+                assert (path, len(lines)) in files, f"machine {number}: {path} has {len(lines)} lines"
+                mine = {_reply(line) for line in lines} - {""}
                 assert mine <= set(replies), f"machine {number}: {path} lacks {sorted(mine - set(replies))}"
                 current |= mine
         if self.is_plain and not self.has_erased:

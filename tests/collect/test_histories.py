@@ -120,6 +120,15 @@ def erase_everything(machine: HistoryMachine) -> None:
     machine.work(0, PATHS[0], 1, "", 0)
 
 
+def send_after_the_store_was_filled_by_a_copy(machine: HistoryMachine) -> None:
+    """The store was put back, and a copy of the archive sent more than this one under the same name."""
+    machine.copy_store()
+    machine.clone(0, False)
+    machine.work(1, PATHS[1], 1, "", 0)
+    machine.restore_store(0)
+    machine.work(0, PATHS[0], 4, "", 0)
+
+
 def repair_a_row(machine: HistoryMachine) -> None:
     """Lines that are read again because a row was damaged keep their numbers, and are not sent as new ones."""
     machine.work(0, PATHS[0], 2, "", 0)
@@ -136,8 +145,23 @@ def repair_a_line_that_facts_lack(machine: HistoryMachine) -> None:
     machine.damage(0, 0)
 
 
-OF_FACTS = [put_back_store_whose_facts_came_later, send_facts_of_a_restored_archive, repair_a_line_that_facts_lack]
-OF_LINES = [erase_the_newest_session, erase_everything, repair_a_row]
+def move_a_session_under_a_watching_collector(machine: HistoryMachine) -> None:
+    """Facts contain the path of a session, and are sent again after it was moved."""
+    machine.append(0, PATHS[0], 1, False)
+    machine.poll(0, False)
+    machine.watch(0, "", 0, 1.0)
+    machine.rename(0, PATHS[0], PATHS[1])
+    machine.poll(0, False)
+    machine.watch(0, "", 0, 400.0)
+
+
+OF_FACTS = [
+    move_a_session_under_a_watching_collector,
+    put_back_store_whose_facts_came_later,
+    send_facts_of_a_restored_archive,
+    repair_a_line_that_facts_lack,
+]
+OF_LINES = [send_after_the_store_was_filled_by_a_copy, erase_the_newest_session, erase_everything, repair_a_row]
 CASES = [
     *((kind, history) for kind in SAMPLE for history in OF_LINES),
     *(

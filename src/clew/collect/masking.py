@@ -7,14 +7,13 @@ equal marks, which cannot be used to test guesses without the key.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import repeat
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from stringzilla import count
 
 from clew.collect.split_secrets import mask_split_secrets
-from clew.facts.secrets.mask_secrets import RULES_VERSION, mask, mask_data, may_contain_secrets
+from clew.facts.secrets.mask_secrets import RULES_VERSION, find_suspects, mask, mask_data
 from clew.wire.json_codec import decode, encode
 
 _DECODE_ERRORS = (ValueError, TypeError, RecursionError, OverflowError, MemoryError)
@@ -44,25 +43,46 @@ class Policy(NamedTuple):
         try:
             value = decode(data)
             split = mask_split_secrets(value, self._mark) if _has_several_texts(data) else 0
-            masked, secrets = mask_data(value, self.key)
-            secrets += split
-            if not secrets:
-                return MaskedBytes(data, RULES_VERSION)
-            encoded = encode(masked)
-            if json_shape(decode(encoded)) != json_shape(decode(data)):
-                return self.withhold(data, "masking changed the shape of the line")
+            return self._mask_value(data, value, split)
         except _DECODE_ERRORS as error:
             return self.withhold(data, f"it could not be inspected: {type(error).__name__}")
+
+    def _mask_value(self, data: bytes, value: Any, split: int, suspects: set[str] | None = None) -> MaskedBytes:
+        """Mask a decoded line, of which `split` secrets are masked. `suspects` are its texts with a secret, if known."""
+        masked, secrets = mask_data(value, self.key, suspects)
+        secrets += split
+        if not secrets:
+            return MaskedBytes(data, RULES_VERSION)
+        encoded = encode(masked)
+        if json_shape(decode(encoded)) != json_shape(decode(data)):
+            return self.withhold(data, "masking changed the shape of the line")
         return MaskedBytes(encoded + (b"\r" if data.endswith(b"\r") else b""), RULES_VERSION, secrets)
 
     def mask_lines(self, lines: Sequence[bytes]) -> Iterator[MaskedBytes]:
-        """Mask many lines. A fast check of a whole batch skips the lines that cannot contain a secret."""
+        """Mask many lines. They are searched together, and those without a secret are left as they are."""
         if self.key is None:
             yield from map(MaskedBytes, lines)
             return
         for batch in _split_batches(lines):
-            for line, is_plain in zip(batch, _are_free_of_secrets(batch), strict=True):
-                yield MaskedBytes(line, RULES_VERSION) if is_plain else self.mask_line(line)
+            values = [_decode_or_none(line) for line in batch]
+            suspicious, suspects = find_suspects(values)
+            for line, value, is_suspicious in zip(batch, values, suspicious, strict=True):
+                if value is None:
+                    yield self.mask_line(line)
+                else:
+                    yield self._mask_suspect(line, value, suspects if is_suspicious else None)
+
+    def _mask_suspect(self, line: bytes, value: Any, suspects: set[str] | None) -> MaskedBytes:
+        """Mask a line of a batch; without `suspects` only a secret across the border of two texts can be in it."""
+        if _has_several_texts(line):
+            is_split = suspects is None and mask_split_secrets(value, self._mark) > 0
+            return self.mask_line(line) if suspects is not None or is_split else MaskedBytes(line, RULES_VERSION)
+        if suspects is None:
+            return MaskedBytes(line, RULES_VERSION)
+        try:
+            return self._mask_value(line, value, 0, suspects)
+        except _DECODE_ERRORS as error:
+            return self.withhold(line, f"it could not be inspected: {type(error).__name__}")
 
     def mask_document(self, data: bytes) -> MaskedBytes:
         """Mask a whole side file: as JSON if it is JSON, else as text, else as bytes."""
@@ -106,15 +126,12 @@ def _split_batches(lines: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     yield lines[first:]
 
 
-def _are_free_of_secrets(lines: Sequence[bytes]) -> Iterable[bool]:
-    """Return for each line whether it certainly is valid JSON without a secret."""
+def _decode_or_none(line: bytes) -> Any:
+    """Return a decoded line; None if it cannot be decoded."""
     try:
-        suspicious = may_contain_secrets([decode(line) for line in lines])
+        return decode(line)
     except _DECODE_ERRORS:
-        return repeat(False, len(lines))
-    return (
-        not (is_suspicious or _has_several_texts(line)) for line, is_suspicious in zip(lines, suspicious, strict=True)
-    )
+        return None
 
 
 def _has_several_texts(line: bytes) -> bool:

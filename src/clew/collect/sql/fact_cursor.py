@@ -49,10 +49,14 @@ class FactCursor:
             self._rests_until[file.file] = began + _REST_FACTOR * (self.clock() - began)
             yield [facts]
         if not self._is_held:
-            self.place.move(last)
+            self._move(last)
 
     def accept(self, batch: Sequence[FileFacts]) -> None:
         for facts in batch:
             self._accepted[facts.file] = facts.seq
         if not self._is_held:
-            self.place.move(batch[-1].seq)
+            self._move(batch[-1].seq)
+
+    def _move(self, seq: int) -> None:
+        self.place.move(seq)
+        self._last = self.place.position

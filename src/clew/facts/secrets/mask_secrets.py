@@ -20,6 +20,7 @@ from clew.facts.secrets.secret_formats import (
     decode_literals,
     decode_percent,
     exact_claims,
+    save_harmless,
     utf8,
 )
 from clew.facts.secrets.secret_names import find_assigned, keywords_in
@@ -90,15 +91,17 @@ def mask_lines(lines: Sequence[str]) -> list[str]:
     return "".join((*parts, text[at:])).split("\n")
 
 
-def mask_data(value: _Data, key: bytes | None = None) -> tuple[_Data, int]:
+def mask_data(value: _Data, key: bytes | None = None, suspects: set[str] | None = None) -> tuple[_Data, int]:
     """Return decoded JSON with the secrets in its strings and keys masked, and their number.
 
     The structure stays, the input is not changed, and parts without a secret are returned as the same objects.
+    `suspects` are the texts with a secret, if they are known from `find_suspects`.
     """
-    texts, is_named = _gather(value)
-    suspects = _suspects(list(texts))
-    if not suspects and not is_named:
-        return value, 0
+    if suspects is None:
+        texts, is_named = _gather(value)
+        suspects = _suspects(list(texts))
+        if not suspects and not is_named:
+            return value, 0
     nodes = [_Node([value], None, 0, None)]
     count = 0
     for node in nodes:
@@ -110,11 +113,18 @@ def mask_data(value: _Data, key: bytes | None = None) -> tuple[_Data, int]:
     return masked, count
 
 
-def may_contain_secrets(values: Sequence[Any]) -> list[bool]:
-    """Return for each value whether `mask_data` could mask anything in it; checking many together is cheapest."""
+def find_suspects(values: Sequence[Any]) -> tuple[list[bool], set[str]]:
+    """Return for each value whether `mask_data` could mask anything in it, and the texts that contain a secret; to search
+    many values together is cheapest.
+    """
     gathered = [_gather(value) for value in values]
     suspects = _suspects(list(set().union(*(texts for texts, _ in gathered))))
-    return [is_named or not suspects.isdisjoint(texts) for texts, is_named in gathered]
+    return [is_named or not suspects.isdisjoint(texts) for texts, is_named in gathered], suspects
+
+
+def may_contain_secrets(values: Sequence[Any]) -> list[bool]:
+    """Return for each value whether `mask_data` could mask anything in it."""
+    return find_suspects(values)[0]
 
 
 def _replace(text: str, secrets: tuple[Secret, ...], substitutes: list[str]) -> str:
@@ -190,6 +200,8 @@ def _base64_claims(canvas: str, data: bytes) -> Iterator[Claim]:
                 [full_run] if _hides_secret(full_run.said) else [line for line in lines if _hides_secret(line.said)]
             )
             yield from map(base64_claim, hiding)
+    else:
+        save_harmless(canvas, groups)
 
 
 def _hides_secret(decoded: bytes) -> bool:
@@ -229,6 +241,9 @@ def classify_name(name: str) -> SecretName | None:
 
 _HARMLESS_NAMES: set[str] = set()  # keys without a secret: the same few occur in every line
 _MAX_HARMLESS_NAMES = 4096
+_HARMLESS_TEXTS: set[str] = set()
+_MAX_HARMLESS_TEXTS = 10_000
+_LONGEST_HARMLESS = 2_000  # characters
 
 
 _SCALARS = frozenset((int, float, bool, type(None)))
@@ -274,8 +289,10 @@ def _announces(node: dict[Any, Any], name: str) -> bool:
 def _suspects(texts: list[str]) -> set[str]:
     """Return the texts that contain a secret.
 
-    They are searched as one text, with walls between them, which costs a fraction of separate searches.
+    They are searched as one text, with walls between them, which costs a fraction of separate searches. Texts without
+    one are remembered: folders, names and results occur again and again.
     """
+    texts = [text for text in texts if text not in _HARMLESS_TEXTS]
     claims = sorted(_claims(_canvas(WALL.join(texts))))
     suspects: set[str] = set()
     if claims:
@@ -286,6 +303,9 @@ def _suspects(texts: list[str]) -> set[str]:
             while starts and starts[-1] < end:
                 starts.pop()
                 suspects.add(text)
+    if len(_HARMLESS_TEXTS) > _MAX_HARMLESS_TEXTS:
+        _HARMLESS_TEXTS.clear()
+    _HARMLESS_TEXTS.update(text for text in texts if len(text) <= _LONGEST_HARMLESS and text not in suspects)
     return suspects
 
 

@@ -10,9 +10,11 @@ from clew.facts.secrets.secret_rules import RULES, WALL, Expression, entropy, is
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from re import Match, Pattern
-    from typing import NamedTuple
+    from typing import NamedTuple, TypeVar
+
+    _Item = TypeVar("_Item")
 
     class Claim(NamedTuple):
         """A span that a rule considers a secret; of two that overlap, the one with the lower rank names it."""
@@ -63,15 +65,38 @@ def positions(text: str, literal: str) -> Iterator[int]:
 # --- plain --------------------------------------------------------------------------------------------------
 
 
-_EXACT = tuple((utf8(literal), rank) for rank, rule in enumerate(_ALL) if not rule.folded for literal in rule.literals)
-_FOLDED = tuple((utf8(literal), rank) for rank, rule in enumerate(_ALL) if rule.folded for literal in rule.literals)
+# Parts that several literals share and that most texts lack: where one is missing, none of its literals is searched.
+_CORES = ("sk-", "shp", "_v1", "dp.", "psca", "webh", "$2", "1$", "sntr", "sq0", "432:", "at_", "K-", "hoo", "pass")
+_CORES_BYTES = tuple(core.encode() for core in (*_CORES, "rase", "ogin ", "segr", "cook", "secr", "lav", "sql"))
+
+
+def group_by_core(items: Sequence[_Item], literal: Callable[[_Item], bytes]) -> tuple[tuple[bytes, list[_Item]], ...]:
+    """Return items by the part that their literals share with others; else each by its literal."""
+    groups: dict[bytes, list[_Item]] = {}
+    for item in items:
+        core = next((core for core in _CORES_BYTES if core in literal(item)), literal(item))
+        groups.setdefault(core, []).append(item)
+    return tuple(groups.items())
+
+
+def _rank_literals(*, folded: bool) -> tuple[tuple[bytes, list[tuple[bytes, int]]], ...]:
+    rules = ((rank, rule) for rank, rule in enumerate(_ALL) if rule.folded == folded)
+    return group_by_core([(utf8(text), rank) for rank, rule in rules for text in rule.literals], lambda row: row[0])
+
+
+_EXACT = _rank_literals(folded=False)
+_FOLDED = _rank_literals(folded=True)
 
 
 def exact_claims(canvas: str, data: bytes) -> Iterator[Claim]:
     """Yield the claims of the case-sensitive rules; `data` is the same text as bytes."""
     for rank in _present(data, _EXACT):
-        if _ALL[rank].also in canvas:
-            yield from _matches(rank, _ALL[rank].expression.compiled.finditer(canvas))
+        rule = _ALL[rank]
+        if rule.anchored:
+            for literal in rule.literals:
+                yield from _matches(rank, _matches_at(rule.expression.compiled, canvas, canvas, literal))
+        elif rule.also in canvas:
+            yield from _matches(rank, rule.expression.compiled.finditer(canvas))
 
 
 def caseless_ranks(lower: bytes) -> set[int]:
@@ -85,10 +110,16 @@ def caseless_claims(rank: int, canvas: str, folded: str) -> Iterator[Claim]:
         yield from _matches(rank, _matches_at(_ALL[rank].expression.compiled, canvas, folded, literal))
 
 
-def _present(data: bytes, literals: tuple[tuple[bytes, int], ...]) -> set[int]:
+def _present(data: bytes, groups: tuple[tuple[bytes, list[tuple[bytes, int]]], ...]) -> set[int]:
     """Return the ranks of the rules that have a literal in the text; the others cannot match."""
     contains = contains_in(data)
-    return {rank for literal, rank in literals if contains(data, literal)}
+    return {
+        rank
+        for core, literals in groups
+        if contains(data, core)
+        for literal, rank in literals
+        if literal == core or contains(data, literal)
+    }
 
 
 def _matches_at(pattern: Pattern[str], canvas: str, folded: str, literal: str) -> Iterator[Match[str]]:
@@ -119,6 +150,9 @@ _BASE64_RUN = Expression(r"[A-Za-z0-9+/_-]{40,}+(?:\r?\n[A-Za-z0-9+/_-]{4,}+(?=[
 _URL_SAFE = str.maketrans("-_", "+/", "\r\n=")
 _OUTLINE = bytes(ord("b" if chr(code) in f"{NAME_CHARACTERS}+/" else " ") for code in range(256))
 _LONG_RUN = b"b" * _SHORTEST_BASE64
+_HARMLESS_RUNS: set[str] = set()
+_MAX_HARMLESS_RUNS = 20_000
+_LONGEST_HARMLESS = 300  # characters
 
 
 class Base64Run:
@@ -131,8 +165,10 @@ class Base64Run:
 
 
 def base64_runs(canvas: str, data: bytes) -> Iterator[tuple[Base64Run, ...]]:
-    """Yield each run of base64 followed by its lines, in case these are separate values."""
+    """Yield each run of base64 followed by its lines, in case these are separate values; without harmless ones."""
     for run in _long_runs(canvas, data):
+        if run[0] in _HARMLESS_RUNS:
+            continue
         start = run.start()
         runs = [Base64Run(start, run[0])]
         if "\n" in run[0]:
@@ -140,6 +176,14 @@ def base64_runs(canvas: str, data: bytes) -> Iterator[tuple[Base64Run, ...]]:
                 runs.append(Base64Run(start, line.rstrip()))
                 start += len(line)
         yield tuple(runs)
+
+
+def save_harmless(canvas: str, groups: Iterable[tuple[Base64Run, ...]]) -> None:
+    """Remember runs that hide nothing: most are paths, which occur in every line."""
+    if len(_HARMLESS_RUNS) > _MAX_HARMLESS_RUNS:
+        _HARMLESS_RUNS.clear()
+    runs = (canvas[run.start : run.end] for run, *_ in groups)
+    _HARMLESS_RUNS.update(run for run in runs if len(run) <= _LONGEST_HARMLESS)
 
 
 def base64_claim(run: Base64Run) -> Claim:
@@ -151,7 +195,8 @@ def _long_runs(canvas: str, data: bytes) -> Iterator[Match[str]]:
 
     The outline has `b` for each base64 character and a space for any other: a run is forty `b` in a row.
     """
-    outline = (data if len(data) == len(canvas) else canvas.encode("ascii", "replace")).translate(_OUTLINE)
+    ascii = data if len(data) == len(canvas) else canvas.encode("ascii", "replace")
+    outline = ascii.translate(_OUTLINE)
     at = outline.find(_LONG_RUN)
     while at >= 0 and (run := _BASE64_RUN.compiled.match(canvas, at)):
         yield run

@@ -42,10 +42,11 @@ class SecretRule:
 
     `floor` is the least Shannon entropy of the value, in bits per character. If `folded`, the literals are lower
     case, and the regex is tried, ignoring case, at each occurrence of one. If `judged`, the format also fits
-    ordinary words, so the value must not read as words. `also` is a second literal that must be in the text.
+    ordinary words, so the value must not read as words. `also` is a second literal that must be in the text. If
+    `anchored`, every match begins with a literal.
     """
 
-    __slots__ = ("also", "expression", "floor", "folded", "judged", "literals", "name")
+    __slots__ = ("also", "anchored", "expression", "floor", "folded", "judged", "literals", "name")
 
     def __init__(
         self,
@@ -57,9 +58,10 @@ class SecretRule:
         folded: bool = False,
         judged: bool = False,
         also: str = "",
+        anchored: bool = False,
     ) -> None:
         self.name, self.literals, self.expression = name, literals, Expression(pattern, "ai" if folded else "a")
-        self.floor, self.folded, self.judged, self.also = floor, folded, judged, also
+        self.floor, self.folded, self.judged, self.also, self.anchored = floor, folded, judged, also, anchored
 
 
 def _after_boundary(width: int) -> str:
@@ -108,6 +110,7 @@ RULES: tuple[SecretRule, ...] = (
         ("office.com/webhook", "/hooks/", ".make.com/", "/with/key/", "/bot/v2/hook/", "webhook/send?key="),
         r"(?:office\.com/webhook(?:b2)?/|/hooks/(?:catch/)?(?:\d{4,}+/)?|\.make\.com/|/with/key/|/bot/v2/hook/"
         r"|webhook/send\?key=)((?=[^\s/]{0,40}\d)[A-Za-z0-9_@-]{20,}+(?:/[A-Za-z0-9_-]++)*+)",
+        anchored=True,
     ),
     SecretRule(
         "password-hash",  # crypt(3), Argon2, scrypt, PBKDF2, LDAP
@@ -165,7 +168,7 @@ RULES: tuple[SecretRule, ...] = (
     SecretRule(
         "discord-token",  # a bot's number in base64, whose 17 to 19 digits make 23, 24 or 26 characters
         tuple(first + second for first in "MNO" for second in "DTjz"),
-        rf"\.(?:(?<=([MNO][DTjz]{_OPAQUE}{{24}})\.)|(?<=([MNO][DTjz]{_OPAQUE}{{22}})\.)"
+        rf"\.(?={_OPAQUE}{{6}}\.)(?:(?<=([MNO][DTjz]{_OPAQUE}{{24}})\.)|(?<=([MNO][DTjz]{_OPAQUE}{{22}})\.)"
         rf"|(?<=([MNO][DTjz]{_OPAQUE}{{21}})\.))({_OPAQUE}{{6}}\.{_OPAQUE}{{27,}}+)",
     ),
     SecretRule(

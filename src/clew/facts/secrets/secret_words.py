@@ -5,7 +5,7 @@ Each row of `_WORDS` is one word for a password, a key or a token. It is searche
 
 from __future__ import annotations
 
-from clew.facts.secrets.secret_formats import contains_in, positions
+from clew.facts.secrets.secret_formats import contains_in, group_by_core, positions
 from clew.facts.secrets.secret_rules import Expression, SecretName, Style, is_secret_in_text
 
 TYPE_CHECKING = False
@@ -67,11 +67,12 @@ _WIDE_WORDS: tuple[tuple[str, str, SecretName], ...] = (
     ("キー", r"(?:api|アクセス|シークレット)[ _-]?キー", _KEY),
     ("トークン", "トークン", _TOKEN),
 )
-_STATEMENT = (
+_STATEMENT = Expression(
     r"\w{0,16}?(?:[ \t][^\r\n:=：\"'`。\0]{0,40}?)?\\{0,4}[\"'`»”」』]?\s{0,4}"
     r"(?:(?P<sign>:=|=>|={1,2}|[:：＝])|\b(?:is|was|lautet|ist|war|est|es|é|è|era|это)\b|[は是为為—–])\s{0,4}"
     r"(?P<quote>\\{0,4}[\"'`«„“「『])?"
-    r"(?P<value>[^\s\"'`«»„“”‚‘’「」『』（）、。，；：<>\u3040-\u30ff\u4e00-\u9fff\0]{6,200}+)"
+    r"(?P<value>[^\s\"'`«»„“”‚‘’「」『』（）、。，；：<>\u3040-\u30ff\u4e00-\u9fff\0]{6,200}+)",
+    "i",
 )
 _LOOK_BACK = 20
 _LOOK_AHEAD = 340
@@ -85,19 +86,24 @@ class _Word:
 
     def __init__(self, text: str, pattern: str, kind: SecretName) -> None:
         self.text, self.literal, self.kind = text, text.encode(), kind
-        self.expression = Expression(f"(?P<name>{pattern}){_STATEMENT}", "i")
+        self.expression = Expression(pattern, "i")
         before = pattern.lower().partition(text.lower())[0].removeprefix("(?<![a-z])")
         self.start = len(before) if not before.strip("abcdefghijklmnopqrstuvwxyzпст _") else -1
 
-    def match(self, canvas: str, at: int) -> Match[str] | None:
-        """Match the word whose literal is at a position, and what is stated after it."""
+    def match(self, canvas: str, at: int) -> tuple[str, Match[str]] | None:
+        """Match the word whose literal is at a position, and what is stated after it: one expression for all words,
+        because it takes long to compile.
+        """
         if self.start >= 0:
-            return self.expression.compiled.match(canvas, max(0, at - self.start))
-        found = self.expression.compiled.search(canvas, max(0, at - _LOOK_BACK), at + _LOOK_AHEAD)
-        return found if found and found.start() <= at <= found.end("name") else None
+            name = self.expression.compiled.match(canvas, max(0, at - self.start))
+        else:
+            around = self.expression.compiled.finditer(canvas, max(0, at - _LOOK_BACK), at + _LOOK_AHEAD)
+            name = next((each for each in around if each.start() <= at <= each.end()), None)
+        statement = _STATEMENT.compiled.match(canvas, name.end()) if name else None
+        return (name[0], statement) if name and statement else None
 
 
-_ASCII_TABLE = tuple(_Word(*row) for row in _WORDS)
+_ASCII_TABLE = group_by_core(tuple(_Word(*row) for row in _WORDS), lambda word: word.literal)
 _WIDE_TABLES = tuple(  # by the first byte of a script, which most texts lack
     (sign, tuple(_Word(*row) for row in _WIDE_WORDS if sign in row[0].encode()[:3]))
     for sign in sorted({bytes([next(byte for byte in row[0].encode() if byte > 127)]) for row in _WIDE_WORDS})
@@ -107,7 +113,9 @@ _WIDE_TABLES = tuple(  # by the first byte of a script, which most texts lack
 def words_in(lower: bytes, is_ascii: bool) -> list[_Word]:
     """Return the words whose literal occurs in a text, which is given as lower-case bytes."""
     contains = contains_in(lower)
-    words = [word for word in _ASCII_TABLE if contains(lower, word.literal)]
+    words = [
+        word for core, table in _ASCII_TABLE if contains(lower, core) for word in table if contains(lower, word.literal)
+    ]
     for sign, table in () if is_ascii else _WIDE_TABLES:
         if contains(lower, sign):
             words += (word for word in table if contains(lower, word.literal))
@@ -120,8 +128,9 @@ def find_stated(canvas: str, folded: str, word: _Word) -> Iterator[tuple[int, in
     for at in positions(folded, word.text):
         if at < done:
             continue
-        if not (found := word.match(canvas, at)):
+        if not (matched := word.match(canvas, at)):
             continue
+        name, found = matched
         start, end = found.span("value")
         stop = _ENDS.compiled.search(canvas, start, end)
         end = stop.start() if stop else end
@@ -129,7 +138,7 @@ def find_stated(canvas: str, folded: str, word: _Word) -> Iterator[tuple[int, in
             end = start + len(canvas[start:end].rstrip(".,;:?\\"))
         value = canvas[start:end]
         style = Style.QUOTED if found["quote"] and found["sign"] else Style.BARE
-        if found["sign"] == "=" and found["name"].isupper():
+        if found["sign"] == "=" and name.isupper():
             style = Style.PLAIN
         if _reads_as_value(value, bool(found["sign"])) and is_secret_in_text(value, word.kind, style):
             done = end
