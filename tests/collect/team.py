@@ -111,5 +111,5 @@ def contents(root: Path) -> dict[str, bytes]:
     return {
         path.relative_to(root).as_posix(): data
         for path in sorted(root.rglob("*.json*"))
-        if "histories" not in path.parts and (data := path.read_bytes())
+        if not {"histories", "copies"} & set(path.parts) and (data := path.read_bytes())
     }

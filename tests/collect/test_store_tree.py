@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from clew.cli import store_source
+from clew.cli.run_command import command_parser
 from clew.demo.talk import talk
 from tests.collect.postgres import PASSWORD, Cluster, Store, furnished
 from tests.collect.s3 import KEY, S3, SECRET
@@ -168,13 +171,31 @@ def test_a_masked_session_says_so(small: Team, tmp_path: Path) -> None:
     assert secret not in "".join(path.read_text() for path in small.tree.rglob("*.jsonl"))
 
 
-def test_copies_of_a_session_are_kept_apart(small: Team) -> None:
+def test_of_equal_copies_one_is_shown_and_others_are_kept_apart(small: Team) -> None:
+    """The session of host 0 is copied to host 1, continued there, and then differently at home."""
+    [mine] = small.root(0).rglob("*.jsonl")
+    small.read("ls")
     shutil.copytree(small.root(0), small.root(1))
-    [path] = small.root(1).rglob("*.jsonl")
-    path.write_bytes(path.read_bytes() + path.read_bytes().splitlines(keepends=True)[0])
+    theirs = small.root(1) / mine.relative_to(small.root(0))
+    prompt, reply = mine.read_bytes().splitlines(keepends=True)
     small.collect(1, small.address)
-    stored = sorted(contents(small.tree).values() if small.rows("ls") else [], key=len)
-    assert stored == [*contents(small.root(0)).values(), *contents(small.root(1)).values()]
+    assert [row["developer"] for row in small.rows("ls")] == [DEVELOPERS[0]]
+    theirs.write_bytes(prompt + reply + prompt)
+    small.collect(1, small.address)
+    assert [row["developer"] for row in small.rows("ls")] == [DEVELOPERS[1]]
+    assert small.read("show", mine.stem)[0] == 0
+    assert sessions(small) == [prompt + reply + prompt]
+    mine.write_bytes(prompt + reply + reply)
+    small.collect(0, small.address)
+    assert {row["developer"] for row in small.rows("ls")} == {*DEVELOPERS[:2]}
+    assert sorted(sessions(small)) == sorted([prompt + reply + prompt, prompt + reply + reply])
+    code, _, err = small.read("show", mine.stem)
+    assert code == 2 and err.count(mine.name) == 2
+    assert small.read("show", mine.stem, "--developer", "ada")[0] == 0
+
+
+def sessions(team: Team) -> list[bytes]:
+    return [data for path, data in contents(team.tree).items() if path.startswith("projects/")]
 
 
 def test_what_a_killed_fetch_left_is_continued(small: Team) -> None:
@@ -328,3 +349,32 @@ def test_a_lake_in_an_object_store(s3: S3, tmp_path: Path) -> None:
     s3.close()
     code, out, err = team.read("ls", *words, quiet=False)
     assert code == 0 and "bread" in out and "This is what was fetched" in err and SECRET not in err
+
+
+def test_an_archive_that_was_put_back_shows_each_session_once(small: Team) -> None:
+    data, saved = small.home("host0") / "data", small.folder / "saved"
+    shutil.copytree(data, saved)
+    talk(seed=2).user("Is there cake?").reply("Yes.").write(small.root(0))
+    small.collect(0, small.address)
+    shutil.rmtree(data)
+    shutil.copytree(saved, data)
+    talk(seed=3).user("And tea?").reply("Yes.").write(small.root(0))
+    small.collect(0, small.address)
+    assert sorted(row["title"] for row in small.rows("ls")) == ["And tea?", "Is there cake?", "Where is the bread?"]
+    assert sorted(sessions(small)) == sorted(contents(small.root(0)).values())
+
+
+def test_a_command_that_keeps_running_fetches_what_is_new(small: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    small.read("ls")
+    monkeypatch.setattr(store_source, "REFRESH_SECONDS", 0.05)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(small.home(small.reader) / "cache"))
+    options = command_parser("serve").parse_args(["--store", small.address, "--quiet"])
+    store_source.use_store(options)
+    with store_source.refreshed(options):
+        talk(seed=2).user("Is there cake?").reply("Yes.").write(small.root(0))
+        small.collect(0, small.address)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(small.home(small.reader) / "cache"))
+        end = time.monotonic() + 60
+        while len(sessions(small)) < 2 and time.monotonic() < end:
+            time.sleep(0.05)
+    assert sorted(sessions(small)) == sorted(contents(small.root(0)).values())

@@ -6,6 +6,8 @@ Modules:
                      it is.
     mirror_update    Bring a mirror up to date: fetch the lines that are new in the store, verify them, and append
                      them to the files.
+    mirrored_copies  Show one of several copies of a session that hosts collected, if the others have nothing that
+                     it lacks.
     mirrored_path    Decide where a file of a store goes in the mirror.
     open_reader      Open the store at an address for reading.
     postgres_reader  Read the lines of a PostgreSQL store, as far as the user may read them.

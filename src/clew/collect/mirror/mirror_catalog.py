@@ -138,10 +138,16 @@ class MirrorCatalog:
         query = "SELECT 1 FROM file WHERE session = ? AND project = ? AND host <> ? AND place = path LIMIT 1"
         if state.session and self.connection.execute(query, (state.session, state.project, state.host)).get:
             places = places[1:]
-        for place in places:
-            if self.connection.execute("SELECT 1 FROM file WHERE claim = ?", (claim_of(place),)).get is None:
-                return place
-        return ""
+        return next((place for place in places if self.is_free(place)), "")
+
+    def is_free(self, place: str) -> bool:
+        """Return whether no file has a place, or one that is the same on some file system."""
+        return self.connection.execute("SELECT 1 FROM file WHERE claim = ?", (claim_of(place),)).get is None
+
+    def move(self, file: CatalogFile, place: str) -> None:
+        """Note that a file has another place."""
+        query = "UPDATE file SET place = ?, claim = ? WHERE host = ? AND file = ?"
+        self.connection.execute(query, (place, claim_of(place), *file.state[:2]))
 
     def _drop(self, file: CatalogFile) -> None:
         self.connection.execute("DELETE FROM file WHERE host = ? AND file = ?", file.state[:2])
@@ -161,13 +167,13 @@ class MirrorCatalog:
         files = [file for file in self.files() if file.place]
         used: dict[tuple[str, str], int] = {}
         for file in files:
-            key = _group(file.state)
+            key = session_key(file.state)
             used[key] = max(used.get(key, 0), file.state.last_ms)
-        chosen = {_group(file.state) for file in files if _is_in(file.state, scope, used)}
-        projects = {(file.state.host, file.state.project) for file in files if _group(file.state) in chosen}
+        chosen = {session_key(file.state) for file in files if _is_in(file.state, scope, used)}
+        projects = {(file.state.host, file.state.project) for file in files if session_key(file.state) in chosen}
 
         def is_wanted(state: FileState) -> bool:
-            if _group(state) in chosen or state.kind in ("history", "index"):
+            if session_key(state) in chosen or state.kind in ("history", "index"):
                 return True
             return not state.session and (state.host, state.project) in projects  # agents that name no session
 
@@ -196,7 +202,7 @@ def _is_valid(state: FileState) -> bool:
     )
 
 
-def _group(state: FileState) -> tuple[str, str]:
+def session_key(state: FileState) -> tuple[str, str]:
     """Return what files of one session share; a file without a session is on its own."""
     return state.host, state.session.lower() or f"/{state.path}"
 
@@ -207,7 +213,7 @@ def _is_in(state: FileState, scope: Scope, used: Mapping[tuple[str, str], int]) 
     if scope.sessions:
         names = (state.session.lower(), state.agent.lower())
         return any(name.startswith(part) for name in names if name for part in scope.sessions)
-    last = used[_group(state)]
+    last = used[session_key(state)]
     return (not scope.since_ms or not last or last >= scope.since_ms) and (
         not scope.project or _is_of_project(state.project, scope.project)
     )

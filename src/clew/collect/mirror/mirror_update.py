@@ -17,6 +17,7 @@ from clew.collect.archive.erase import ERASED
 from clew.collect.discovery import is_replaced_kind
 from clew.collect.identity import hash_name
 from clew.collect.mirror.mirror_catalog import CatalogFile, MirrorCatalog, Scope
+from clew.collect.mirror.mirrored_copies import settle_copies
 from clew.collect.mirror.mirrored_path import HISTORY
 from clew.collect.mirror.store_reader import FilePart, HostState, StoredLine, StoreReader
 from clew.errors import NotFound
@@ -58,6 +59,7 @@ def update_mirror(
     catalog.dropped.clear()
     wanted = catalog.wanted(scope)
     fetched = _fetch(tree, catalog, reader, [_checked(tree, catalog, file) for file in wanted], progress)
+    settle_copies(tree, catalog)
     _join_histories(tree, catalog)
     catalog.save(updated=clock())
     return fetched
