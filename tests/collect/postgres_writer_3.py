@@ -88,7 +88,9 @@ def _insert(connection: psycopg.Connection[Any], table: str, rows: Rows) -> None
     connection.execute(insert.encode(), [[row[name] for row in rows] for name in names])
 
 
+def is_number(table: str, name: str) -> bool:
+    return name in _NUMBER_NAMES.split() or (table, name) == ("fact_reply", "input")
+
+
 def _type(table: str, name: str) -> str:
-    if name == "raw":
-        return "bytea"
-    return "bigint" if name in _NUMBER_NAMES.split() or (table, name) == ("fact_reply", "input") else "text"
+    return "bytea" if name == "raw" else "bigint" if is_number(table, name) else "text"

@@ -11,9 +11,19 @@ from hashlib import sha256
 from typing import NamedTuple, Protocol
 
 from clew.collect.archive.erase import ERASED, text_variants
+from clew.collect.sql.fact_tables import CALL, FILE, REPLY, TURN
 from clew.errors import NotFound, Refused
 
 ERASED_TEXT = ERASED.decode()
+LABEL_COLUMNS = ("path", "project", "branch")
+"""Columns that may contain a text and are not changed: rows are found by them."""
+ROW_NAMES = {
+    FILE.name: ("session", "agent"),
+    TURN.name: ("session", "agent", "turn"),
+    REPLY.name: ("reply",),
+    CALL.name: ("call",),
+}
+"""The columns that identify a row of facts on every host, to remember that a text was erased from it."""
 
 
 class Erasure(NamedTuple):

@@ -6,7 +6,7 @@ from datetime import date
 from typing import Protocol
 
 from clew.collect.retention import RetainedRows, Retention
-from clew.collect.sinks.address import POSTGRES
+from clew.collect.sinks.address import LAKE, POSTGRES, open_lake
 from clew.collect.sinks.erasure import StoreEraser
 from clew.errors import Refused
 
@@ -32,6 +32,10 @@ def open_eraser(address: str, secret: str) -> StoreEraser:
         from clew.collect.sinks.postgres.postgres_erasure import OWNER_DEADLINE, PostgresEraser
 
         return PostgresEraser(PostgresConnection(address, secret, OWNER_DEADLINE))
+    if address.startswith(LAKE):
+        from clew.collect.sinks.lake.lake_erasure import LakeMaintenance
+
+        return LakeMaintenance(open_lake(address, secret))
     raise _not_a_store(address)
 
 
@@ -43,6 +47,10 @@ def open_retention(address: str, secret: str) -> StoreRetention:
         from clew.collect.sinks.postgres.postgres_retention import PostgresRetention
 
         return PostgresRetention(PostgresConnection(address, secret, OWNER_DEADLINE))
+    if address.startswith(LAKE):
+        from clew.collect.sinks.lake.lake_erasure import LakeMaintenance
+
+        return LakeMaintenance(open_lake(address, secret))
     raise _not_a_store(address)
 
 

@@ -13,7 +13,8 @@ skip those without the days that a query asks for, by their statistics. Tables o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,17 @@ try:
     import pyarrow
     from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
     from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+
+    from clew.collect.sinks.lake.lake_rules import (
+        ABOUT,
+        ABOUT_SCHEMA,
+        NO_RULES,
+        VERSIONS,
+        LakeRules,
+        apply_rules,
+        read_rules,
+        rule_rows,
+    )
 except ImportError:
     raise StoreError(
         "deltalake and pyarrow are needed for this and not installed.",
@@ -93,6 +105,7 @@ class Lake:
             self.options = _storage_options(dict(parse_qsl(parts.query)), secret, environment)
             endpoint = self.options.get("AWS_ENDPOINT_URL", "")
             self.name = f"{self.root}?endpoint={endpoint}" if endpoint else self.root
+        self.known_rules = NO_RULES
         self._tables: dict[str, DeltaTable] = {}
 
     def uri(self, name: str) -> str:
@@ -129,22 +142,37 @@ class Lake:
             Path(self.uri(name)).mkdir(mode=0o700, parents=True, exist_ok=True)
         configuration = {"delta.checkpointInterval": "20", "delta.logRetentionDuration": "interval 7 days"}
         try:
-            return DeltaTable.create(
+            table = DeltaTable.create(
                 self.uri(name),
-                arrow_schema(name).remove(arrow_schema(name).get_field_index(ON_DAY)),
+                ABOUT_SCHEMA
+                if name == ABOUT
+                else arrow_schema(name).remove(arrow_schema(name).get_field_index(ON_DAY)),
                 mode="ignore",
                 storage_options=self.options,
                 configuration=configuration,
             )
         except DeltaError:  # another host created it meanwhile
-            return DeltaTable(self.uri(name), storage_options=self.options)
+            table = DeltaTable(self.uri(name), storage_options=self.options)
+        if name == LINE.name:
+            self.add_rules(VERSIONS, ())
+        return table
 
     def add(self, name: str, rows: pyarrow.Table, transactions: Sequence[tuple[str, int]] = ()) -> None:
         """Commit rows to a table. Raises StoreError; it is then unknown whether they were added."""
-        self.append(self.table(name), rows, transactions)
+        rows = self._allowed(name, rows)
+        self._commit(self.table(name), rows, transactions)
 
     def append(self, table: DeltaTable, rows: pyarrow.Table, transactions: Sequence[tuple[str, int]] = ()) -> None:
         """Commit rows on top of a state of a table. Raises StoreError, also if one of these transactions came between."""
+        self._commit(table, self._allowed(table.table_uri.rstrip("/").rpartition("/")[2], rows), transactions)
+
+    def _allowed(self, name: str, rows: pyarrow.Table) -> pyarrow.Table:
+        """Return the rows that the rules of the lake allow. Raises StoreError if this clew may not write."""
+        rules = self.rules()
+        rules.check_writer(self.name)
+        return apply_rules(name, rows, rules)
+
+    def _commit(self, table: DeltaTable, rows: pyarrow.Table, transactions: Sequence[tuple[str, int]]) -> None:
         done = [Transaction(*transaction) for transaction in transactions] or None
         with self.translate_errors():
             if ON_DAY not in table.metadata().partition_columns:
@@ -179,6 +207,25 @@ class Lake:
             except CommitFailedError:  # another host merged them
                 return False
         return True
+
+    def rules(self) -> LakeRules:
+        """Return the rules that every writer follows."""
+        about = self.existing(ABOUT)
+        with self.translate_errors():
+            self.known_rules = read_rules(about.to_pyarrow_table()) if about is not None else NO_RULES
+        return self.known_rules
+
+    def add_rules(
+        self, values: Mapping[str, str], erased: Iterable[tuple[str, str]], *, dry_run: bool = False
+    ) -> LakeRules:
+        """Add values by name, and hashes with their kind; return all rules. With `dry_run` nothing is written."""
+        rows = rule_rows(values, erased, time.time_ns() // 1_000_000)
+        with self.translate_errors():
+            about = self.existing(ABOUT)
+            before = about.to_pyarrow_table() if about is not None else ABOUT_SCHEMA.empty_table()
+            if not dry_run:
+                write_deltalake(self.table(ABOUT), rows, mode="append", storage_options=self.options)
+        return read_rules(pyarrow.concat_tables([before.cast(ABOUT_SCHEMA), rows]))
 
     def probe(self) -> None:
         """Commit no rows, to see whether this lake may be written to. Raises StoreError."""

@@ -14,6 +14,7 @@ from deltalake import CommitProperties, DeltaTable
 
 from clew.collect.sinks.lake.delta_tables import COMPRESSION, TABLE_NAMES, Lake
 from clew.collect.sinks.lake.duckdb_engine import DuckTables
+from clew.collect.sinks.lake.lake_erasure import delete_blocked
 from clew.collect.sinks.lake.newest_facts import superseded_columns, superseded_sql
 from clew.collect.sql.fact_tables import FILE, TABLES
 from clew.collect.sql.line_rows import LINE
@@ -41,6 +42,7 @@ def compact(
 ) -> list[CompactedTable]:
     """Compact every existing table. `hours` is how long an unreferenced file is kept."""
     before = clock() // 1_000_000 - grace
+    delete_blocked(lake)
     return [table for name in _ORDER if (table := _compact_with_retry(lake, name, before, hours)) is not None]
 
 

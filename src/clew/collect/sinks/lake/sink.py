@@ -44,6 +44,10 @@ class LakeLines:
         self.lake = lake
         self._expected: int | None = None
 
+    @property
+    def retention(self) -> str:
+        return self.lake.known_rules.retention.describe()
+
     def write(self, records: Sequence[Record]) -> None:
         host = records[0].host
         if records[-1].mark is None:

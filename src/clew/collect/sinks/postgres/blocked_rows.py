@@ -9,19 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clew.collect.retention import FIRST_DAYS
-from clew.collect.sinks.erasure import ERASED_TEXT
+from clew.collect.sinks.erasure import ERASED_TEXT, ROW_NAMES
 from clew.collect.sinks.postgres.roles import READER, TEAM_READER, WRITER
 from clew.collect.sql.content_columns import CONTENT_COLUMNS
-from clew.collect.sql.fact_tables import CALL, FILE, REPLY, TABLES, TURN, FactTable
+from clew.collect.sql.fact_tables import FILE, TABLES, FactTable
 from clew.collect.sql.line_rows import LINE
-
-ROW_NAMES = {
-    FILE.name: ("session", "agent"),
-    TURN.name: ("session", "agent", "turn"),
-    REPLY.name: ("reply",),
-    CALL.name: ("call",),
-}
-"""The columns that identify a row of facts on every host, to remember that a text was erased from it."""
 
 _FUNCTION = """CREATE OR REPLACE FUNCTION clew.keep_{table}() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -13,6 +13,8 @@ from psycopg import Rollback
 
 from clew.collect.archive.erase import owns_prompt, text_variants
 from clew.collect.sinks.erasure import (
+    LABEL_COLUMNS,
+    ROW_NAMES,
     ErasedRows,
     Erasure,
     ErasureResult,
@@ -21,14 +23,12 @@ from clew.collect.sinks.erasure import (
     erase_text,
     remembered_hash,
 )
-from clew.collect.sinks.postgres.blocked_rows import ROW_NAMES
 from clew.collect.sinks.postgres.connection import Connection, PostgresConnection
 from clew.collect.sql.content_columns import CONTENT_COLUMNS
 from clew.collect.sql.fact_tables import FILE, TABLES, FactTable
 from clew.collect.sql.line_rows import LINE
 
 OWNER_DEADLINE = 6 * 3600.0  # seconds; a large table takes long to search and to rewrite
-_LABELS = ("path", "project", "branch")
 _LINE_KEY = ("host", "file", "generation", "start", "day")
 _HOSTS_OF = """
 SELECT host FROM (SELECT DISTINCT ON (host) host, developer FROM clew.fact_file ORDER BY host, seq DESC) AS newest
@@ -148,7 +148,7 @@ class PostgresEraser:
         return len(rows)
 
     def _count_labels(self, connection: Connection, table: FactTable, text: str) -> int:
-        columns = [name for name in _LABELS if name in table.columns]
+        columns = [name for name in LABEL_COLUMNS if name in table.columns]
         row = connection.execute(
             *_containing(f"SELECT count(*) FROM clew.{table.name} WHERE ", columns, text)
         ).fetchone()
