@@ -23,8 +23,9 @@ from tests.chat.test_mcp_client import SERVER
 
 def spec(made: World, **more: Any) -> SessionSpec:
     made.project.mkdir(parents=True, exist_ok=True)
-    defaults = {"session_id": SESSION, "model": MODEL, "durability": "off", "entrypoint": "sdk-cli"}
-    return SessionSpec(cwd=made.project, claude=made.root / "claude", endpoint=made.endpoint, **{**defaults, **more})
+    defaults: dict[str, Any] = {"session_id": SESSION, "model": MODEL, "durability": "off", "entrypoint": "sdk-cli"}
+    defaults |= {"endpoint": made.endpoint}
+    return SessionSpec(cwd=made.project, claude=made.root / "claude", **{**defaults, **more})
 
 
 def say(made: World, *prompts: str, **more: Any) -> events.TurnFinished:

@@ -30,6 +30,7 @@ class ServerProfile(Struct, frozen=True):
     marks: bool = True  # cache_control
     counts: bool = True  # /v1/messages/count_tokens
     leaves_out: tuple[str, ...] = ()  # body fields that the server does not know
+    searches: bool = True  # has the server tool `web_search`
     displays_budget: bool = True  # takes `display` in thinking with a budget
     token: str = ""  # placeholder for servers that need no key
 
@@ -40,10 +41,14 @@ PROFILES: Mapping[str, ServerProfile] = {
         ServerProfile("anthropic", betas=True),
         ServerProfile("generic", betas=True),
         ServerProfile("litellm", betas=True),
-        ServerProfile("bedrock", True, counts=False, leaves_out=("context_management",), displays_budget=False),
+        ServerProfile(
+            "bedrock", True, counts=False, leaves_out=("context_management",), searches=False, displays_budget=False
+        ),
         ServerProfile("vertex", True, counts=False, leaves_out=("context_management",), displays_budget=False),
-        ServerProfile("ollama", marks=False, counts=False, leaves_out=("metadata", "tool_choice"), token="ollama"),
-        ServerProfile("vllm", marks=False, leaves_out=("metadata",), token="none"),
+        ServerProfile(
+            "ollama", marks=False, counts=False, leaves_out=("metadata", "tool_choice"), searches=False, token="ollama"
+        ),
+        ServerProfile("vllm", marks=False, leaves_out=("metadata",), searches=False, token="none"),
     )
 }
 

@@ -73,6 +73,7 @@ Progress = Callable[[Json], Awaitable[None]]
 Ask = Callable[[Sequence[Json]], Awaitable[Mapping[str, Any]]]
 RunAgent = Callable[[Json, "ToolContext"], Awaitable[CallResult]]
 Extract = Callable[[str, str], Awaitable[str]]
+SearchWeb = Callable[[str, Sequence[str], Sequence[str]], Awaitable[Sequence[Json]]]
 
 
 async def _ignore_progress(data: Json) -> None:
@@ -93,6 +94,7 @@ class ToolContext:
     ask: Ask | None = None  # ask the user questions
     send: RunAgent | None = None  # run a sub-agent
     extract: Extract | None = None  # let a small model answer a question about a text
+    search: SearchWeb | None = None  # let the server search the web: query, allowed and blocked domains; blocks
     aside: asyncio.Event | None = None  # set when the user moves the running call to the background
     left: Callable[[Any], None] = lambda task: None  # called with a task that continues in the background
     planning: Callable[[bool], Awaitable[None]] | None = None  # enter or leave plan mode

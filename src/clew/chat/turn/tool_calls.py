@@ -24,7 +24,7 @@ from clew.chat.tools.input_schema import failure_result, unknown_tool_error, val
 from clew.chat.tools.tool import CallResult, RunAgent, Tool, ToolContext, ToolFailed, text_of
 from clew.chat.turn.background_tasks import watch_task
 from clew.chat.turn.hook_events import run_hooks
-from clew.chat.turn.side_request import extract
+from clew.chat.turn.side_request import extract, search_web
 from clew.conversation.agent_sessions import SUBAGENT_TOOLS
 from clew.wire.json_codec import Json
 
@@ -170,6 +170,7 @@ class CallRunner(Struct):
             ask=(lambda questions: self._ask(call, questions)) if self.deps.can_prompt_user else None,
             send=self.send,
             extract=self._extract,
+            search=self._search if self.deps.client.endpoint.profile.searches else None,
             aside=self.aside,
             left=lambda task: self._watch_task(task, call),
             planning=self._plan,
@@ -190,6 +191,10 @@ class CallRunner(Struct):
         answer: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
         self.deps.emit(events.QuestionRequested(agent=self.agent, call_id=call.id, questions=questions, answer=answer))
         return await answer
+
+    async def _search(self, query: str, allowed: Sequence[str], blocked: Sequence[str]) -> Sequence[Json]:
+        reasoning = self.conversation.reasoning
+        return await search_web(self.deps, self.conversation.model, reasoning, query, allowed, blocked)
 
     async def _extract(self, text: str, prompt: str) -> str:
         return await extract(self.deps, self.conversation.model, text, prompt)

@@ -19,7 +19,7 @@ Modules:
     todo_write         Implement TodoWrite: replace the complete to-do list.
     use_skill          Implement Skill: load the instructions of a skill when they are needed.
     web_fetch          Implement WebFetch: fetch a page as text, and let a small model answer a question about it.
-    web_search         Implement WebSearch with the search engine that the user configured, or explain how to
-                       configure one.
+    web_search         Implement WebSearch with the search engine that the user configured, or with the server tool
+                       of the Messages API.
     write_file         Implement Write: create a file, or replace one that the model has read.
 """

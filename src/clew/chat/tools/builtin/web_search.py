@@ -1,4 +1,4 @@
-"""Implement WebSearch with the search engine that the user configured, or explain how to configure one."""
+"""Implement WebSearch with the search engine that the user configured, or with the server tool of the Messages API."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, SearchWeb, ToolContext, ToolFailed
 from clew.chat.tools.tool_spec import TEXT, SpecTool, array_schema, object_schema, optional_field, required_field
 from clew.wire.json_codec import Json
 
@@ -54,13 +54,15 @@ def _searcher(engine: Search | None) -> Callable[[Json, ToolContext], Awaitable[
         allowed, blocked = input.get("allowed_domains", []), input.get("blocked_domains", [])
         if allowed and blocked:
             raise ToolFailed("Give allowed_domains or blocked_domains, not both.")
+        begun = time.monotonic()
+        if engine is None and scene.search is not None:
+            return await _search_by_server(scene, scene.search, query, allowed, blocked, begun)
         if engine is None:
             raise ToolFailed(
                 "No web search is set up here. Use WebFetch with an address you know, or ask the user to start clew with "
                 "--web-search COMMAND or to add an MCP server that searches.",
                 is_misuse=False,
             )
-        begun = time.monotonic()
         await scene.progress({"type": "query_update", "query": query})
         try:
             results = await engine.find(query, allowed, blocked)
@@ -79,6 +81,57 @@ def _searcher(engine: Search | None) -> Callable[[Json, ToolContext], Awaitable[
         return CallResult("\n\n".join([f'Web search results for query: "{query}"', links_text, *texts]), detail)
 
     return search
+
+
+async def _search_by_server(
+    scene: ToolContext,
+    search_web: SearchWeb,
+    query: str,
+    allowed: Sequence[str],
+    blocked: Sequence[str],
+    begun: float,
+) -> CallResult:
+    """Return what the server found, with its comments and their sources, in the form of Claude Code's record."""
+    await scene.progress({"type": "query_update", "query": query})
+    results: list[Json | str] = []
+    searches = found = 0
+    for block in await search_web(query, allowed, blocked):
+        if block.get("type") == "server_tool_use":
+            searches += 1
+        elif block.get("type") == "text" and str(block.get("text") or "").strip():
+            results.append(_cited_text(block))
+        elif block.get("type") == "web_search_tool_result":
+            hits = block.get("content")
+            if isinstance(hits, list):
+                links = [{"title": hit.get("title"), "url": hit.get("url")} for hit in hits]
+                found += len(links)
+                results.append({"tool_use_id": block.get("tool_use_id"), "content": links})
+            else:
+                code = hits.get("error_code") if isinstance(hits, dict) else ""
+                results.append(f"The web search failed: {code or 'the server gives no reason'}")
+    await scene.progress({"type": "search_results_received", "resultCount": found, "query": query})
+    texts = [
+        each if isinstance(each, str) else f"Links: {json.dumps(each['content'], ensure_ascii=False)}"
+        for each in results
+    ]
+    detail = {
+        "query": query,
+        "results": results,
+        "durationSeconds": time.monotonic() - begun,
+        "searchCount": searches,
+    }
+    opening = f'Web search results for query: "{query}"'
+    closing = "Name the sources that you use in your answer, as links."
+    return CallResult("\n\n".join([opening, *(texts or ["No links found."]), closing]), detail)
+
+
+def _cited_text(block: Json) -> str:
+    """Return a text with the pages that it cites."""
+    cited = {
+        str(c.get("url")): str(c.get("title") or c.get("url")) for c in block.get("citations") or () if c.get("url")
+    }
+    sources = ", ".join(f"[{title}]({url})" for url, title in cited.items())
+    return f"{block['text']} ({sources})" if sources else str(block["text"])
 
 
 def _is_allowed_domain(url: str, allowed: Sequence[str], blocked: Sequence[str]) -> bool:
