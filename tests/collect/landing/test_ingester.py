@@ -18,6 +18,7 @@ from clew.collect.landing.object_codec import ObjectHeader, encode_object
 from clew.collect.landing.object_name import ObjectName, parse_key, stream_host
 from clew.collect.landing.open_ingest import open_ingest_store, open_landing_zone
 from clew.collect.sinks.outbox import SequenceCursor
+from clew.collect.sinks.record import Record
 from clew.errors import StoreError
 from tests.collect.collect_fixture import session
 from tests.collect.landing.zone_fixture import Host, Target, expected
@@ -295,6 +296,43 @@ def test_an_archive_that_was_copied_or_put_back_by_hand_gets_a_second_host(
     assert target.lines() == sorted(said)
     assert len({row[0] for row in target.rows("host")}) == 2
     assert len(target.rows("session", "sessions")) == 5
+
+
+def test_an_archive_that_was_put_back_by_hand_loses_no_line_between_known_ones(
+    tmp_path: Path, zone: str, target: Target
+) -> None:
+    """It collects again what the store has, with something new between and after it."""
+    host = Host(tmp_path / "ada", zone)
+    host.talk("one")
+    host.put()
+    shutil.copytree(host.archive.parent, tmp_path / "backup")
+    host.talk("two", 3)
+    host.put()
+    said = host.lines()
+    target.ingest(zone)
+    shutil.rmtree(host.archive.parent)
+    shutil.copytree(tmp_path / "backup", host.archive.parent)
+    for turns in (3, 4):
+        host.put()
+        host.talk("two", turns)
+        said += host.say(f"new {turns}", 2)
+    target.ingest(zone)
+    missing = {*said, *host.lines()} - set(target.lines())
+    assert not missing
+    assert len({row[0] for row in target.rows("host")}) == 2
+    assert not target.ingest(zone).remarks and not objects(zone)
+
+
+def test_copies_without_end_are_put_aside(tmp_path: Path, zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clew.collect.landing.ingester._MAX_STREAMS", 3)
+    target = Target(f"delta:{tmp_path / 'lake'}")
+    for number in range(1, 6):
+        record = Record(number, EPOCH, "p", "session", "", "", "", 1, 1, 1, 0, 2, 0, f"{number:064x}", b"{}")
+        body = encode_object(HEADER._replace(made=number), [record])
+        _put(zone, _named(body), body)
+    report = target.ingest(zone)
+    assert [reason for _, reason in report.aside] == ["its archive has 3 copies already"] * 2
+    assert len(target.lines()) == 3
 
 
 def test_secrets_and_other_projects_do_not_reach_the_zone(tmp_path: Path, zone: str) -> None:

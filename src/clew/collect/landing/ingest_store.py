@@ -51,8 +51,8 @@ class IngestStore(Protocol):
     def states(self, hosts: Iterable[str]) -> dict[str, StoreState]:
         """Return the last object of each stream that the store knows."""
 
-    def has_record(self, record: Record) -> bool:
-        """Return whether the store has this line of this host."""
+    def has_records(self, host: str, records: Sequence[Record]) -> bool:
+        """Return whether the store has all of these lines of a host."""
 
     def commit(self, batch: Sequence[StreamObject], before: dict[str, StoreState]) -> None:
         """Commit objects, in order. Raises StoreError; of the kind EPOCH if the streams are not as `before` says."""

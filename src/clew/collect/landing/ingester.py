@@ -24,6 +24,7 @@ from clew.errors import StoreError
 
 COMMIT_BYTES = 64 << 20  # of unpacked objects in one commit
 _READERS = 8  # concurrent requests
+_MAX_STREAMS = 50  # copies of one archive
 _ATTEMPTS = 20  # commits that other ingesters may come before
 _KnownEpoch = tuple[str, str]
 
@@ -207,6 +208,8 @@ class Ingester:
             elif self._is_stored(chain, epoch, len(known)):
                 self._delete(chain)
                 self._settled |= {name.key for name in chain}
+            elif len(known) >= _MAX_STREAMS:
+                self._set_aside(chain[0].key, f"its archive has {_MAX_STREAMS} copies already")
             else:
                 self.report.remarks.append(
                     f"The archive of {epoch[0]} was copied, or put back from a backup: its rows have a second host."
@@ -217,14 +220,13 @@ class Ingester:
         return is_changed
 
     def _is_stored(self, chain: Sequence[ObjectName], epoch: _KnownEpoch, streams: int) -> bool:
-        """Return whether a chain was committed before: whether the store has its first lines. Facts alone follow them."""
+        """Return whether a stream has all lines of a chain already. Facts follow their lines."""
+        left = {stream_host(*epoch, number) for number in range(streams)}
         for name in chain:
             content = decode_object(name, self.zone.get(name.key)) if name.kind == "lines" else None
             if isinstance(content, LandedObject) and content.records:
-                ends = [content.records[0], content.records[-1]]
-                hosts = [stream_host(*epoch, number) for number in range(streams)]
-                return any(all(self.store.has_record(record._replace(host=host)) for record in ends) for host in hosts)
-        return True
+                left = {host for host in left if self.store.has_records(host, content.records)}
+        return bool(left)
 
     def _delete(self, names: Sequence[ObjectName]) -> None:
         if names and not self.keep:

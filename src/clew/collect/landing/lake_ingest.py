@@ -45,18 +45,16 @@ class LakeIngest:
             if f"clew-{host}" in known
         }
 
-    def has_record(self, record: Record) -> bool:
-        return record.seq in self._known([record], "hash", record.hash)
+    def has_records(self, host: str, records: Sequence[Record]) -> bool:
+        return {(record.seq, record.hash) for record in records} <= self._known(host, records)
 
-    def _known(self, records: Sequence[Record], column: str = "", value: str = "") -> set[int]:
-        """Return the numbers of the records of one host that the lake has."""
-        seq = pyarrow.compute.field("seq")
-        wanted = (pyarrow.compute.field("host") == records[0].host) & seq.isin([record.seq for record in records])
-        if column:
-            wanted = wanted & (pyarrow.compute.field(column) == value)
+    def _known(self, host: str, records: Sequence[Record]) -> set[tuple[int, str]]:
+        """Return the numbers and the hashes of the lines of a host that have the numbers of these records."""
+        field = pyarrow.compute.field
+        wanted = (field("host") == host) & field("seq").isin([record.seq for record in records])
         with self.lake.translate_errors():
-            found = self.lake.table(LINE.name).to_pyarrow_dataset().to_table(columns=["seq"], filter=wanted)
-        return set(found.column("seq").to_pylist())
+            found = self.lake.table(LINE.name).to_pyarrow_dataset().to_table(columns=["seq", "hash"], filter=wanted)
+        return {(row["seq"], row["hash"]) for row in found.to_pylist()}
 
     def commit(self, batch: Sequence[StreamObject], before: dict[str, StoreState]) -> None:
         for table in FACT_WRITE_ORDER:
@@ -75,7 +73,7 @@ class LakeIngest:
         self.lake.append(lines, build_line_table(records), transactions)
 
     def _again(self, each: StreamObject) -> list[tuple[str, int]]:
-        return [(each.host, number) for number in self._known(each.records)]
+        return [(each.host, number) for number, _ in self._known(each.host, each.records)]
 
     def _add_facts(self, table: FactTable, batch: Sequence[StreamObject]) -> None:
         target = self.lake.table(table.name)

@@ -24,7 +24,12 @@ _EXTEND = """
 UPDATE clew.host AS h SET seq = n.seq, mark = n.mark, seen = now()
 FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS n(host, seq, mark) WHERE h.host = n.host
 """
-_FIND = 'SELECT hash FROM clew.line WHERE host = %s AND file = %s AND generation = %s AND "start" = %s'
+_COUNT = """
+SELECT count(DISTINCT (n.file, n.generation, n.start, n.hash))
+FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::text[]) AS n(file, generation, start, hash)
+JOIN clew.line AS l ON l.host = %s AND l.file = n.file AND l.generation = n.generation AND l.start = n.start
+  AND l.hash = n.hash
+"""
 
 
 class PostgresIngest:
@@ -41,10 +46,11 @@ class PostgresIngest:
             self.link.layout(connection)
             return _read_states(connection, _STATES, list(hosts))
 
-    def has_record(self, record: Record) -> bool:
+    def has_records(self, host: str, records: Sequence[Record]) -> bool:
+        names = {(record.file, record.generation, record.offset, record.hash) for record in records}
         with self.link.use() as connection:
-            values = (record.host, record.file, record.generation, record.offset)
-            return (record.hash,) in connection.execute(_FIND, values).fetchall()
+            columns = [list(column) for column in zip(*names, strict=True)]
+            return connection.execute(_COUNT, (*columns, host)).fetchone() == (len(names),)
 
     def commit(self, batch: Sequence[StreamObject], before: dict[str, StoreState]) -> None:
         after = last_states(batch)
