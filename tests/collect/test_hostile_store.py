@@ -127,6 +127,9 @@ def test_a_lake_of_another_version_is_named(tmp_path: Path) -> None:
 
 def test_an_empty_place_is_no_store(tmp_path: Path) -> None:
     code, _, err = Team(tmp_path, f"delta:{tmp_path}/nothing").read("ls")
+    assert code == 2 and "is not there" in err
+    (tmp_path / "empty").mkdir()
+    code, _, err = Team(tmp_path, f"delta:{tmp_path}/empty").read("ls")
     assert code == 2 and "has no lines of clew" in err
 
 

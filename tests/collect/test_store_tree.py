@@ -21,6 +21,7 @@ from clew.demo.talk import talk
 from tests.collect.postgres import PASSWORD, Cluster, Store, furnished
 from tests.collect.s3 import KEY, S3, SECRET
 from tests.collect.team import DEVELOPERS, Team, contents, parse
+from tests.collect.test_store_versions import frozen
 
 OWNER = ("developer", "machine", "team", "host")
 _readers = count(1)
@@ -226,7 +227,7 @@ folder.mkdir(parents=True, exist_ok=True)
 mirror_update.update_mirror(folder, MirrorCatalog(str(folder)), reader, Scope())
 """
     environment = {**os.environ, "XDG_CACHE_HOME": str(small.home(small.reader) / "cache")}
-    for rows in (3, 8, 5):
+    for rows in (3, 8):
         killed = subprocess.run([sys.executable, "-c", script, small.address, str(rows)], env=environment, check=False)
         assert killed.returncode == -signal.SIGKILL
     done = [path for path in small.tree.rglob("*.jsonl") if path.stat().st_size]
@@ -257,6 +258,23 @@ def test_a_store_that_is_away_is_read_as_it_was(cluster: Cluster, store: Store, 
     code, out, err = team.read("ls", quiet=False)
     assert (code, "bread" in out) == (0, True), err
     assert "This is what was fetched" in err and PASSWORD not in err
+
+
+def test_a_share_that_is_not_mounted_is_read_as_it_was(small: Team) -> None:
+    assert len(small.rows("ls")) == 1
+    (small.folder / "lake").rename(small.folder / "elsewhere")
+    code, out, err = small.read("ls", quiet=False)
+    assert code == 0 and "bread" in out and "is not there. This is what was fetched" in err
+
+
+@pytest.mark.parametrize("version", ["3", "4"])
+def test_a_database_of_an_earlier_version_is_read(standing: Store, version: str, tmp_path: Path) -> None:
+    store = frozen(standing, version)
+    team = Team(tmp_path, store.address("rio"))
+    talk().user("Where is the bread?").reply("In the oven.").write(team.root(0))
+    team.collect(0, store.address("ada"))
+    assert [row["title"] for row in team.rows("ls")] == ["Where is the bread?"]
+    assert contents(team.tree) == contents(team.root(0))
 
 
 def test_rights_decide_what_is_read(cluster: Cluster, store: Store, tmp_path: Path) -> None:

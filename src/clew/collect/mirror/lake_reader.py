@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow
@@ -120,6 +121,8 @@ class LakeReader:
         if name not in self._open:
             table = self.lake.existing(name)
             if table is None:
+                if not self.lake.options and not Path(self.lake.root).exists():
+                    raise StoreError(f"The folder {self.lake.root} is not there.", "unavailable", True)
                 hint = "Correct the address, or fill it with: clew collect --to …"
                 raise StoreError(f"{self.lake.name} has no lines of clew.", "missing", False, hint=hint)
             local = None if self.lake.options else SubTreeFileSystem(self.lake.uri(name), LocalFileSystem())

@@ -77,11 +77,20 @@ class PostgresReader:
                 str(host): HostState(seq) for host, seq in connection.execute(_HOSTS if rights[1] else _LINE_HOSTS)
             }
             self._erased = connection.execute(_ERASED).fetchone() if rights[2] else None
-            owners = connection.execute(_OWNERS).fetchall()
-        for host, *owner in owners:
+        for host, *owner in self._owners():
             if host in hosts:
                 hosts[host] = HostState(hosts[host].seq, *owner)
         return hosts
+
+    def _owners(self) -> list[tuple[Any, ...]]:
+        """Return who each host belongs to; nothing if the tables are of a version that does not say."""
+        try:
+            with self._reading() as connection:
+                return connection.execute(_OWNERS).fetchall()
+        except StoreError as error:
+            if error.kind not in (DENIED, "version"):
+                raise
+            return []
 
     def inventory(self, hosts: Mapping[str, HostState], known: Mapping[str, int], position: Any) -> Inventory:
         """Ask only for hosts that sent something. If one is gone, or not as far as it was, everything is read."""
