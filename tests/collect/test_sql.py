@@ -33,6 +33,7 @@ from clew.facts.prices import load
 from clew.system.environment import user_name
 from tests.collect.collect_fixture import World, line, session
 from tests.collect.engines import answer
+from tests.collect.talks import outcome_session
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
@@ -354,8 +355,13 @@ def test_a_frame_without_rows_has_its_columns(demo: World) -> None:
     assert clew.frame("SELECT tool, turn FROM calls WHERE 1 = 0", archive=demo.path).columns == ["tool", "turn"]
 
 
-def test_rows_of_every_view_name_who_when_and_where(demo: World) -> None:
+def test_rows_of_every_view_name_who_when_and_where(world: World) -> None:
+    demo = world
+    write_demo(demo.root / "demo", NOW)
+    shutil.copytree(demo.root / "demo", demo.root, dirs_exist_ok=True)
+    demo.write(session(9), outcome_session())
     save_owner(demo.connection, Owner("ada@example.com", "laptop", "payments"))
+    demo.poll()
     for view in VIEWS:
         query = f"SELECT DISTINCT developer, machine, team FROM {view}"
         assert ask(demo, query) == [("ada@example.com", "laptop", "payments")], view

@@ -157,7 +157,7 @@ def test_every_text_column_is_contents_or_a_label() -> None:
     labels = {
         "host", "path", "project", "session", "agent", "developer", "machine", "team", "branch", "version", "started",
         "ended", "time", "day", "week", "kind", "state", "round_kind", "input", "complexity", "reply", "model",
-        "stop_reason", "call", "tool", "server", "began_agent"
+        "stop_reason", "call", "tool", "server", "began_agent", "agent_type", "command", "skill", "name", "repository"
     }  # fmt: skip
     for table in TABLES:
         texts = {name for name, type in table.columns.items() if type == "text"}

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import NamedTuple, Protocol
 
 from clew.collect.archive.erase import ERASED, text_variants
-from clew.collect.sql.fact_tables import CALL, FILE, REPLY, TURN
+from clew.collect.sql.fact_tables import CALL, FILE, GIT, REPLY, TURN
 from clew.errors import NotFound, Refused
 
 ERASED_TEXT = ERASED.decode()
@@ -22,6 +22,7 @@ ROW_NAMES = {
     TURN.name: ("session", "agent", "turn"),
     REPLY.name: ("reply",),
     CALL.name: ("call",),
+    GIT.name: ("name",),
 }
 """The columns that identify a row of facts on every host, to remember that a text was erased from it."""
 

@@ -2,6 +2,8 @@
 
 Modules:
     archive_engine   Query the facts of an archive in a SQLite cache, which is updated before each query.
+    call_facts       What calls of tools tell beyond their result: refusals by the user, kinds of agents, skills,
+                     commits, pull requests.
     content_columns  Which columns of the facts are contents: what people and models wrote, and names of files and
                      folders.
     dataframes       Return the result of a query as a polars, pandas or DuckDB table.
@@ -13,5 +15,5 @@ Modules:
     open_store       Open a query engine for the archive, or for a store given by its address.
     query_result     The columns and rows of a query, with the same value types on every engine.
     sent_facts       Remember which facts each sink was sent, as hashes of rows, in a cache beside the archive.
-    views            SQL of the views of `clew sql`, identical on every engine.
+    views            SQL of the views of `clew sql`, identical on every engine but for the form of a date.
 """

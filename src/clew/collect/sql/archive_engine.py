@@ -20,7 +20,7 @@ from clew.collect.masking import Policy
 from clew.collect.sql.fact_rows import build_facts, changed_since
 from clew.collect.sql.fact_tables import TABLES, FactTable, FileFacts
 from clew.collect.sql.query_result import QueryResult, build_result, query_error, timeout_error
-from clew.collect.sql.views import VIEWS
+from clew.collect.sql.views import MOVED, VIEWS, moved_sql
 from clew.facts.prices import Prices, load
 from clew.system.environment import cache_home
 from clew.system.sqlite_file import BUSY_MS, DAMAGE, WriteTransaction
@@ -45,6 +45,8 @@ _SCHEMA = ";\n".join(
         "CREATE TABLE damage(file INTEGER NOT NULL, path TEXT NOT NULL, line INTEGER NOT NULL) STRICT",
         "INSERT INTO about VALUES(0)",
         *map(create_table_sql, TABLES),
+        *(f"CREATE INDEX {table}_key ON {table}({', '.join(key)}, day)" for table, key in MOVED.values()),
+        *(f"CREATE TABLE {name} AS {moved_sql(name)}" for name in MOVED),
         *(f"CREATE VIEW {name} AS {text}" for name, text in VIEWS.items()),
     )
 )
@@ -137,6 +139,8 @@ def refresh_facts(
             done += file.size
             if progress:
                 progress(done, total)
+        for name in MOVED if files else ():
+            connection.execute(f"DELETE FROM {name}; INSERT INTO {name} {moved_sql(name)}")
     return connection
 
 

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 
 from clew.collect.sql.fact_tables import TABLES, FactTable, Value
 
-CONTENT_COLUMNS = frozenset(("prompt", "text", "error", "title", "slug", "subject", "changed_file", "folder"))
+CONTENT_COLUMNS = frozenset(
+    ("prompt", "text", "error", "title", "slug", "subject", "changed_file", "folder", "message")
+)
 
 
 def number_columns(table: FactTable) -> list[str]:

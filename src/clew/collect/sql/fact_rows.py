@@ -15,7 +15,8 @@ from clew.collect.identity import Owner, read_owner
 from clew.collect.masking import Policy
 from clew.collect.sinks.outbox import DELIVERABLE
 from clew.collect.sinks.record import COLUMNS, DAMAGED, read_records
-from clew.collect.sql.fact_tables import CALL, FILE, REPLY, TURN, FileFacts, Value
+from clew.collect.sql.call_facts import agent_type, attribution, git_events, is_refused, skill_name
+from clew.collect.sql.fact_tables import CALL, FILE, GIT, REPLY, TURN, FileFacts, Value
 from clew.conversation.replies import Call, Reply
 from clew.conversation.reply_ids import reply_key
 from clew.conversation.session import Session
@@ -24,6 +25,7 @@ from clew.facts.prices import Prices, priced
 from clew.facts.token_usage import SYNTHETIC, Count, Spend, usage
 from clew.facts.tool_catalog import subject
 from clew.wire.bulk_scan import scan
+from clew.wire.entry import Entry
 from clew.wire.entry_types import ORIGIN_TYPE
 from clew.wire.timestamps import format_timestamp, parse_timestamp
 from clew.wire.usage_fields import USAGE_KEY, Billed
@@ -144,6 +146,7 @@ class _FactBuilder:
             TURN.name: list(self._turn_rows()),
             REPLY.name: list(self._reply_rows()),
             CALL.name: list(self._call_rows()),
+            GIT.name: list(self._git_rows()),
         }
         return FileFacts(self.host, self.file.file, self.file.seq, rows)
 
@@ -156,6 +159,15 @@ class _FactBuilder:
     def _turn_of(self) -> dict[str, int]:
         """The turn of each entry on the active path; all others belong to turn 0."""
         return {e.uuid: turn.number for turn in self.session.turns for e in turn.entries if e.uuid}
+
+    @cached_property
+    def _commands(self) -> dict[int, str]:
+        """The slash command of each turn that is one."""
+        commands = {turn.number: turn.text.split(maxsplit=1) for turn in self.session.turns if turn.kind == "command"}
+        return {number: sql_name(words[0]) for number, words in commands.items() if words}
+
+    def _attribution(self, entries: tuple[Entry, ...], field: str) -> str:
+        return attribution(entries, field) if field.encode() in self.data else ""
 
     @cached_property
     def _copied_before(self) -> int:
@@ -184,6 +196,7 @@ class _FactBuilder:
             len(session.branches),
             len(session.rounds),
             sql_text(session.slug),
+            sql_name(self._attribution(session.entries, "attributionAgent") if self.file.agent else ""),
         )
 
     def _turn_rows(self) -> Iterator[tuple[Value, ...]]:
@@ -204,6 +217,7 @@ class _FactBuilder:
                 turn.round.kind if turn.round else "",
                 turn.input,
                 (turn.round.complexity if turn.round else None) or "",
+                self._commands.get(turn.number, ""),
             )
 
     def _reply_rows(self) -> Iterator[tuple[Value, ...]]:
@@ -217,10 +231,11 @@ class _FactBuilder:
         count = spend.count
         cost = priced(self.prices, spend)
         first = reply.entries[0] if reply else None
+        turn = self._turn_of.get((first.uuid if first else None) or "", 0)
         return (
             *self.place,
             sql_name(key),
-            self._turn_of.get((first.uuid if first else None) or "", 0),
+            turn,
             *sql_times_and_week(parse_timestamp(spend.timestamp) or (reply.time if reply else None)),
             sql_text(spend.model or (reply.model if reply else "")),
             sql_text(reply.stop_reason if reply else ""),
@@ -236,6 +251,8 @@ class _FactBuilder:
             int(spend.is_final and not is_silent),
             int(spend.is_copy or reply is None or reply.entries[-1].offset < self._copied_before),
             sql_text(reply.text if reply else ""),
+            self._commands.get(turn, ""),
+            sql_name(self._attribution(reply.entries, "attributionSkill") if reply else ""),
         )
 
     def _call_rows(self) -> Iterator[tuple[Value, ...]]:
@@ -258,6 +275,24 @@ class _FactBuilder:
                 sql_name(call.agent_id),
                 int(bool(spend and spend.is_copy) or call.entry.offset < self._copied_before),
                 *_file_change(call),
+                int(is_refused(call)),
+                sql_name(agent_type(call)),
+                sql_name(skill_name(call)),
+            )
+
+    def _git_rows(self) -> Iterator[tuple[Value, ...]]:
+        for event in git_events(self.session):
+            yield (
+                *self.place,
+                sql_name(event.name),
+                event.kind,
+                self._turn_of.get(event.entry.uuid or "", 0),
+                *sql_times_and_week(event.entry.time),
+                sql_name(event.call),
+                sql_text(event.repository),
+                sql_text(event.branch),
+                sql_text(event.message),
+                int(event.entry.offset < self._copied_before),
             )
 
 

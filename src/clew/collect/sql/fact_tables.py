@@ -60,6 +60,7 @@ FILE = FactTable(
         "branches": "number",
         "rounds": "number",
         "slug": "text",
+        "agent_type": "text",
     },
     ("host", "file"),
 )
@@ -80,6 +81,7 @@ TURN = FactTable(
         "round_kind": "text",
         "input": "text",
         "complexity": "text",
+        "command": "text",
     },
     ("host", "file", "turn"),
 )
@@ -104,6 +106,8 @@ REPLY = FactTable(
         "is_final": "number",
         "is_copy": "number",
         "text": "text",
+        "command": "text",
+        "skill": "text",
     },
     ("host", "file", "reply"),
 )
@@ -129,10 +133,29 @@ CALL = FactTable(
         "lines_added": "number",
         "lines_removed": "number",
         "user_modified": "number",
+        "refused": "number",
+        "agent_type": "text",
+        "skill": "text",
     },
     ("host", "file", "call"),
 )
-TABLES = (FILE, TURN, REPLY, CALL)
+GIT = FactTable(
+    "fact_git",
+    {
+        **_OWNER,
+        "name": "text",
+        "kind": "text",
+        "turn": "number",
+        **_TIME,
+        "call": "text",
+        "repository": "text",
+        "branch": "text",
+        "message": "text",
+        "is_copy": "number",
+    },
+    ("host", "file", "name"),
+)
+TABLES = (FILE, TURN, REPLY, CALL, GIT)
 
 
 class FileFacts(NamedTuple):

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
 
+from clew.collect.sql.views import VIEWS
 from clew.errors import BadQuery, StoreError
 from clew.wire.json_codec import encode
 
@@ -71,6 +72,6 @@ def timeout_error(timeout: float) -> StoreError:
 
 def query_error(query: str, at: int, reason: str) -> BadQuery:
     """Return the error for SQL that an engine rejects, with a hint that lists the views."""
-    names = "sessions, turns, replies, calls, file_changes and usage_daily"
-    hint = f"The views are {names}; clew sql --views lists their columns."
+    *names, last = VIEWS
+    hint = f"The views are {', '.join(names)} and {last}; clew sql --views lists their columns."
     return BadQuery(query, max(at, 0), reason.strip().rstrip("."), hint=hint)

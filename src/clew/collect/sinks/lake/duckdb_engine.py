@@ -12,7 +12,7 @@ from clew.collect.sinks.lake.delta_tables import Lake, lake_columns
 from clew.collect.sinks.lake.newest_facts import NEWEST, newest_facts_sql, newest_versions_sql
 from clew.collect.sql.fact_tables import FILE, TABLES, FactTable
 from clew.collect.sql.query_result import QueryResult, build_result, query_error, timeout_error
-from clew.collect.sql.views import VIEWS
+from clew.collect.sql.views import CAST_DATE, MOVED, build_views, moved_sql
 from clew.errors import StoreError
 from clew.system.extras import install_hint
 
@@ -74,7 +74,10 @@ class DuckEngine:
         tables = DuckTables(lake)
         tables.add_newest()
         self.connection = tables.connection
-        for name, text in VIEWS.items():
+        for name in MOVED:  # of the other days only the keys are read
+            self.connection.execute(f"CREATE TABLE {name} AS {moved_sql(name)}")
+        moved = [name for name in MOVED if self.connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchall()]
+        for name, text in build_views(CAST_DATE, moved).items():
             self.connection.execute(f"CREATE VIEW {name} AS {text}")
         self.connection.execute("SET enable_external_access = false")
         self.connection.execute("SET lock_configuration = true")

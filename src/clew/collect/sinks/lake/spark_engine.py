@@ -14,7 +14,7 @@ from clew.collect.sinks.lake.delta_tables import VERSION_COLUMNS, Lake, lake_col
 from clew.collect.sinks.lake.newest_facts import NEWEST, newest_facts_sql, newest_versions_sql
 from clew.collect.sql.fact_tables import FILE, TABLES, FactTable
 from clew.collect.sql.query_result import QueryResult, build_result, query_error
-from clew.collect.sql.views import VIEWS
+from clew.collect.sql.views import CAST_DATE, MOVED, build_views, moved_sql
 from clew.errors import StoreError
 from clew.system.extras import install_hint
 
@@ -46,7 +46,10 @@ class SparkEngine:
         for table in TABLES:
             text = newest_facts_sql(table, {*table.columns, *VERSION_COLUMNS})
             self.spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {table.name} AS {text}")
-        for name, text in VIEWS.items():
+        for name in MOVED:
+            self.spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {moved_sql(name)}")
+        moved = [name for name in MOVED if self.spark.sql(f"SELECT 1 FROM {name} LIMIT 1").collect()]
+        for name, text in build_views(CAST_DATE, moved).items():
             self.spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {text}")
 
     def _register(self, table: FactTable) -> None:

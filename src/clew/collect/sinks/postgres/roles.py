@@ -13,12 +13,11 @@ of the schema `clew_numbers` have the names and columns of those in `clew`, with
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from clew.collect.sql.content_columns import CONTENT_COLUMNS, number_columns
 from clew.collect.sql.fact_tables import TABLES, FactTable
 from clew.collect.sql.line_rows import LINE
-from clew.collect.sql.views import VIEWS
 
 WRITER = "clew_writer"
 READER, TEAM_READER = "clew_reader", "clew_team_reader"
@@ -70,20 +69,20 @@ def line_rights_statements() -> Iterator[str]:
     yield f"GRANT SELECT ON clew.{LINE.name} TO {TEAM_READER}"
 
 
-def number_view_statements() -> Iterator[str]:
+def number_view_statements(views: Mapping[str, str]) -> Iterator[str]:
     """Yield the views without contents: of each table of facts, and on these the same views as in `clew`."""
-    views = [*(table.name for table in TABLES), *VIEWS]
-    for name in reversed(views):
+    names = [*(table.name for table in TABLES), *views]
+    for name in reversed(names):
         yield f"DROP VIEW IF EXISTS {NUMBERS_SCHEMA}.{name}"
     for table in TABLES:
         columns = ", ".join(
             f"''::text COLLATE \"C\" AS {name}" if name in CONTENT_COLUMNS else name for name in table.columns
         )
         yield _view(table.name, f"SELECT {columns} FROM clew.{table.name}")
-    yield f"SET LOCAL search_path TO {NUMBERS_SCHEMA}"
-    for name, text in VIEWS.items():
+    yield f"SET LOCAL search_path TO {NUMBERS_SCHEMA}, clew"
+    for name, text in views.items():
         yield _view(name, text)
-    for name in views:
+    for name in names:
         yield f"GRANT SELECT ON {NUMBERS_SCHEMA}.{name} TO {NUMBERS}, {TEAM_NUMBERS}"
 
 

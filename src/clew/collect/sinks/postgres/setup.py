@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from clew.collect.sinks.postgres.blocked_rows import blocking_statements
 from clew.collect.sinks.postgres.connection import PostgresConnection
+from clew.collect.sinks.postgres.moved_rows import POSTGRES_DATE, moved_statements
 from clew.collect.sinks.postgres.roles import (
     READER,
     ROLES,
@@ -24,7 +25,7 @@ from clew.collect.sinks.postgres.roles import (
 from clew.collect.sinks.postgres.store_version import OLDEST_WRITER, SCHEMA_VERSION
 from clew.collect.sql.fact_tables import TABLES, FactTable
 from clew.collect.sql.line_rows import LINE
-from clew.collect.sql.views import VIEWS
+from clew.collect.sql.views import build_views
 from clew.errors import StoreError
 
 _TYPES = {
@@ -105,19 +106,19 @@ def _statements() -> Iterator[str]:
         columns = f"{_column_definitions(table)},\n  {_WRITER_COLUMN},\n  {_primary_key(table)}"
         yield f"CREATE TABLE IF NOT EXISTS clew.{table.name}(\n  {columns})"
         yield from _missing_column_statements(table)
-        if "reply" in table.key or "call" in table.key:
-            yield f"CREATE INDEX IF NOT EXISTS {table.name}_name ON clew.{table.name}({table.key[-1]})"
+        yield f"DROP INDEX IF EXISTS clew.{table.name}_name"  # of earlier versions
         yield f"CREATE INDEX IF NOT EXISTS {table.name}_day ON clew.{table.name}(day, project)"
         yield from row_security_statements(table.name, "SELECT, INSERT, UPDATE, DELETE")
         yield from fact_rights_statements(table)
     yield "ALTER TABLE clew.fact_file ADD COLUMN IF NOT EXISTS digest bigint NOT NULL DEFAULT 0"
     yield from line_rights_statements()
     yield from blocking_statements()
-    yield "SET LOCAL search_path TO clew"
-    for name, text in VIEWS.items():
+    yield from moved_statements()
+    views = build_views(POSTGRES_DATE)
+    for name, text in views.items():
         yield f"CREATE OR REPLACE VIEW clew.{name} WITH (security_invoker = true) AS\n{text}"
         yield f"GRANT SELECT ON clew.{name} TO {WRITER}, {READER}, {TEAM_READER}"
-    yield from number_view_statements()
+    yield from number_view_statements(views)
 
 
 def _line_table_statements() -> Iterator[str]:

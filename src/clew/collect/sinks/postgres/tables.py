@@ -229,6 +229,8 @@ class PostgresFacts:
             return False
         for table in ROW_TABLES:
             fitted = layout.fit(table)
+            if not fitted.columns:  # tables of an earlier version
+                continue
             if not has_base:
                 self._replace_rows(connection, facts, table, fitted)
                 continue
