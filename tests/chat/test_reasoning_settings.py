@@ -138,3 +138,23 @@ def test_an_unknown_effort_on_the_command_line_is_named(tmp_path: Path) -> None:
             command, cwd=made.project, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
         )
     assert done.returncode == 0 and "unknown effort 'huge'" in done.stderr and "xhigh" in done.stderr
+
+
+def test_the_beta_of_the_long_window_is_taken_and_others_are_named(tmp_path: Path) -> None:
+    with world(tmp_path, "Said.") as made:
+        made.project.mkdir()
+        command = [sys.executable, "-m", "clew", "chat", "-p", "go", "--base-url", made.server.url]
+        command += [
+            "--model",
+            "claude-sonnet-4-5",
+            "--output-format",
+            "json",
+            "--betas",
+            "context-1m-2025-08-07,other-1",
+        ]
+        env = {**os.environ, "ANTHROPIC_API_KEY": "sk-ant-test", "CLAUDE_CONFIG_DIR": str(tmp_path / "claude")}
+        done = subprocess.run(
+            command, cwd=made.project, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+        )
+    assert "without effect: other-1" in done.stderr and made.sent[0]["model"] == "claude-sonnet-4-5"
+    assert json.loads(done.stdout)["modelUsage"]["claude-sonnet-4-5[1m]"]["contextWindow"] == 1_000_000

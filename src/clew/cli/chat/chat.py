@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.cli.chat import chat_stream
-from clew.cli.chat.model_options import add_model_options, read_output_schema, read_reasoning
+from clew.cli.chat.model_options import add_model_options, read_model, read_output_schema, read_reasoning
 from clew.cli.options import add_common_options
 from clew.cli.output import clean, print_data, print_json, print_message
 from clew.system.extras import install_hint
@@ -259,7 +259,7 @@ def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
         is_latest=options.latest,
         is_fork=options.fork_session,
         at=options.at,
-        model=options.model or environment.chosen_model(),
+        model=read_model(options),
         fallback=options.fallback_model,
         mode=_mode(options),
         roots=tuple(Path(folder).resolve() for folder in options.add_dir),

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 LEVEL = "2.1.29"  # of the format and of the protocol, which is what an SDK asks for when it asks for a version
 LONGEST = 1 << 28  # bytes of one line that is read
-_TAKEN = {
-    "--betas": "what the server is asked for besides",
-}
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -42,8 +39,6 @@ def add_arguments(command: ArgumentParser) -> None:
         "--allow-dangerously-skip-permissions", action="store_true", help="the mode bypassPermissions may be set later"
     )
     group.add_argument("--verbose", action="store_true", help="taken, and of no effect")
-    for name, purpose in _TAKEN.items():
-        group.add_argument(name, metavar="VALUE", help=f"{purpose}; taken, and of no effect")
 
 
 async def serve(options: Namespace, spec: SessionSpec, prompt: str | None = None) -> int:

@@ -11,6 +11,7 @@ from clew.cli.output import print_message
 if TYPE_CHECKING:
     from clew.api.reasoning import Reasoning
 
+LONG_WINDOW_BETA = "context-1m-2025-08-07"
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
 
@@ -42,10 +43,26 @@ def add_model_options(command: ArgumentParser) -> None:
     )
     group.add_argument("--task-budget", metavar="N", type=parse_count, default=0, help="tell the model to use N tokens")
     group.add_argument(
+        "--betas", metavar="NAME", nargs="+", default=[], help=f"{LONG_WINDOW_BETA}: the long window of older models"
+    )
+    group.add_argument(
         "--json-schema", metavar="SCHEMA", default="", help="the JSON Schema of the answer, which is then JSON"
     )
     group.add_argument("--system-prompt", metavar="TEXT", help="replace the system prompt of clew")
     group.add_argument("--append-system-prompt", metavar="TEXT", default="", help="append text to the system prompt")
+
+
+def read_model(options: Namespace) -> str:
+    """Return the model that the options or the environment name, with the long window if a beta asks for it."""
+    from clew.models import LONG_SUFFIX
+    from clew.system import environment
+
+    betas = [name for text in options.betas for name in text.split(",") if name]
+    if others := [name for name in betas if name != LONG_WINDOW_BETA]:
+        print_message(f"clew: --betas takes only {LONG_WINDOW_BETA}; without effect: {', '.join(others)}")
+    model = str(options.model or environment.chosen_model())
+    is_long = LONG_WINDOW_BETA in betas and model and not model.endswith(LONG_SUFFIX)
+    return model + LONG_SUFFIX if is_long else model
 
 
 def read_reasoning(options: Namespace) -> Reasoning:
