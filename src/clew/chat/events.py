@@ -97,6 +97,14 @@ class CallFinished(Event, frozen=True, kw_only=True):
     result: CallResult
 
 
+class CallDenied(Event, frozen=True, kw_only=True):
+    """A tool call is denied without asking the user: by a rule, a mode, or because no one can be asked."""
+
+    call_id: str
+    name: str
+    message: str
+
+
 class RequestingAgent(Struct, frozen=True):
     """The subagent that requests a permission."""
 

@@ -167,6 +167,10 @@ class FrameBuilder:
                     error_status=event.status,
                     error=event.message,
                 )
+            case events.CallDenied():
+                agent = {"agent_id": agent_id} if (agent_id := self._tasks.agent_fields(event).get("agent_id")) else {}
+                names = {"tool_name": event.name, "tool_use_id": event.call_id}
+                yield self.system("permission_denied", **names, **agent, message=event.message)
             case events.ConversationCompacted():
                 yield self.system(
                     "compact_boundary", compact_metadata={"trigger": event.trigger, "pre_tokens": event.before}

@@ -219,6 +219,8 @@ class CallRunner(Struct):
             decision = replace(decision, kind="ask", reason=outcome.reason or "a hook asks for it")
         if decision.kind == "ask":
             decision = await self._request_permission(call, call_input, decision)
+        elif decision.kind == "deny" and call.name != "Read":  # Claude Code reports a denied path as a failed read
+            self._report_denial(call, decision.message or DECLINED)
         if decision.kind == "allow" and decision.input is None and changed is not None:
             decision = replace(decision, input=changed)
         return decision, outcome.context
@@ -230,7 +232,9 @@ class CallRunner(Struct):
         if outcome.decision == "deny" or outcome.block:
             return Decision("deny", message=outcome.reason or DECLINED)
         if not self.deps.can_prompt_user:
-            return Decision("deny", message=decision.message or NOT_PERMITTED.format(name=call.name))
+            text = decision.message or NOT_PERMITTED.format(name=call.name)
+            self._report_denial(call, text)
+            return Decision("deny", message=text)
         notification: Json = {"message": f"{call.name} needs your permission", "notification_type": "permission_prompt"}
         await self.run_hooks("Notification", None, notification)
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
@@ -262,6 +266,9 @@ class CallRunner(Struct):
             if user_decision.kind == "allow" and user_decision.input is None
             else user_decision
         )
+
+    def _report_denial(self, call: PendingCall, text: str) -> None:
+        self.deps.emit(events.CallDenied(agent=self.agent, call_id=call.id, name=call.name, message=text))
 
     def _complete(self, name: str, call_input: Json) -> Json:
         """Add to the input what the tool would read itself, so that the user approves what is there."""
