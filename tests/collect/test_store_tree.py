@@ -17,7 +17,11 @@ import pytest
 
 from clew.cli import store_source
 from clew.cli.run_command import command_parser
+from clew.collect.identity import hash_name
+from clew.collect.mirror.mirror_update import select_hosts
+from clew.collect.mirror.store_reader import HostState
 from clew.demo.talk import talk
+from clew.errors import NotFound
 from tests.collect.postgres import PASSWORD, Cluster, Store, furnished
 from tests.collect.s3 import KEY, S3, SECRET
 from tests.collect.team import DEVELOPERS, Team, contents, parse
@@ -396,3 +400,28 @@ def test_a_command_that_keeps_running_fetches_what_is_new(small: Team, monkeypat
         while len(sessions(small)) < 2 and time.monotonic() < end:
             time.sleep(0.05)
     assert sorted(sessions(small)) == sorted(contents(small.root(0)).values())
+
+
+def test_all_sessions_of_a_project_are_brought_here(small: Team) -> None:
+    talk(seed=2, cwd="/home/ada/shop").user("Is there cake?").reply("Yes.").write(small.root(0))
+    small.collect(0, small.address)
+    rows = small.rows("restore", "--project", "shop")
+    assert [row["written"] for row in rows] == [True]
+    assert small.rows("restore", "--all")[0]["written"]
+    assert contents(small.home(small.reader) / "claude") == contents(small.root(0))
+    code, _, err = small.read("restore", "--all")
+    assert code == 1 and "has all that the store has" in err
+    assert small.read("restore", "--all", "--generations")[0] == 2
+
+
+def test_a_developer_is_chosen_by_name_or_by_its_hash() -> None:
+    hosts = {
+        "a": HostState(1, "Ada@example.com"),
+        "b": HostState(1, hash_name("ben@example.com")),
+        "c": HostState(1, "adam"),
+    }
+    assert list(select_hosts(hosts, "ada")) == ["a"]
+    assert list(select_hosts(hosts, "BEN@example.com")) == ["b"]
+    assert list(select_hosts(hosts, "")) == ["a", "b", "c"]
+    with pytest.raises(NotFound, match="zoe"):
+        select_hosts(hosts, "zoe")
