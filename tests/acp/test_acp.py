@@ -19,6 +19,7 @@ from acp.client.connection import ClientSideConnection
 from acp.helpers import embedded_text_resource, image_block, resource_block, resource_link_block, text_block
 from acp.schema import (
     AcceptElicitationResponse,
+    AcpMcpServer,
     AllowedOutcome,
     ClientCapabilities,
     DeniedOutcome,
@@ -29,7 +30,6 @@ from acp.schema import (
     McpServerStdio,
     ReadTextFileResponse,
     RequestPermissionResponse,
-    SseMcpServer,
     WriteTextFileResponse,
 )
 
@@ -203,7 +203,7 @@ def test_what_is_offered(place: Place) -> None:
         found, refused, unknown = Place(place.root, server).talk(Editor(), talk)
     offered = found.agent_capabilities
     assert (found.protocol_version, found.agent_info.name) == (1, "clew")
-    assert (offered.load_session, offered.mcp_capabilities.http, offered.mcp_capabilities.sse) == (True, True, False)
+    assert (offered.load_session, offered.mcp_capabilities.http, offered.mcp_capabilities.sse) == (True, True, True)
     assert (offered.prompt_capabilities.image, offered.prompt_capabilities.embedded_context) == (True, True)
     assert all(getattr(offered.session_capabilities, name) is not None for name in ("list", "fork", "resume", "close"))
     assert (refused, unknown) == (-32602, -32002)
@@ -463,7 +463,7 @@ def test_servers_of_the_editor_bring_tools_and_two_sessions_run_side_by_side(pla
         one = await begun(connection, place, mcp_servers=[server])
         two = await begun(connection, place)
         with pytest.raises(RequestError):
-            other = SseMcpServer(type="sse", name="old", url="http://127.0.0.1:9/", headers=[])
+            other = AcpMcpServer(type="acp", name="old", server_id="old")
             await begun(connection, place, mcp_servers=[other])
         stops = await asyncio.gather(say(connection, one, "go"), say(connection, two, "meet"))
         return one, two, stops

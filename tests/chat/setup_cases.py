@@ -253,6 +253,16 @@ def _has(*words: str) -> Callable[[Ran], list[bool]]:
     return lambda ran: [word in ran.sent for word in words]
 
 
+def _listed(ran: Ran) -> Any:
+    """What the first frame of an SDK says about the set-up."""
+    frames = [json.loads(line) for line in ran.stdout.splitlines()]
+    first = next(frame for frame in frames if frame.get("subtype") == "init")
+    plugins = [plugin["name"] for plugin in first["plugins"] if not plugin["source"].endswith("@builtin")]
+    servers = [(server["name"], server["status"], server["source"]) for server in first["mcp_servers"]]
+    commands = [name for name in first["slash_commands"] if name.startswith("inst:")]
+    return plugins, servers, sorted(commands), "inst:rev" in first["agents"], first["output_style"]
+
+
 STYLES = {
     "outputStyle of the user": Case([True], _has("STYLE OF THE USER"), _with_style(outputStyle="pirate")),
     "outputStyle without a header": Case([True], _has("STYLE WITHOUT A HEADER"), _with_style(outputStyle="plain")),
@@ -346,6 +356,16 @@ PLUGINS = {
         ([True] * 5, True), lambda ran: (_has(*_PLUGIN_SIGNS)(ran), "COMMAND you /" in ran.sent), _installed,
         prompt="/inst:hello you",
     ),
+    "lists for an SDK": Case(
+        (
+            ["inst"],
+            [("plugin:inst:srv", "connected", "plugin")],
+            ["inst:fold", "inst:hello", "inst:sub:deep"],
+            True,
+            "inst:zen",
+        ),
+        _listed, _installed, options=("--output-format", "stream-json", "--verbose"),
+    ),
     "command in a folder of a plugin": Case([True], _has("DEEP COMMAND"), _installed, prompt="/inst:sub:deep"),
 }  # fmt: skip
 
@@ -379,6 +399,20 @@ HOOKS = {
         lambda place: _recording_hooks(place),
         options=("--allowedTools", "Bash"),
         replies=(*_bash("cd sub")[:1], *_bash("sort $HOME/events")),
+    ),
+    "variables that a hook sets": Case(
+        "yes /opt/x",
+        _last_result,
+        _hook(
+            "SessionStart",
+            {
+                "type": "command",
+                "command": "echo 'export FROM_FILE=yes' >> $CLAUDE_ENV_FILE;"
+                " echo 'export PATH=\"$PATH:/opt/x\"' >> $CLAUDE_ENV_FILE",
+            },
+        ),
+        options=("--allowedTools", "Bash"),
+        replies=_bash("echo $FROM_FILE ${PATH##*:}"),
     ),
     "hook with arguments": Case(
         [True],

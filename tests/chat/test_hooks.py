@@ -365,3 +365,17 @@ def test_hooks_of_a_plugin_count_unless_hooks_are_disabled(tmp_path: Path) -> No
     off = Settings((SettingsSource("user", tmp_path, {"disableAllHooks": True}),))
     assert run(Hooks(Settings(), tmp_path, of_plugin), "Stop").reason.endswith("]: it")
     assert run(Hooks(off, tmp_path, of_plugin), "Stop").ran == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ({"updatedToolOutput": "x"}, "updatedToolOutput"),
+        ({"permissionDecision": "defer"}, "the decision defer"),
+        ({"permissionDecision": "allow"}, ""),
+    ],
+)
+def test_parts_of_an_answer_that_are_not_used_are_named(tmp_path: Path, said: Json, named: str) -> None:
+    answer = saying({"hookSpecificOutput": {"hookEventName": "PreToolUse", **said}})
+    message = run(hooks(tmp_path, PreToolUse=[command(answer)]), "PreToolUse", tool_name="Bash").system_message
+    assert (f"answered with {named}, which clew does not use" in message) if named else message == ""

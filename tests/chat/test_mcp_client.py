@@ -40,7 +40,10 @@ def die() -> str:
     import os
     os._exit(3)
 
-server.run(*(["streamable-http"] if len(sys.argv) > 1 else []), **({"port": int(sys.argv[1])} if len(sys.argv) > 1 else {}))
+if len(sys.argv) > 1:
+    server.run(sys.argv[2], port=int(sys.argv[1]))
+else:
+    server.run()
 """
 
 
@@ -88,17 +91,18 @@ def test_a_program_brings_tools(tmp_path: Path, program: Path) -> None:
     assert "calc" in died and "calc" in gone
 
 
-def test_an_address_brings_tools(tmp_path: Path, program: Path) -> None:
+@pytest.mark.parametrize(("kind", "transport", "path"), [("http", "streamable-http", "mcp"), ("sse", "sse", "sse")])
+def test_an_address_brings_tools(tmp_path: Path, program: Path, kind: str, transport: str, path: str) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with subprocess.Popen([sys.executable, str(program), str(port)], stderr=subprocess.PIPE) as running:
+    with subprocess.Popen([sys.executable, str(program), str(port), transport], stderr=subprocess.PIPE) as running:
         try:
             assert running.stderr is not None
             while b"running on" not in running.stderr.readline():
                 assert running.poll() is None
-            url = f"http://127.0.0.1:{port}/mcp"
-            state, _, error, added = with_server({"type": "http", "url": url}, tmp_path, [("add", {"a": 2, "b": 2})])
+            url = f"http://127.0.0.1:{port}/{path}"
+            state, _, error, added = with_server({"type": kind, "url": url}, tmp_path, [("add", {"a": 2, "b": 2})])
         finally:
             running.terminate()
     assert (state, error) == ("connected", "") and added.content[0]["text"] == "4"

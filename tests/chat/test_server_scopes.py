@@ -18,8 +18,9 @@ import pytest
 
 from clew.chat.config.settings import Settings, SettingsSource
 from clew.chat.mcp.mcp_client import McpServer, start_servers
-from clew.chat.mcp.mcp_resources import read_mention
+from clew.chat.mcp.mcp_resources import prompt_commands, read_mention
 from clew.chat.mcp.server_scopes import ServerSearch
+from clew.chat.tools.tool import ToolFailed
 from tests.chat.set_up import CLEW, Place
 from tests.chat.setup_cases import server
 
@@ -169,3 +170,19 @@ def test_servers_of_a_folder_that_is_not_trusted_are_named_and_not_started(tmp_p
         [CLEW[0], "trust", "--dry-run", str(place.project)], env=place.environment(), capture_output=True, text=True
     )
     assert f"It starts the MCP server prj: touch {started}." in listed.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "sent"),
+    [("bob", {"who": "bob"}), ("bob very loudly", {"who": "bob", "how": "very loudly"}), ("  ", None)],
+)
+def test_arguments_of_a_prompt_are_words(tmp_path: Path, typed: str, sent: Json | None) -> None:
+    async def fetch(servers: list[McpServer]) -> str:
+        [fetcher] = prompt_commands(servers)[1].values()
+        try:
+            return next(iter(await fetcher(typed)))
+        except ToolFailed as failed:
+            return failed.text
+
+    said = with_servers([McpServer("s", server("s"))], tmp_path, fetch)
+    assert said == ("it needs the argument who." if sent is None else f"GREET {json.dumps(sent)}")

@@ -104,7 +104,7 @@ class AcpAgent:
             agent_capabilities=AgentCapabilities(
                 load_session=True,
                 prompt_capabilities=PromptCapabilities(image=True, audio=False, embedded_context=True),
-                mcp_capabilities=McpCapabilities(http=True, sse=False),
+                mcp_capabilities=McpCapabilities(http=True, sse=True),
                 session_capabilities=SessionCapabilities(
                     list=SessionListCapabilities(),
                     additional_directories=SessionAdditionalDirectoriesCapabilities(),
@@ -319,9 +319,10 @@ def _server_config(server: McpServer) -> dict[str, Any]:
         case McpServerStdio():
             variables = {each.name: each.value for each in server.env}
             return {"type": "stdio", "command": server.command, "args": server.args, "env": variables}
-        case HttpMcpServer():
+        case HttpMcpServer() | SseMcpServer():
             headers = {each.name: each.value for each in server.headers}
-            return {"type": "http", "url": server.url, "headers": headers}
+            kind = "http" if isinstance(server, HttpMcpServer) else "sse"
+            return {"type": kind, "url": server.url, "headers": headers}
     raise RequestError.invalid_params({"details": f"The MCP server {server.name} is of a kind that was not offered."})
 
 

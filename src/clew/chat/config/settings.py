@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -88,6 +88,11 @@ class Settings:
         for source in reversed(self.sources):
             variables |= _variables(source)
         return variables
+
+    @property
+    def without_project(self) -> Settings:
+        """The settings without those of the project."""
+        return replace(self, sources=tuple(source for source in self.sources if source.scope not in _PROJECT_SCOPES))
 
     def rules(self, kind: Literal["allow", "deny", "ask"]) -> Iterator[tuple[str, SettingsSource]]:
         """All permission rules of a kind, each with its source."""

@@ -1,6 +1,8 @@
 """Hooks: the user's commands and callbacks that run on events of a chat.
 
 Modules:
+    env_file       Variables that hooks set for later commands: they write `export` lines into the file that
+                   `CLAUDE_ENV_FILE` names.
     hook           One hook: what runs, at which event, and for which tools.
     hook_output    Interpret the exit code and output of hooks, and merge the answers of several hooks.
     hook_settings  Read hooks from settings and plugins.

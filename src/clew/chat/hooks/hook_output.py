@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -26,6 +26,16 @@ _BLOCKING = (
     "PreCompact",
 )
 _PLAIN_CONTEXT = ("SessionStart", "UserPromptSubmit")
+_USED_FIELDS = (
+    *(
+        "hookEventName",
+        "permissionDecision",
+        "permissionDecisionReason",
+        "updatedInput",
+        "additionalContext",
+        "decision",
+    ),
+)
 _RANK: dict[Kind | None, int] = {"deny": 3, "ask": 2, "allow": 1, None: 0}
 _KINDS: dict[str, Kind] = {"allow": "allow", "approve": "allow", "deny": "deny", "ask": "ask"}
 
@@ -51,6 +61,7 @@ class HookOutcome(Struct, frozen=True):
     stop: bool = False  # end the turn (`continue: false`); `reason` is then for the user
     system_message: str = ""  # for the user
     ran: tuple[HookRun, ...] = ()
+    variables: Mapping[str, str] = {}  # for later commands
 
 
 class HookAnswer(Struct, frozen=True):
@@ -106,6 +117,7 @@ def _parse_json(event: str, ran: HookRun, data: Json) -> HookAnswer:
     if special.get("hookEventName", event) != event:
         message = f"The {event} hook [{ran.name}] answered for {special['hookEventName']}; that part is ignored."
         special = {}
+    message = _with_remark(message, event, ran, special)
     decision = _KINDS.get(_string(special.get("permissionDecision")))
     reason = _string(special.get("permissionDecisionReason"))
     changed = special.get("updatedInput")
@@ -128,6 +140,18 @@ def _parse_json(event: str, ran: HookRun, data: Json) -> HookAnswer:
         stop=stops,
         message=message,
     )
+
+
+def _with_remark(message: str, event: str, ran: HookRun, special: Json) -> str:
+    """Add to the message of a hook which parts of its answer clew does not use."""
+    unused = [name for name in special if name not in _USED_FIELDS]
+    stated = special.get("permissionDecision")
+    if isinstance(stated, str) and stated not in _KINDS:
+        unused.append(f"the decision {stated}")
+    if not unused:
+        return message
+    remark = f"The {event} hook [{ran.name}] answered with {', '.join(unused)}, which clew does not use."
+    return f"{message}\n{remark}" if message else remark
 
 
 def merge(answers: Sequence[HookAnswer]) -> HookOutcome:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from clew.chat.config.settings import Settings, SettingsSource
+from clew.chat.hooks import env_file
 from clew.chat.hooks.hook import EVENTS, TIMEOUT, Callback, Hook
 from clew.chat.hooks.hook_output import HookAnswer, HookOutcome, HookRun, interpret, merge
 from clew.chat.hooks.hook_settings import read_hooks
@@ -54,7 +58,14 @@ class Hooks:
                 self._background.add(task)
                 task.add_done_callback(self._background.discard)
         waited = [hook for hook in chosen if not hook.is_async]
-        return merge(await asyncio.gather(*(self._run_hook(hook, full_payload, target) for hook in waited)))
+        if not waited or event not in env_file.EVENTS:
+            return merge(await asyncio.gather(*(self._run_hook(hook, full_payload, target) for hook in waited)))
+        with tempfile.TemporaryDirectory(prefix="clew-") as folder:
+            path = Path(folder) / "variables"
+            given = [replace(hook, variables={**hook.variables, env_file.VARIABLE: str(path)}) for hook in waited]
+            outcome = merge(await asyncio.gather(*(self._run_hook(hook, full_payload, target) for hook in given)))
+            found = await env_file.read_env_file(path, self.project, child_environment(**self._variables))
+            return replace(outcome, variables=found)
 
     async def close(self) -> None:
         """End the hooks that still run in the background."""

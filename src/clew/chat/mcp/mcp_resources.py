@@ -88,13 +88,19 @@ def prompt_commands(servers: Sequence[McpServer]) -> tuple[dict[str, Skill], dic
             hint = " ".join(f"<{a['name']}>" if a.get("required") else f"[{a['name']}]" for a in arguments)
             description = str(prompt.get("description") or prompt.get("title") or prompt["name"])
             commands[name] = Skill(name, description, "", Path(name), "user", hint=hint, for_model=False)
-            fetchers[name] = _fetcher(server, str(prompt["name"]), [str(a["name"]) for a in arguments])
+            fetchers[name] = _fetcher(server, str(prompt["name"]), arguments)
     return commands, fetchers
 
 
-def _fetcher(server: McpServer, prompt: str, names: Sequence[str]) -> FetchPrompt:
+def _fetcher(server: McpServer, prompt: str, arguments: Sequence[Json]) -> FetchPrompt:
+    """Return a function that fetches a prompt. Arguments are words; the last one takes all that is left."""
+    names = [str(argument["name"]) for argument in arguments]
+
     async def fetch(typed: str) -> list[str]:
         words = typed.split(maxsplit=max(len(names) - 1, 0))
+        missing = [str(a["name"]) for a in arguments[len(words) :] if a.get("required")]
+        if missing:
+            raise ToolFailed(f"it needs the argument {missing[0]}.")
         answer = await server.get_prompt(prompt, dict(zip(names, words, strict=False)))
         contents = [message.get("content") for message in answer.get("messages") or ()]
         return [_prompt_text(content) for content in contents if isinstance(content, dict)]

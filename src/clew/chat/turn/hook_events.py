@@ -23,6 +23,8 @@ async def run_hooks(
     for ran in outcome.ran if call_id else ():
         data = {"type": "hook_progress", "hookEvent": name, "hookName": ran.name, "command": ran.name}
         conversation.journal.progress(data, call_id)
+    if outcome.variables:
+        conversation.state.variables = {**conversation.state.variables, **outcome.variables}
     if outcome.system_message:
         deps.emit(events.Notice(agent=agent, text=outcome.system_message))
     return outcome

@@ -248,8 +248,8 @@ def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
     is_trusted = _is_trusted(cwd)
     sources = _sources(options)
     claude = claude_dir(options.claude_dir).resolve()
-    settings = Settings.load(cwd, claude, sources, is_trusted and is_only, cli=options.settings)
-    environment.apply_variables(settings.variables)
+    settings = Settings.load(cwd, claude, sources, is_trusted, cli=options.settings)
+    environment.apply_variables((settings if is_only else settings.without_project).variables)
     return SessionSpec(
         cwd=cwd,
         claude=claude,
