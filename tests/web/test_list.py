@@ -191,3 +191,16 @@ def test_the_palette_finds_sessions_projects_and_pages(root: Path, pages: TestCl
     assert sessions["items"][0]["href"] == f"/session/{path.stem}" and search["items"][0]["href"] == "/search?q=feed"
     page = pages.get("/palette?q=feed").text
     assert f"/session/{path.stem}" in page and "<img" not in page
+
+
+def test_a_session_of_a_store_is_restored_before_it_is_resumed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(root.parent / name))
+    path = story("store").write(root)
+    entry = EntryToken(8000, lambda _: None)
+    app = make_app(str(root), entry, store="postgresql://rio@db.example.org/sessions")
+    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+        client.get(entry.address)
+        page = unescape(client.get(f"/session/{path.stem}").text)
+    assert f"clew restore {path.stem} --store postgresql://rio@db.example.org/sessions" in page
+    assert "claude --resume" not in page

@@ -81,6 +81,8 @@ class AppState:
     summaries: SummaryThread
     renderer: Renderer
     always_reveals: bool = False
+    store: str = ""
+    """The store that the sessions were fetched from; empty for a folder of this machine."""
     pages: PageCache = field(default_factory=PageCache)
 
     @property

@@ -285,6 +285,8 @@ class ReaderPage:
     def _resume(self, target: PageTarget) -> str:
         session = target.snapshot.session
         command = resume_command(session.id, session.cwd or "")  # one line of printable characters, quoted
+        if self._state.store:
+            command = session_command("restore", session.id, "--store", self._state.store, full_id=True)
         return command if self._state.is_revealed else MaskCount().mask(command)
 
     def _locate(self, target: PageTarget, offset: int, find: str) -> str:

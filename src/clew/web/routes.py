@@ -43,15 +43,19 @@ from clew.web.user_marks import MarksPage
 
 
 def make_app(
-    claude: str | None, entry: EntryToken, *, is_revealed: bool = False, is_ending: Callable[[], bool] = lambda: False
+    claude: str | None,
+    entry: EntryToken,
+    *,
+    is_revealed: bool = False,
+    is_ending: Callable[[], bool] = lambda: False,
+    store: str = "",
 ) -> AccessControl:
-    """Return the application for a Claude folder, wrapped in access control."""
+    """Return the application for a Claude folder, or the mirror of a store, wrapped in access control."""
     sessions, preferences = SessionCache(claude), Preferences()
     live, renderer = LiveUpdates(sessions, is_ending), Renderer(preferences)
     summaries = SummaryThread(claude, holds=sessions.holds)
-    state = AppState(
-        sessions, live, AsyncSearch(sessions, claude, live.report_index), preferences, summaries, renderer, is_revealed
-    )
+    search = AsyncSearch(sessions, claude, live.report_index)
+    state = AppState(sessions, live, search, preferences, summaries, renderer, is_revealed, store)
 
     usage = UsageData(str(sessions.tree.root))
 

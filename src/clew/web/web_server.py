@@ -34,8 +34,10 @@ class ServeOutput(Protocol):
     def warn(self, sentence: str) -> None: ...
 
 
-def serve(claude: str | None, port: int | None, is_revealed: bool, renews_key: bool, output: ServeOutput) -> None:
-    """Serve until interrupted, or return if a server of this folder runs already.
+def serve(
+    claude: str | None, port: int | None, is_revealed: bool, renews_key: bool, output: ServeOutput, store: str = ""
+) -> None:
+    """Serve until interrupted, or return if a server of this folder runs already. `store` is where it was fetched from.
 
     A chosen `port` (0 is any free one) or `is_revealed` starts a second server beside it.
     """
@@ -61,20 +63,25 @@ def serve(claude: str | None, port: int | None, is_revealed: bool, renews_key: b
                 output.warn(f"Port {record.port} is taken: saved links need {number} in its place.")
             if is_kept:
                 record.save(number if is_first and port != 0 else 0)
-            _run(claude, listener, record, is_revealed, output)
+            _run(claude, listener, record, is_revealed, output, store)
     finally:
         record.release()
 
 
 def _run(
-    claude: str | None, listener: socket.socket, record: ServerRecord, is_revealed: bool, output: ServeOutput
+    claude: str | None,
+    listener: socket.socket,
+    record: ServerRecord,
+    is_revealed: bool,
+    output: ServeOutput,
+    store: str,
 ) -> None:
     def renewed(address: str) -> None:
         record.save_address(address)
         output.again(address)
 
     entry = EntryToken(listener.getsockname()[1], renewed, record.key)
-    app = make_app(claude, entry, is_revealed=is_revealed, is_ending=lambda: server.should_exit)
+    app = make_app(claude, entry, is_revealed=is_revealed, is_ending=lambda: server.should_exit, store=store)
     config = uvicorn.Config(
         app,
         http=ClientConnection,

@@ -70,8 +70,9 @@ def run(options: Namespace) -> int:
     if not options.store_tree:
         serve(options.claude_dir, options.port, options.reveal, options.new_key, output)
         return 0
-    from clew.cli.store_source import refreshed
+    from clew.cli.store_source import public_store, refreshed
 
     with refreshed(options):
-        serve(options.claude_dir, options.port, options.reveal, options.new_key, output)
+        store = public_store(options.store)
+        serve(options.claude_dir, options.port, options.reveal, options.new_key, output, store)
     return 0
