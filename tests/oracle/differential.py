@@ -166,7 +166,16 @@ KNOWN: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     ("refused request", "", ("requests", "frames"), "clew sends a request that is invalid once, and calls it an error"),
     ("parallel reads", "deny rules", ("requests", "frames", "session"), "clew sends results in the order of the calls"),
     ("edit to the same", "", ("frames",), "clew asks for permission before it looks at the texts of an edit"),
-    ("edit what is not there", "planning", ("frames",), "clew asks for permission before it looks at the file"),
+    ("edit what is not there", "", ("frames",), "clew asks for permission before it looks at the file"),
+    *(
+        (
+            "mixed calls",
+            set_up,
+            ("requests", "frames", "session"),
+            "the real program runs calls while a reply still arrives",
+        )
+        for set_up in ("deny rules", "hooks", "denied tools", "own system prompt")
+    ),
     *(
         (script, "", ("files", "frames", "requests", "session"), "clew changes no file that the model has not read")
         for script in ("write over", "edit unread")
