@@ -11,7 +11,7 @@ import pytest
 from clew.collect.discovery import in_reading_order, scan
 from clew.demo.talk import talk
 from clew.wire.arrival_time import cleanup_days
-from tests.collect.collect_fixture import World, line, session
+from tests.collect.collect_fixture import PROJECT, World, line, session
 
 ONE = session(1)
 ID = Path(ONE).stem
@@ -96,7 +96,7 @@ def test_names_that_are_no_text_are_left_out_and_told(world: World) -> None:
         file.write(line(1))
     world.write(ONE, line(2))
     report = world.poll()
-    assert len(report.skipped) == 1
+    assert len(report.misnamed) == 1 and not report.skipped
     assert list(world.kept()) == [ONE]
 
 
@@ -137,3 +137,18 @@ def test_real_sessions_come_back_to_the_byte(world: World, shared: Path) -> None
     assert not report.failures
     assert world.kept() == world.there()
     assert world.poll(scrub=True).resets == []
+
+
+def test_what_cannot_be_archived_is_named_with_the_reason() -> None:
+    """A name that is not UTF-8, and a line that is too long: neither is told as a link, or not at all."""
+    world = World(block=64, stream_above=200, max_stored=300)
+    try:
+        folder = os.fsencode(world.root / PROJECT)
+        with open(folder + b"/3f2a0c5e-0000-4000-8000-0000000000\xff1.jsonl", "wb") as file:
+            file.write(line(1))
+        world.write(session(1), line(1) + line(2, "x" * 400) + line(3))
+        report = world.poll()
+        assert [os.fsencode(path)[-8:] for path in report.misnamed] == [b"\xff1.jsonl"] and not report.skipped
+        assert report.too_long == [f"{session(1)}:2"]
+    finally:
+        world.close()

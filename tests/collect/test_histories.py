@@ -129,6 +129,15 @@ def send_after_the_store_was_filled_by_a_copy(machine: HistoryMachine) -> None:
     machine.work(0, PATHS[0], 4, "", 0)
 
 
+def send_to_a_new_store_after_a_copy_that_erased(machine: HistoryMachine) -> None:
+    """A copy of the archive has filled the new store with all but what it erased."""
+    machine.work(0, PATHS[1], 1, "", 0)
+    machine.work(0, PATHS[0], 4, "", 0)
+    machine.lose_store()
+    machine.clone(0, False)
+    machine.erase(0, PATHS[1])
+
+
 def repair_a_row(machine: HistoryMachine) -> None:
     """Lines that are read again because a row was damaged keep their numbers, and are not sent as new ones."""
     machine.work(0, PATHS[0], 2, "", 0)
@@ -161,7 +170,13 @@ OF_FACTS = [
     send_facts_of_a_restored_archive,
     repair_a_line_that_facts_lack,
 ]
-OF_LINES = [send_after_the_store_was_filled_by_a_copy, erase_the_newest_session, erase_everything, repair_a_row]
+OF_LINES = [
+    send_to_a_new_store_after_a_copy_that_erased,
+    send_after_the_store_was_filled_by_a_copy,
+    erase_the_newest_session,
+    erase_everything,
+    repair_a_row,
+]
 CASES = [
     *((kind, history) for kind in SAMPLE for history in OF_LINES),
     *(

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from clew.cli import main
+from clew.collect import units
 from clew.collect.install_check import find_hooks, read_timer
-from clew.collect.install_plan import apply_plan, plan_hook, plan_timer
+from clew.collect.install_plan import apply_plan, plan_hook, plan_timer, remove_backups
 from clew.collect.units import service_unit
 from clew.errors import Refused, StoreError
 from clew.system.subprocesses import MAIN
@@ -197,7 +198,30 @@ def test_a_hook_in_new_settings_leaves_nothing_behind(tmp_path: Path) -> None:
     assert plan_hook(settings, ["collect"], remove=True).is_done
     apply_plan(plan_hook(settings, ["collect"]))
     apply_plan(plan_hook(settings, ["collect"], remove=True))
-    assert json.loads(settings.read_bytes()) == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("original", [b'{"model":"opus"}', b"{}", b'{\n\t"hooks": {"Stop": [1]},\n\t"a": 1}\n', b""])
+def test_settings_have_their_bytes_again_after_an_uninstallation(tmp_path: Path, original: bytes) -> None:
+    settings = tmp_path / "settings.json"
+    settings.write_bytes(original)
+    apply_plan(plan_hook(settings, ["collect"]))
+    assert json.loads(settings.read_bytes())["hooks"]
+    apply_plan(plan_hook(settings, ["collect"], remove=True))
+    remove_backups(settings)
+    assert settings.read_bytes() == original and list(tmp_path.iterdir()) == [settings]
+
+
+def test_no_sign_of_a_path_ends_a_line_of_a_unit() -> None:
+    """systemd reads C escapes in quotes; `$` is doubled where variables are replaced, and `%` everywhere."""
+    odd = "a b\"c'd%e$f\\g\nExecStart=/bin/false\t"
+    text = units.service_unit(["/usr/bin/clew", odd], {"X": odd}, watch=False)
+    [start] = [row for row in text.splitlines() if row.startswith("ExecStart=")]
+    assert start == 'ExecStart=/usr/bin/clew "a b\\"c\'d%%e$$f\\\\g\\x0aExecStart=/bin/false\\x09"'
+    [variable] = [row for row in text.splitlines() if row.startswith("Environment=")]
+    assert variable == 'Environment="X=a b\\"c\'d%%e$f\\\\g\\x0aExecStart=/bin/false\\x09"'
+    with pytest.raises(Refused, match="line break"):
+        units.crontab_line(["clew", odd], {})
 
 
 @pytest.mark.parametrize("broken", [b"{", b"[]", b'{"hooks":[]} x', b'{"hooks":[1]}'])

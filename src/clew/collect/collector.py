@@ -64,6 +64,7 @@ class Collector:
             wanted = [s for s in listing.sources if s.session not in sessions and s.project not in projects]
             listing = listing._replace(sources=wanted)
         report.files, report.missed, report.skipped = len(listing.sources), listing.missed, listing.skipped
+        report.misnamed = listing.misnamed
         writer = ArchiveWriter(self.connection, self.key, self.policy, self.limits)
         try:
             number = self._root_number()

@@ -57,6 +57,8 @@ class Scan(NamedTuple):
     sources: list[SourceFile]
     missed: list[str]
     skipped: list[str]
+    misnamed: list[str]
+    """Files whose names are not UTF-8, so that the archive cannot name them."""
 
 
 def is_replaced_kind(kind: str) -> bool:
@@ -75,7 +77,7 @@ def state_of(stat: os.stat_result) -> SourceState:
 
 def scan(root: str, *, extras: bool = True) -> Scan:
     """List everything to collect below a Claude Code folder; `extras` are files that are not conversations."""
-    listing = Scan([], [], [])
+    listing = Scan([], [], [], [])
     if not os.path.isdir(root):
         listing.missed.append(root)
         return listing
@@ -170,10 +172,12 @@ def _add_entry(entry: os.DirEntry[str], base: str, names: tuple[str, str, str, s
     except OSError:
         listing.missed.append(path)
         return
-    if S_ISREG(stat.st_mode) and is_utf8(path):
-        listing.sources.append(SourceFile(path, *names, state_of(stat)))
-    else:
+    if not S_ISREG(stat.st_mode):
         listing.skipped.append(path)
+    elif not is_utf8(path):
+        listing.misnamed.append(path)
+    else:
+        listing.sources.append(SourceFile(path, *names, state_of(stat)))
 
 
 def _add_file(root: str, name: str, kind: str, listing: Scan) -> None:

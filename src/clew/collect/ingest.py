@@ -113,6 +113,8 @@ class FileIngester:
                 is_stub = False
             if position.offset == 0 and isinstance(part, CompleteLines) and not source.session:
                 self._save_owner(source, id, part.data)
+            if isinstance(part, LongLine) and part.length - 1 > self.limits.max_stored:
+                self.report.too_long.append(f"{source.path}:{position.lines + 1}")
             position = self._add_part(file, generation, position, part)
             self.writer.save_position(generation, position)
             self.writer.settle()

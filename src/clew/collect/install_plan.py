@@ -125,17 +125,38 @@ def plan_hook(settings: Path, arguments: Sequence[str], *, remove: bool = False,
     command = _hook_command(old_arguments or arguments)
     if not remove and [hook.command for hook in installed] == [command]:
         return InstallPlan((PlannedFile(settings, before, before),), ())
-    hooks = {event: _remove_our_hooks(groups, settings) for event, groups in (value.get("hooks") or {}).items()}
+    value = _without_our_hooks(value, settings)
     if not remove:
-        hooks[_EVENT] = [*hooks.get(_EVENT, []), {"hooks": [{"type": "command", "command": command, "timeout": 60}]}]
-    value["hooks"] = {event: groups for event, groups in hooks.items() if groups}
-    if not value["hooks"]:
-        del value["hooks"]
-    after = (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+        ours = {"hooks": [{"type": "command", "command": command, "timeout": 60}]}
+        hooks = value.get("hooks") or {}
+        value["hooks"] = {**hooks, _EVENT: [*(hooks.get(_EVENT) or []), ours]}
     is_same = before is not None and decode(before) == value
-    return InstallPlan(
-        (PlannedFile(settings, before, before if is_same or (remove and before is None) else after),), ()
-    )
+    if is_same or (remove and before is None):
+        return InstallPlan((PlannedFile(settings, before, before),), ())
+    after = (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+    return InstallPlan((PlannedFile(settings, before, _original(settings, value) if remove else after),), ())
+
+
+def _without_our_hooks(value: dict[str, Any], settings: Path) -> dict[str, Any]:
+    """Return settings without our hooks, and without what is empty then."""
+    hooks = {event: _remove_our_hooks(groups, settings) for event, groups in (value.get("hooks") or {}).items()}
+    kept = {event: groups for event, groups in hooks.items() if groups}
+    others = {name: each for name, each in value.items() if name != "hooks"}
+    return {name: kept if name == "hooks" else each for name, each in value.items()} if kept else others
+
+
+def _original(settings: Path, value: dict[str, Any]) -> bytes | None:
+    """Return the bytes that the settings had before the hook was installed, if nothing else changed; None if clew
+    created the file and it is empty now.
+    """
+    for backup in sorted(settings.parent.glob(f"{settings.name}.bak-*")):
+        data = _read_or_none(backup) or b""
+        try:
+            if decode(data or b"{}") == value:
+                return data
+        except ValueError:
+            continue
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode() if value else None
 
 
 def _remove_our_hooks(groups: Any, settings: Path) -> Any:
@@ -217,15 +238,17 @@ def _remove_empty_folders(folder: Path) -> None:
 
 
 def remove_backups(settings: Path) -> list[Path]:
-    """Remove backups of settings that have the same content as the settings now. Returns the removed files."""
+    """Remove backups of settings that have, but for our hooks, the content of the settings now. Returns the removed
+    files.
+    """
     now = _parse_settings(settings, _read_or_none(settings))
     removed = []
     for path in sorted(settings.parent.glob(f"{settings.name}.bak-*")):
         try:
-            if decode(path.read_bytes()) == now:
+            if _without_our_hooks(_parse_settings(path, path.read_bytes()), settings) == now:
                 path.unlink()
                 removed.append(path)
-        except (OSError, ValueError):
+        except (OSError, Refused):
             continue
     return removed
 

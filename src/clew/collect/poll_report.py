@@ -48,6 +48,10 @@ class PollReport:
     """Files that changed while they were read; the next poll ingests them."""
     missed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    misnamed: list[str] = field(default_factory=list)
+    """Files that are not read because their names are not UTF-8."""
+    too_long: list[str] = field(default_factory=list)
+    """Lines that are longer than the archive can hold, as `path:line`; their hashes are stored."""
     repaired: list[str] = field(default_factory=list)
     """Files whose lines were damaged in the archive and were written again."""
 

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clew.collect.archive.archive_status import ArchiveStatus
 from clew.wire import session_writer
@@ -76,18 +76,26 @@ def read_health(archive: str) -> dict[str, SinkHealth]:
         return {}
 
 
+def read_last_run(archive: str) -> int:
+    """Return when the collector last ran, in seconds since 1970; 0 if that is unknown."""
+    try:
+        with open(health_path(archive), "rb") as file:
+            return int(decode(file.read())["run"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return 0
+
+
 def note_outcomes(archive: str, outcomes: Iterable[DeliveryOutcome], now: int) -> None:
-    """Note the outcomes of deliveries."""
+    """Note that the collector ran, and the outcomes of deliveries."""
     health = read_health(archive)
     for outcome in outcomes:
         health[outcome.sink] = health.get(outcome.sink, SinkHealth()).update(outcome, now)
-    if health:
-        body = json.dumps({"version": 1, "sinks": {name: asdict(each) for name, each in health.items()}}, indent=1)
-        path = health_path(archive)
-        if os.path.exists(path):
-            session_writer.replace(path, body.encode())
-        else:
-            session_writer.create_exactly(path, (body.encode(),))
+    noted = {"version": 1, "run": now, "sinks": {name: asdict(each) for name, each in health.items()}}
+    path, body = health_path(archive), json.dumps(noted, indent=1)
+    if os.path.exists(path):
+        session_writer.replace(path, body.encode())
+    else:
+        session_writer.create_exactly(path, (body.encode(),))
 
 
 def report_sinks(
@@ -107,6 +115,15 @@ def report_sinks(
     return reports
 
 
+class Measurement(NamedTuple):
+    """A number for monitoring; `sink` is empty for one of the archive."""
+
+    name: str
+    help: str
+    sink: str
+    value: int
+
+
 _METRICS = {
     "clew_sink_up": "Whether the last delivery to the sink succeeded.",
     "clew_sink_waiting_records": "Records in the archive that the sink has not accepted.",
@@ -117,20 +134,28 @@ _METRICS = {
 }
 
 
-def prometheus_text(status: ArchiveStatus, sinks: Iterable[SinkReport]) -> Iterator[str]:
-    """Yield the metrics in the text format of Prometheus, for the textfile collector of its node exporter."""
+def measure(status: ArchiveStatus, sinks: Iterable[SinkReport], last_run: int) -> Iterator[Measurement]:
+    """Yield the numbers of the archive, and those of each sink."""
     for name, count in status.counts.items():
-        yield f"# TYPE clew_archive_{name} gauge"
-        yield f"clew_archive_{name} {count}"
-    yield "# TYPE clew_archive_stored_bytes gauge"
-    yield f"clew_archive_stored_bytes {status.stored_bytes}"
+        yield Measurement(f"clew_archive_{name}", f"Number of {name.replace('_', ' ')} in the archive.", "", count)
+    yield Measurement("clew_archive_stored_bytes", "Size of the archive on disk.", "", status.stored_bytes)
+    yield Measurement("clew_last_run_timestamp_seconds", "When the collector last ran; 0 for never.", "", last_run)
     reports = list(sinks)
     for metric, help_text in _METRICS.items():
-        yield f"# HELP {metric} {help_text}"
-        yield f"# TYPE {metric} gauge"
         for each in reports:
-            label = each.sink.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-            yield f'{metric}{{sink="{label}"}} {_value(metric, each)}'
+            yield Measurement(metric, help_text, each.sink, _value(metric, each))
+
+
+def prometheus_text(measurements: Iterable[Measurement]) -> Iterator[str]:
+    """Yield measurements in the text format of Prometheus, for the textfile collector of its node exporter."""
+    last = ""
+    for each in measurements:
+        if each.name != last:
+            yield f"# HELP {each.name} {each.help}"
+            yield f"# TYPE {each.name} gauge"
+            last = each.name
+        label = each.sink.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        yield f'{each.name}{{sink="{label}"}} {each.value}' if each.sink else f"{each.name} {each.value}"
 
 
 def _value(metric: str, report: SinkReport) -> int:

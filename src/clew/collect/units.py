@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
+from clew.errors import Refused
 from clew.system.shell_quoting import join_command
 
 LABEL = "clew-collect"
@@ -90,7 +91,7 @@ def service_unit(command: Sequence[str], environment: Mapping[str, str], *, watc
     text = _UNIT.format(
         failure="# A unit of yours can report failures: OnFailure=NAME.service\n",
         type="exec" if watch else "oneshot",
-        environment="".join(f"Environment={quote_systemd(f'{k}={v}')}\n" for k, v in sorted(environment.items())),
+        environment="".join(f"Environment={_quote(f'{k}={v}')}\n" for k, v in sorted(environment.items())),
         command=" ".join(quote_systemd(argument) for argument in command),
         restart="Restart=on-failure\nRestartSec=30\n" if watch else "",
         private_tmp="" if is_in_tmp else "PrivateTmp=yes\n",
@@ -103,9 +104,17 @@ def timer_unit() -> str:
     return _TIMER
 
 
+_CONTROL_CODES = {code: f"\\x{code:02x}" for code in (*range(1, 32), 127)}
+
+
 def quote_systemd(argument: str) -> str:
-    """Quote an argument for `ExecStart` and `Environment` of systemd."""
-    escaped = argument.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    """Quote an argument for `ExecStart` of systemd, which replaces variables; `Environment` does not."""
+    return _quote(argument.replace("$", "$$"))
+
+
+def _quote(text: str) -> str:
+    """Quote a text for a unit: no sign of it ends the line, the quotation or an argument."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").translate(_CONTROL_CODES)
     return escaped if escaped.replace("/", "").replace("-", "").replace(".", "").isalnum() else f'"{escaped}"'
 
 
@@ -124,6 +133,8 @@ def launchd_agent(command: Sequence[str], environment: Mapping[str, str], log: s
 
 
 def crontab_line(command: Sequence[str], environment: Mapping[str, str]) -> str:
-    """Return a line for `crontab -e`, for machines without systemd and launchd."""
+    """Return a line for `crontab -e`, for machines without systemd and launchd. Raises Refused for a line break."""
+    if any("\n" in text for text in (*command, *environment.values())):
+        raise Refused(["a crontab cannot contain a path with a line break"])
     program = join_command(command, dict(sorted(environment.items()))).replace("%", "\\%")
     return f"*/{MINUTES} * * * * cd / && {program} --quiet"

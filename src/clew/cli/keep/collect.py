@@ -105,6 +105,9 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "--prometheus", action="store_true", help="with status: print the numbers as text for Prometheus"
     )
+    command.add_argument(
+        "--otlp", metavar="WHERE", help="with status: send the numbers as OpenTelemetry metrics to otlp+https://…"
+    )
     command.add_argument("--hook", action="store_true", help="install a hook of Claude Code instead of a timer")
     command.add_argument("--yes", action="store_true", help="install without being asked")
     command.add_argument("--dry-run", action="store_true", help="say what would be read and write nothing")
@@ -310,7 +313,12 @@ def _remarks(report: PollReport) -> Iterator[str]:
         kept = noun(report.expiring, "keeps it", "keeps them")
         yield f"Claude Code will delete {soon} within three days ({days}); the archive {kept}."
     if report.skipped:
-        yield f"{_named(report.skipped)} left out: links are not followed."
+        yield f"{_named(report.skipped)} left out: links are not followed, and only files are read."
+    if report.misnamed:
+        name = noun(len(report.misnamed), "its name is", "their names are")
+        yield f"{_named(report.misnamed)} NOT ARCHIVED: {name} not UTF-8. Rename what is not."
+    if report.too_long:
+        yield f"{_named(report.too_long)} longer than 256 MiB: NOT ARCHIVED but for the hash."
     if report.too_large:
         yield f"{_named(report.too_large)} left out: larger than --max-file."
     for path in report.missed:

@@ -74,9 +74,9 @@ class DeliveryRounds:
         return not any(outcome.error or outcome.rejected for outcome in outcomes.values())
 
     def _note(self, outcomes: Collection[DeliveryOutcome]) -> None:
-        """Note the outcomes for `clew collect status`; while nothing is sent, once a minute."""
+        """Note the run and its outcomes for `clew collect status`; while nothing is sent, once a minute."""
         is_news = any(outcome.sent or outcome.rejected or outcome.error for outcome in outcomes)
-        if outcomes and (is_news or time.monotonic() - self._noted > _QUIET):
+        if is_news or not self._noted or time.monotonic() - self._noted > _QUIET:
             from clew.collect.sink_health import note_outcomes
 
             note_outcomes(self.archive, outcomes, int(time.time()))

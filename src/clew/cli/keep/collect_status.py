@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.cli.output import clean, clean_name, format_size, print_json, print_message
+from clew.errors import Refused
 from clew.system.plural import plural
 from clew.view.sanitize import format_age
 
 if TYPE_CHECKING:
     from clew.collect.archive.archive_status import ArchiveStatus
     from clew.collect.install_check import Installed
-    from clew.collect.sink_health import SinkReport
+    from clew.collect.sink_health import Measurement, SinkReport
 
 
 def status(options: Namespace) -> int:
@@ -29,7 +31,8 @@ def status(options: Namespace) -> int:
     from clew.collect.archive.sqlite_errors import translate_errors
     from clew.collect.install_check import describe_problem
     from clew.collect.retention import read_rule
-    from clew.collect.sink_health import prometheus_text, read_health, report_sinks
+    from clew.collect.sink_health import measure, prometheus_text, read_health, read_last_run, report_sinks
+    from clew.collect.sinks.delivery_marks import current_host
 
     installed = _installed(options)
     problems = [explanation for each in installed if (explanation := describe_problem(each))]
@@ -42,26 +45,43 @@ def status(options: Namespace) -> int:
         try:
             archive_status = read_status(connection, path, thorough=options.scrub)
             rule = read_rule(connection)
+            host = current_host(connection)
         finally:
             connection.close()
     sinks = report_sinks(archive_status, read_health(path), _configured(options), int(time.time()))
+    last_run = read_last_run(path)
+    if options.otlp:
+        _push(options, measure(archive_status, sinks, last_run), host)
     if options.prometheus:
-        for row in prometheus_text(archive_status, sinks):
+        for row in prometheus_text(measure(archive_status, sinks, last_run)):
             print(clean(row))
     elif options.json:
         found = {
             "installed": [_json(each) for each in installed],
+            "last_run": last_run,
             "sinks": [each.to_json() for each in sinks],
             "retention_days": rule.lines,
         }
         print_json([{"kind": "archive", "path": path, **asdict(archive_status), **found}])
     else:
         kept = [f"The archive {rule.describe()} after a file is gone from the disk"] if rule.describe() else []
-        for row in (path, *_rows(archive_status), *kept, *map(_sink_row, sinks)):
+        ran = [f"Last run: {_age(last_run)}"] if last_run else []
+        for row in (path, *_rows(archive_status), *ran, *kept, *map(_sink_row, sinks)):
             print(clean_name(row))
     if archive_status.is_sound is False:
         return 2
     return 0 if all(each.is_well for each in sinks) else 1
+
+
+def _push(options: Namespace, measurements: Iterable[Measurement], host: str) -> None:
+    """Send the numbers to an OTLP receiver. Raises StoreError, Refused."""
+    from clew.collect.sinks.otlp.metrics import push_metrics
+    from clew.system.environment import otlp_headers
+
+    if not options.otlp.startswith(("otlp+https://", "otlp+http://")):
+        raise Refused([f"{options.otlp} is not a receiver of metrics"], hint="Write otlp+https://… or otlp+http://…")
+    token = Path(options.token_file).expanduser().read_text().strip() if options.token_file else ""
+    push_metrics(options.otlp, measurements, host, int(time.time()), token=token, headers=otlp_headers())
 
 
 def _configured(options: Namespace) -> dict[str, str]:

@@ -8,7 +8,7 @@ Modules:
     http               Send batches of records in a JSON envelope over HTTP, compressed with gzip.
     jsonl              Append records to a file of JSON lines.
     lake/              Deliver to Delta Lake tables, and query them with DuckDB or Spark.
-    otlp/              Deliver sessions as OpenTelemetry spans.
+    otlp/              Deliver sessions as OpenTelemetry spans, and the state of the collector as metrics.
     outbox             Deliver archived records to sinks in batches, with a cursor per sink and retries.
     paced_cursors      Cursors for stores in which every delivery costs a request and creates a file: large batches,
                        at intervals.

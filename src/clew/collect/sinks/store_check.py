@@ -107,7 +107,7 @@ class StoreCheck:
         if state is None:
             return self._restart("has lost what it had") if sent.head else ""
         if is_other_store:
-            return self._separate("another archive has filled the new store under its name")
+            return self._separate("another archive has filled the new store under its name", is_new=True)
         if self._is_equal(sent.head, sent.mark, state):
             return ""
         if state.mark and state.seq < sent.head and self.cursor.rewind(state.seq, state.mark):
@@ -133,8 +133,8 @@ class StoreCheck:
         self.cursor.restart()
         return f"{self.sink.name} {reason}: everything is sent again."
 
-    def _separate(self, reason: str) -> str:
-        is_held = self._has_head()
+    def _separate(self, reason: str, *, is_new: bool = False) -> str:
+        is_held = not is_new and self._has_head()
         begin_epoch(self.connection, f"{self.sink.name}: {reason}")
         if not is_held:
             self.cursor.restart()

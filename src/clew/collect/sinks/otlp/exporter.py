@@ -50,7 +50,7 @@ class OtlpSink:
         parts = urlsplit(address.removeprefix("otlp+"))
         path = parts.path if parts.path.rstrip("/").endswith(_PATH) else parts.path.rstrip("/") + _PATH
         endpoint = parts._replace(path=path, query="").geturl()
-        self._post = HttpPoster(endpoint, "application/x-protobuf", token, headers=_parse_headers(headers))
+        self._post = HttpPoster(endpoint, "application/x-protobuf", token, headers=parse_headers(headers))
         self.name = f"otlp+{self._post.name}"
         self.content = parse_qs(parts.query).get("content") == ["yes"]
 
@@ -76,7 +76,7 @@ def build_request(batch: Sequence[SentSpan]) -> ExportTraceServiceRequest:
         resource_spans=[
             ResourceSpans(
                 resource=Resource(
-                    attributes=_encode_attributes(
+                    attributes=encode_attributes(
                         {"service.name": "claude-code", "service.instance.id": host, PROJECT: project}.items()
                     )
                 ),
@@ -103,13 +103,13 @@ def _encode_span(span: Span) -> Encoded:
         kind=Encoded.SpanKind.ValueType(span.kind),
         start_time_unix_nano=_nanoseconds(span.start),
         end_time_unix_nano=_nanoseconds(max(span.start, span.end)),
-        attributes=_encode_attributes((*span.attributes.items(), *error_attributes(span).items())),
+        attributes=encode_attributes((*span.attributes.items(), *error_attributes(span).items())),
         events=[Encoded.Event(time_unix_nano=_nanoseconds(e.time), name=e.name) for e in span.events],
         status=Status(code=Status.STATUS_CODE_ERROR, message=span.error) if span.error else Status(),
     )
 
 
-def _encode_attributes(items: Iterable[tuple[str, Value]]) -> list[KeyValue]:
+def encode_attributes(items: Iterable[tuple[str, Value]]) -> list[KeyValue]:
     return [KeyValue(key=name, value=_encode_value(value)) for name, value in items]
 
 
@@ -134,6 +134,6 @@ def _nanoseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
-def _parse_headers(text: str) -> dict[str, str]:
+def parse_headers(text: str) -> dict[str, str]:
     pairs = (part.partition("=") for part in text.split(",") if "=" in part)
     return {unquote(name).strip(): unquote(value).strip() for name, _, value in pairs}
