@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow.fs
 import pyarrow.parquet
 import pytest
 
@@ -15,15 +16,22 @@ from clew.cli import main
 from clew.collect.config import SinkConfig
 from clew.collect.identity import Owner, save_owner
 from clew.collect.job import CollectJob, open_collector
+from clew.collect.masking import Policy
 from clew.collect.sinks.address import deliveries
 from clew.collect.sinks.lake.delta_tables import TABLE_NAMES, Lake
+from clew.collect.sinks.lake.lake_erasure import LakeMaintenance
 from clew.collect.sinks.lake.lake_rules import LAKE_VERSION
-from clew.collect.sinks.outbox import DeliveryOutcome, SequenceCursor
+from clew.collect.sinks.lake.sink import LakeFacts, LakeLines
+from clew.collect.sinks.outbox import Delivery, DeliveryOutcome, SequenceCursor
+from clew.collect.sinks.paced_cursors import PacedFactCursor, PacedLineCursor
 from clew.collect.sql.open_store import open_engine
 from clew.errors import StoreError
+from clew.facts.prices import load
 from tests.collect import lake_version_1
 from tests.collect.collect_fixture import World, session
 from tests.collect.engines import answer
+from tests.collect.s3 import KEY, S3
+from tests.collect.s3 import SECRET as S3_SECRET
 from tests.collect.test_store_versions import frozen_rows
 from tests.collect.test_tables import said
 
@@ -258,3 +266,50 @@ def test_a_host_of_the_first_release_writes_to_a_new_lake(worlds: dict[str, Worl
     new.append(session(1, SHOP), said(102))
     send(new, tmp_path, "ben")
     assert ask(tmp_path, "SELECT count(*), count(DISTINCT host) FROM turns") == [(5, 2)]
+
+
+# -- a bucket
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3]:
+    made = S3()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def test_a_text_is_gone_from_every_object_of_a_bucket(worlds: dict[str, World], s3: S3) -> None:
+    world = worlds["ada"]
+    world.write(session(1, SHOP), said(0, f"about {SECRET}") + said(1))
+    world.poll()
+    lake = Lake(s3.address("erased"), "", s3.environment)
+    lines, facts = LakeLines(lake), LakeFacts(lake)
+    cursors = PacedLineCursor(world.connection, lines.name), PacedFactCursor(world.connection, facts.name, load())
+    for outcome in (
+        Delivery(lines, cursors[0], world.connection, Policy()).run(0.0),
+        Delivery(facts, cursors[1], world.connection, Policy()).run(0.0),
+    ):
+        assert outcome is not None and outcome.error is None and outcome.sent
+    assert SECRET.encode() in objects(s3, "lake/erased")
+    maintenance = LakeMaintenance(lake)
+    erasure = maintenance.find("", "", "", "", SECRET)
+    assert maintenance.erase(erasure, dry_run=False).total == 3
+    assert SECRET.encode() in objects(s3, "lake/erased")  # in earlier versions
+    maintenance.scrub(now=True)
+    assert SECRET.encode() not in objects(s3, "lake/erased")
+    assert len(lake.table("line").to_pyarrow_table()) == 4
+
+
+def objects(s3: S3, folder: str) -> bytes:
+    """Every byte of the objects of a folder, Parquet unpacked."""
+    endpoint = s3.endpoint.removeprefix("http://")
+    bucket = pyarrow.fs.S3FileSystem(access_key=KEY, secret_key=S3_SECRET, endpoint_override=endpoint, scheme="http")
+    parts = []
+    for info in bucket.get_file_info(pyarrow.fs.FileSelector(folder, recursive=True)):
+        if info.is_file:
+            parts.append(bucket.open_input_stream(info.path).read())
+            if info.extension == "parquet":
+                parts.append(repr(pyarrow.parquet.read_table(info.path, filesystem=bucket).to_pylist()).encode())
+    return b"".join(parts)

@@ -1,7 +1,8 @@
 """Keep a PostgreSQL store from taking again what was erased, or is older than its retention.
 
 Triggers drop such rows without an error, so hosts of every version continue after them. `clew.erased` has hashes only
-(see `erasure`). Of a row from which a text was erased the contents stay erased when it is sent again.
+(see `erasure`). Of a row from which a text was erased the contents stay erased when it is sent again. The rules are
+read once for a statement: while there are none, no row is looked at.
 """
 
 from __future__ import annotations
@@ -15,12 +16,21 @@ from clew.collect.sql.content_columns import CONTENT_COLUMNS
 from clew.collect.sql.fact_tables import FILE, TABLES, FactTable
 from clew.collect.sql.line_rows import LINE
 
+_READ_RULES = """CREATE OR REPLACE FUNCTION clew.read_rules() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  first text := coalesce((SELECT value FROM clew.about WHERE name = TG_ARGV[0]), '');
+  erased text := CASE WHEN EXISTS (SELECT FROM clew.erased) THEN 'yes' ELSE '' END;
+BEGIN
+  PERFORM set_config('clew.first_day', first, true), set_config('clew.erased', erased, true);
+  RETURN NULL;
+END $$"""
+_HAS_RULES = "current_setting('clew.first_day', true) <> '' OR current_setting('clew.erased', true) <> ''"
 _FUNCTION = """CREATE OR REPLACE FUNCTION clew.keep_{table}() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF {day} <> '' AND {day} < (SELECT value FROM clew.about WHERE name = '{first}') THEN
+  IF {day} <> '' AND {day} < current_setting('clew.first_day') THEN
     RETURN NULL;
   END IF;
-  IF NOT EXISTS (SELECT FROM clew.erased) THEN
+  IF current_setting('clew.erased') = '' THEN
     RETURN NEW;
   END IF;
   IF EXISTS (SELECT FROM clew.erased WHERE hash IN ({hashes})) THEN
@@ -41,6 +51,7 @@ def blocking_statements() -> Iterator[str]:
         'hash text COLLATE "C" PRIMARY KEY, kind text NOT NULL, time timestamptz NOT NULL DEFAULT now())'
     )
     yield f"GRANT SELECT ON clew.erased TO {WRITER}, {READER}, {TEAM_READER}"  # a reader's copy is compared with it
+    yield _READ_RULES
     hashes = [sql_hash("host", "host"), sql_hash("project", "project"), sql_hash("session", "session")]
     line_hashes = [sql_hash("line", "hash"), sql_hash("place", "host", "file", "generation", "start")]
     yield from _trigger(LINE.name, "NEW.day", FIRST_DAYS["lines"], [*hashes, *line_hashes], "")
@@ -64,6 +75,8 @@ def _erase_contents(table: FactTable) -> str:
 
 def _trigger(table: str, day: str, first: str, hashes: list[str], erase: str) -> Iterator[str]:
     listed = ",\n    ".join(hashes)
-    yield _FUNCTION.format(table=table, day=day, first=first, hashes=listed, erase=erase)
+    yield _FUNCTION.format(table=table, day=day, hashes=listed, erase=erase)
+    yield f"""CREATE OR REPLACE TRIGGER read_rules BEFORE INSERT ON clew.{table}
+  FOR EACH STATEMENT EXECUTE FUNCTION clew.read_rules('{first}')"""
     yield f"""CREATE OR REPLACE TRIGGER keep BEFORE INSERT ON clew.{table}
-  FOR EACH ROW EXECUTE FUNCTION clew.keep_{table}()"""
+  FOR EACH ROW WHEN ({_HAS_RULES}) EXECUTE FUNCTION clew.keep_{table}()"""
