@@ -135,15 +135,22 @@ def test_who_collected_is_listed_and_chosen(filled: Filled) -> None:
     assert code == 1 and "zoe" in err and DEVELOPERS[0] in err
 
 
-def test_only_what_is_new_is_fetched(small: Team) -> None:
-    assert "Fetched 2 lines of 1 file" in small.read("ls", quiet=False)[2]
-    assert "Fetched" not in small.read("ls", quiet=False)[2]
-    [path] = small.root(0).rglob("*.jsonl")
+@pytest.mark.parametrize("kind", ["delta", "postgresql"])
+def test_only_what_is_new_is_fetched(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    writer = reader = f"delta:{tmp_path}/lake"
+    if kind == "postgresql":
+        store: Store = request.getfixturevalue("store")
+        writer, reader = store.address("ada"), store.address("rio")
+    team = Team(tmp_path, reader)
+    path = talk().user("Where is the bread?").reply("In the oven.").write(team.root(0))
+    team.collect(0, writer)
+    assert "Fetched 2 lines of 1 file" in team.read("ls", quiet=False)[2]
+    assert "Fetched" not in team.read("ls", quiet=False)[2]
     with path.open("ab") as file:
         file.write(path.read_bytes().splitlines(keepends=True)[0])
-    small.collect(0, small.address)
-    assert "Fetched 1 line of 1 file" in small.read("ls", quiet=False)[2]
-    assert contents(small.tree) == contents(small.root(0))
+    team.collect(0, writer)
+    assert "Fetched 1 line of 1 file" in team.read("ls", quiet=False)[2]
+    assert contents(team.tree) == contents(team.root(0))
 
 
 def test_a_file_that_was_written_anew_replaces_the_old_one(small: Team) -> None:
