@@ -16,7 +16,6 @@ from deltalake import DeltaTable
 from clew.collect.landing.ingest_store import StreamObject, last_states
 from clew.collect.landing.lake_transactions import TransactionLog
 from clew.collect.sinks.lake.delta_tables import TABLE_NAMES, Lake, build_table
-from clew.collect.sinks.lake.maintenance import compact
 from clew.collect.sinks.lake.sink import FACT_WRITE_ORDER, build_line_table, version_rows
 from clew.collect.sinks.outbox import EPOCH
 from clew.collect.sinks.record import Record
@@ -94,6 +93,8 @@ class LakeIngest:
         """Compact the lake if a table has many small files."""
         merged = [self.lake.merge_small_files(name) for name in TABLE_NAMES]
         if any(merged):
+            from clew.collect.sinks.lake.maintenance import compact  # loads DuckDB
+
             compact(self.lake)
 
     def close(self) -> None:
