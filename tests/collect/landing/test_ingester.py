@@ -391,4 +391,4 @@ def test_no_host_can_claim_the_rows_of_another() -> None:
     """The column `host` follows from the prefix, and only a host itself can write there."""
     assert stream_host("ada", EPOCH, 0) != stream_host("eve", EPOCH, 0)
     assert stream_host("ada", EPOCH, 0) != stream_host("ada", EPOCH, 1)
-    assert parse_key(f"host=../epoch={EPOCH}/0000000001-{'0' * 16}-{'a' * 64}.lines.gz") is None
+    assert parse_key(f"host=../epoch={EPOCH}/00000001-{'0' * 16}-{'a' * 64}.lines.gz") is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from clew.collect.landing.object_name import ObjectName
+from clew.collect.landing.object_name import ObjectName, mark_number
 from clew.collect.sinks.store_check import StoreState
 
 
@@ -43,13 +43,13 @@ def plan_chain(objects: Sequence[ObjectName], streams: Sequence[StoreState]) -> 
             del left[ancestor]
             done.append(ancestor)
             ancestor = by_mark.get(ancestor.previous)
-    for stream, state in enumerate(streams or [StoreState(0, 0)]):
-        while found := [name for name in followers.get(state.mark, ()) if name in left]:
-            if found[0].number != state.seq + 1:
+    for stream, mark in enumerate([state.mark for state in streams] or [0]):
+        while found := [name for name in followers.get(mark, ()) if name in left]:
+            if found[0].number != mark_number(mark) + 1:
                 break
             del left[found[0]]
             planned.append(NextObject(found[0], stream))
-            state = StoreState(found[0].number, found[0].mark)
+            mark = found[0].mark
     return ChainPlan(planned, done, list(left))
 
 

@@ -20,11 +20,6 @@ class StreamObject(NamedTuple):
     content: LandedObject | None
 
     @property
-    def state(self) -> StoreState:
-        """What the store keeps of the stream after this object."""
-        return StoreState(self.name.number, self.name.mark)
-
-    @property
     def records(self) -> list[Record]:
         """The records, with the host of the stream."""
         return [record._replace(host=self.host) for record in self.content.records] if self.content else []
@@ -44,12 +39,14 @@ class StreamObject(NamedTuple):
 
 
 class IngestStore(Protocol):
-    """A store that keeps, for each stream, which object it committed last, in the transaction of the rows themselves."""
+    """A store that keeps, for each stream, the number of the last line and the mark of the last object, in the transaction
+    of the rows themselves.
+    """
 
     name: str
 
     def states(self, hosts: Iterable[str]) -> dict[str, StoreState]:
-        """Return the last object of each stream that the store knows."""
+        """Return what the store has of each stream that it knows."""
 
     def has_records(self, host: str, records: Sequence[Record]) -> bool:
         """Return whether the store has all of these lines of a host."""
@@ -63,6 +60,11 @@ class IngestStore(Protocol):
     def close(self) -> None: ...
 
 
-def last_states(batch: Sequence[StreamObject]) -> dict[str, StoreState]:
-    """Return the state of each stream after a batch."""
-    return {each.host: each.state for each in batch}
+def last_states(batch: Sequence[StreamObject], before: dict[str, StoreState]) -> dict[str, StoreState]:
+    """Return the state of each stream after a batch: the number of its last line, and the mark of its last object."""
+    after: dict[str, StoreState] = {}
+    for each in batch:
+        known = after.get(each.host) or before.get(each.host) or StoreState(0, 0)
+        numbers = [record.seq for record in each.content.records] if each.content else []
+        after[each.host] = StoreState(max(known.seq, *numbers, 0), each.name.mark)
+    return after

@@ -15,9 +15,9 @@ from itertools import count
 
 from clew.collect.landing.chain_plan import ChainPlan, NextObject, plan_chain, stray_chain
 from clew.collect.landing.folder_zone import Zone
-from clew.collect.landing.ingest_store import IngestStore, StreamObject
+from clew.collect.landing.ingest_store import IngestStore, StreamObject, last_states
 from clew.collect.landing.object_codec import MAX_BYTES, DamagedObject, LandedObject, decode_object
-from clew.collect.landing.object_name import PROBE, ObjectName, parse_key, stream_host
+from clew.collect.landing.object_name import PROBE, ObjectName, mark_number, parse_key, stream_host
 from clew.collect.sinks.outbox import EPOCH, POISON
 from clew.collect.sinks.store_check import StoreState
 from clew.errors import StoreError
@@ -174,7 +174,7 @@ class Ingester:
             self._set_aside(batch[0].name.key, str(error))
             self._commit([batch[0]._replace(content=None)], states)
             return
-        states.update({each.host: each.state for each in batch})
+        states.update(last_states(batch, states))
         contents = [each.content for each in batch if each.content]
         self.report.commits += 1
         self.report.objects += len(contents)
@@ -201,8 +201,8 @@ class Ingester:
             if isinstance(first, DamagedObject):
                 self._set_aside(chain[0].key, first.reason)
                 continue
-            newest = max(range(len(known)), key=lambda n: known[n].seq, default=0)
-            last = known[newest].seq if known else 0
+            newest = max(range(len(known)), key=lambda n: known[n].mark, default=0)
+            last = mark_number(known[newest].mark) if known else 0
             if chain[0].number > last:
                 waiting += [(epoch, NextObject(chain[0], newest, chain[0].number - last - 1))]
             elif self._is_stored(chain, epoch, len(known)):

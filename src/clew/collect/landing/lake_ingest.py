@@ -58,7 +58,7 @@ class LakeIngest:
     def commit(self, batch: Sequence[StreamObject], before: dict[str, StoreState]) -> None:
         for table in FACT_WRITE_ORDER:
             self._add_facts(table, [each for each in batch if each.content and each.content.facts])
-        after = last_states(batch)
+        after = last_states(batch, before)
         known = {number for each in batch if each.content and each.content.is_again for number in self._again(each)}
         lines = self.lake.table(LINE.name)
         if self._states(lines, after) != {host: state for host, state in before.items() if host in after}:

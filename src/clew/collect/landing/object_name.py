@@ -14,9 +14,10 @@ Kind = Literal["lines", "facts"]
 HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,79}")
 ASIDE = "aside"  # the folder of damaged objects
 PROBE = "probe"  # the name of an object that `clew collect test` puts
-_POSITIVE = (1 << 63) - 1
+_MAX_NUMBER = 1 << 24  # objects of an archive: 400 years of one every ten minutes
+_DIGEST_BITS = 39  # of a mark, below the number of the object: together 63
 _KEY = re.compile(
-    rf"host=({HOST_NAME.pattern})/epoch=([0-9a-f]{{32}})/([0-9]{{10}})-([0-9a-f]{{16}})-([0-9a-f]{{64}})\.(lines|facts)\.gz"
+    rf"host=({HOST_NAME.pattern})/epoch=([0-9a-f]{{32}})/([0-9]{{8}})-([0-9a-f]{{16}})-([0-9a-f]{{64}})\.(lines|facts)\.gz"
 )
 
 
@@ -33,14 +34,12 @@ class ObjectName(NamedTuple):
     @property
     def key(self) -> str:
         """The name in the zone."""
-        return (
-            f"host={self.host}/epoch={self.epoch}/{self.number:010}-{self.previous:016x}-{self.digest}.{self.kind}.gz"
-        )
+        return f"host={self.host}/epoch={self.epoch}/{self.number:08}-{self.previous:016x}-{self.digest}.{self.kind}.gz"
 
     @property
     def mark(self) -> int:
-        """The number by which the next object refers to this one, and that a store keeps; never 0."""
-        return int(self.digest[:16], 16) & _POSITIVE or 1
+        """What the next object names this one by, and what a store keeps: the number, and part of the checksum; never 0."""
+        return self.number << _DIGEST_BITS | int(self.digest[:10], 16) >> 40 - _DIGEST_BITS
 
 
 def parse_key(key: str) -> ObjectName | None:
@@ -49,7 +48,14 @@ def parse_key(key: str) -> ObjectName | None:
     if found is None:
         return None
     host, epoch, number, previous, digest, kind = found.groups()
+    if not 0 < int(number) < _MAX_NUMBER or int(previous, 16) >> 63:
+        return None
     return ObjectName(host, epoch, int(number), int(previous, 16), digest, cast(Kind, kind))
+
+
+def mark_number(mark: int) -> int:
+    """Return the number of the object that has a mark; 0 for none."""
+    return mark >> _DIGEST_BITS
 
 
 def stream_host(host: str, epoch: str, stream: int) -> str:

@@ -53,7 +53,7 @@ class PostgresIngest:
             return connection.execute(_COUNT, (*columns, host)).fetchone() == (len(names),)
 
     def commit(self, batch: Sequence[StreamObject], before: dict[str, StoreState]) -> None:
-        after = last_states(batch)
+        after = last_states(batch, before)
         with self.link.use() as connection, connection.transaction():
             known = _read_states(connection, _LOCK, list(after))
             if known != {host: state for host, state in before.items() if host in after}:
