@@ -22,6 +22,7 @@ from clew.collect.sinks.record import Record
 from clew.errors import StoreError
 from tests.collect.collect_fixture import session
 from tests.collect.landing.zone_fixture import Host, Target, expected
+from tests.collect.team import Team, contents
 
 EPOCH = "e" * 32
 SECRET = "sk-ant-api03-" + "Zx9" * 31 + "AA"
@@ -59,6 +60,20 @@ def test_what_hosts_put_is_in_the_store_once_and_the_objects_are_gone(
     assert len({row[0] for row in target.rows("host")}) == 2
     numbers = target.rows("session, turns, calls", "sessions")
     assert [row[1:] for row in numbers] == [(4, 4)] * 4
+
+
+def test_sessions_that_were_ingested_are_read_from_the_store_completely(
+    tmp_path: Path, zone: str, target: Target
+) -> None:
+    hosts = [Host(tmp_path / name, zone) for name in ("ada", "ben")]
+    team = Team(tmp_path, target.address)
+    for turns in (2, 5):
+        for host in hosts:
+            host.talk(f"of {host.folder.name}", turns)
+            host.put()
+        target.ingest(zone)
+        assert len(team.rows("ls")) == 2
+        assert sorted(line for data in contents(team.tree).values() for line in data.splitlines()) == expected(hosts)
 
 
 def test_the_first_run_commits_everything_in_one_transaction(tmp_path: Path, zone: str, target: Target) -> None:
