@@ -223,6 +223,7 @@ class Engine:
         if not await self.compact(instructions):
             return self._loop.report("", ("The conversation could not be compacted.",))
         self.conversation.command("compact", instructions, "Compacted")
+        self.deps.emit(events.CommandOutput(text="Compacted"))
         return self._loop.report("Compacted")
 
     # -- rewind

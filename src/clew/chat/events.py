@@ -156,6 +156,26 @@ class Notice(Event, frozen=True, kw_only=True):
     level: Literal["info", "warning", "error"] = "info"
 
 
+class RequestStarted(Event, frozen=True, kw_only=True):
+    """A request for a reply is sent."""
+
+
+class CompactionStarted(Event, frozen=True, kw_only=True):
+    """The conversation is being summarised."""
+
+
+class CompactionEnded(Event, frozen=True, kw_only=True):
+    """A compaction is over; `ConversationCompacted` follows one that succeeded."""
+
+    is_success: bool
+
+
+class CommandOutput(Event, frozen=True, kw_only=True):
+    """What a slash command printed."""
+
+    text: str
+
+
 class ConversationCompacted(Event, frozen=True, kw_only=True):
     """The conversation was replaced by a summary; `before` and `after` are its sizes in tokens."""
 

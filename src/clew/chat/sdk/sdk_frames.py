@@ -171,10 +171,17 @@ class FrameBuilder:
                 agent = {"agent_id": agent_id} if (agent_id := self._tasks.agent_fields(event).get("agent_id")) else {}
                 names = {"tool_name": event.name, "tool_use_id": event.call_id}
                 yield self.system("permission_denied", **names, **agent, message=event.message)
+            case events.RequestStarted() if self.shows_partial and not event.agent:
+                yield self.system("status", status="requesting")
+            case events.CompactionStarted() if not event.agent:
+                yield self.system("status", status="compacting")
+            case events.CompactionEnded() if not event.agent:
+                yield self.system("status", status=None, compact_result="success" if event.is_success else "failed")
+            case events.CommandOutput() if not event.agent:
+                yield self.printed(event.text)
             case events.ConversationCompacted():
-                yield self.system(
-                    "compact_boundary", compact_metadata={"trigger": event.trigger, "pre_tokens": event.before}
-                )
+                sizes = {"pre_tokens": event.before, "post_tokens": event.after}
+                yield self.system("compact_boundary", compact_metadata={"trigger": event.trigger, **sizes})
                 yield {**self._user(event.summary, event), "isSynthetic": True}
             case _:
                 yield from self._tasks.frames(event, self.system)

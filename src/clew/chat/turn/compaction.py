@@ -104,18 +104,20 @@ class Compactor(Struct):
             return self._give_up(outcome.reason)
         before = self.conversation.size
         usage: Json = {}
+        self.deps.emit(events.CompactionStarted(agent=self.agent))
         if not text:
             try:
                 reply = await self.summarise(instructions)
             except ApiError as error:
-                return self._give_up(str(error))
+                return self._fail(str(error))
             text, usage = reply.text.strip(), reply.usage
         if not text:
-            return self._give_up("The summary is empty.")
+            return self._fail("The summary is empty.")
         self.failures = 0
         summary = f"{OPENING}\n\n{text}{self._unanswered()}"
         uuid = self.conversation.restart(summary, text, trigger, before, usage)
         self.left_out = frozenset()
+        self.deps.emit(events.CompactionEnded(agent=self.agent, is_success=True))
         after: Json = {"trigger": trigger, "compact_summary": text}
         await run_hooks("PostCompact", after, self.conversation, self.deps, agent=self.agent)
         outcome_of_start = await run_hooks(
@@ -129,6 +131,10 @@ class Compactor(Struct):
             )
         )
         return True
+
+    def _fail(self, reason: str) -> bool:
+        self.deps.emit(events.CompactionEnded(agent=self.agent, is_success=False))
+        return self._give_up(reason)
 
     def _unanswered(self) -> str:
         """Return the user's last message if it has no reply yet: the summary does not contain it."""

@@ -132,6 +132,7 @@ class ReplyStreamer(Struct):
         except ApiError as error:
             self.last = ReceivedReply(ApiReply({}), error=error)
             return self.last
+        self.deps.emit(events.RequestStarted(agent=self.agent))
         started = time.monotonic()
         is_complete = None
         try:
