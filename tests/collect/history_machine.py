@@ -402,7 +402,8 @@ class HistoryMachine:
             return
         for number, life in enumerate(self.lives):
             for path, lines in self._newest(life):
-                assert (path, len(lines)) in files, f"machine {number}: {path} has {len(lines)} lines"
+                if self.is_plain:  # else the store may have facts of lines that a restored archive lacks
+                    assert (path, len(lines)) in files, f"machine {number}: {path} has {len(lines)} lines"
                 mine = {_reply(line) for line in lines} - {""}
                 assert mine <= set(replies), f"machine {number}: {path} lacks {sorted(mine - set(replies))}"
                 current |= mine

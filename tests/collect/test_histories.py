@@ -138,6 +138,14 @@ def send_to_a_new_store_after_a_copy_that_erased(machine: HistoryMachine) -> Non
     machine.erase(0, PATHS[1])
 
 
+def lose_the_store_under_a_watching_collector(machine: HistoryMachine) -> None:
+    """Within the interval of the checks, and with connections and tables that were opened before."""
+    machine.watch_work(0, PATHS[0], 2, "", 0)
+    if machine.store.knows_itself:
+        machine.lose_store()
+    machine.watch_work(0, PATHS[1], 2, "", 0)
+
+
 def repair_a_row(machine: HistoryMachine) -> None:
     """Lines that are read again because a row was damaged keep their numbers, and are not sent as new ones."""
     machine.work(0, PATHS[0], 2, "", 0)
@@ -171,6 +179,7 @@ OF_FACTS = [
     repair_a_line_that_facts_lack,
 ]
 OF_LINES = [
+    lose_the_store_under_a_watching_collector,
     send_to_a_new_store_after_a_copy_that_erased,
     send_after_the_store_was_filled_by_a_copy,
     erase_the_newest_session,

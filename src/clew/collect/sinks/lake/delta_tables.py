@@ -106,24 +106,17 @@ class Lake:
             endpoint = self.options.get("AWS_ENDPOINT_URL", "")
             self.name = f"{self.root}?endpoint={endpoint}" if endpoint else self.root
         self.known_rules = NO_RULES
-        self._tables: dict[str, DeltaTable] = {}
 
     def uri(self, name: str) -> str:
         return f"{self.root}/{name}"
 
     def table(self, name: str) -> DeltaTable:
-        """Return the current state of a table, creating it if it does not exist."""
+        """Return the current state of a table, creating it if it does not exist.
+
+        It is always read anew: an object that outlives its table would show what another one of the same name lacks.
+        """
         with self.translate_errors():
-            known = self._tables.get(name)
-            if known is not None:
-                known.update_incremental()
-                return known
-            try:
-                table = DeltaTable(self.uri(name), storage_options=self.options)
-            except TableNotFoundError:
-                table = self._create(name)
-            self._tables[name] = table
-            return table
+            return self.existing(name) or self._create(name)
 
     def existing(self, name: str) -> DeltaTable | None:
         """Return the current state of a table; None if it does not exist."""
