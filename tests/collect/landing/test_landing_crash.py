@@ -24,7 +24,7 @@ def _kill(kind: str, kills: int) -> None:
 
 @pytest.mark.parametrize("kind", ["delta", "postgresql"])
 def test_a_few_kills(kind: str) -> None:
-    _kill(kind, 6)
+    _kill(kind, 4)
 
 
 @pytest.mark.soak

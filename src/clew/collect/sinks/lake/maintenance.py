@@ -79,7 +79,7 @@ def _delete_superseded(lake: Lake, table: DeltaTable, name: str, before: int) ->
     query = superseded_sql(fact_table, tables.columns[name], before)
     if not tables.connection.execute(f"SELECT 1 FROM ({query}) AS s LIMIT 1").fetchall():
         return 0
-    same = " AND ".join(f"t.{column} = s.{column}" for column in superseded_columns(fact_table, tables.columns[name]))
+    same = " AND ".join(f"t.{column} = s.{column}" for column in superseded_columns(fact_table))
     merged = table.merge(
         tables.connection.sql(query),
         same,

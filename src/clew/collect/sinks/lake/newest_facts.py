@@ -42,7 +42,7 @@ def newest_facts_sql(table: FactTable, present: Collection[str]) -> str:
 
 def superseded_sql(table: FactTable, present: Collection[str], before: int) -> str:
     """Return the SQL of the keys and versions of rows that no longer count, of files unchanged since a time in ms."""
-    names = ", ".join(f"t.{name}" for name in superseded_columns(table, present))
+    names = ", ".join(f"t.{name}" for name in superseded_columns(table))
     if table is FILE:
         newest = "row_number() OVER (PARTITION BY t.host, t.file ORDER BY t.seq DESC, t.made DESC)"
         is_superseded = f"{_RANK} > 1"
@@ -59,10 +59,9 @@ def superseded_sql(table: FactTable, present: Collection[str], before: int) -> s
     return f"SELECT {names} FROM ({rows}) AS t WHERE {is_superseded}"
 
 
-def superseded_columns(table: FactTable, present: Collection[str]) -> list[str]:
-    """Return the columns that identify one version of a row, with that of its folder if the table has folders."""
-    names = dict.fromkeys((*table.key, "day", "seq", "made", "on_day"))
-    return [name for name in names if name in present]
+def superseded_columns(table: FactTable) -> list[str]:
+    """Return the columns that identify one version of a row; none of them is ever NULL."""
+    return list(dict.fromkeys((*table.key, "day", "seq", "made")))
 
 
 def _rank_in_day(table: FactTable, *more: str) -> str:
