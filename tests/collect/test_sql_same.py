@@ -90,6 +90,7 @@ def test_the_page_has_queries_on_every_view() -> None:
     assert all(re.search(rf"\b{name}\b", text) for name in VIEWS)
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_engine_gives_the_same_values(name: str, world: World, judge: QueryEngine) -> None:
     """All queries in one test: an engine takes long to start, and tests are spread over processes.

@@ -42,6 +42,9 @@ class DuckTables:
             text = newest_facts_sql(table, self.columns[table.name])
             self.connection.execute(f"CREATE VIEW {table.name} AS {text}")
 
+    def close(self) -> None:
+        self.connection.close()
+
     def _register(self, table: FactTable) -> set[str]:
         existing = self.lake.existing(table.name)
         if existing is None:

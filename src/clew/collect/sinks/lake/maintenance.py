@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import NamedTuple
 
 from deltalake import CommitProperties, DeltaTable
@@ -75,17 +76,17 @@ def _compact_table(lake: Lake, name: str, before: int, hours: int) -> CompactedT
 def _delete_superseded(lake: Lake, table: DeltaTable, name: str, before: int) -> int:
     """Delete the rows that no longer count. DuckDB finds them, on the disk if they are many."""
     [fact_table] = [each for each in TABLES if each.name == name]
-    tables = DuckTables(lake)
-    query = superseded_sql(fact_table, tables.columns[name], before)
-    if not tables.connection.execute(f"SELECT 1 FROM ({query}) AS s LIMIT 1").fetchall():
-        return 0
-    same = " AND ".join(f"t.{column} = s.{column}" for column in superseded_columns(fact_table))
-    merged = table.merge(
-        tables.connection.sql(query),
-        same,
-        source_alias="s",
-        target_alias="t",
-        writer_properties=COMPRESSION,
-        commit_properties=_COMMIT_PROPERTIES,
-    )
-    return int(merged.when_matched_delete().execute()["num_target_rows_deleted"])
+    with closing(DuckTables(lake)) as tables:
+        query = superseded_sql(fact_table, tables.columns[name], before)
+        if not tables.connection.execute(f"SELECT 1 FROM ({query}) AS s LIMIT 1").fetchall():
+            return 0
+        same = " AND ".join(f"t.{column} = s.{column}" for column in superseded_columns(fact_table))
+        merged = table.merge(
+            tables.connection.sql(query),
+            same,
+            source_alias="s",
+            target_alias="t",
+            writer_properties=COMPRESSION,
+            commit_properties=_COMMIT_PROPERTIES,
+        )
+        return int(merged.when_matched_delete().execute()["num_target_rows_deleted"])
