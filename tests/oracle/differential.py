@@ -174,7 +174,7 @@ KNOWN: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
             ("requests", "frames", "session"),
             "the real program runs calls while a reply still arrives",
         )
-        for set_up in ("deny rules", "hooks", "denied tools", "own system prompt")
+        for set_up in ("deny rules", "hooks", "denied tools")
     ),
     *(
         (script, "", ("files", "frames", "requests", "session"), "clew changes no file that the model has not read")
