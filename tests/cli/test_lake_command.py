@@ -35,7 +35,7 @@ def test_a_lake_is_filled_asked_and_tidied_up(home: Path, capsys: pytest.Capture
     assert capsys.readouterr().out == from_lake
     assert main(["collect", "compact", "--to", lake, "--json"]) == 0
     tables = [json.loads(row) for row in capsys.readouterr().out.splitlines()]
-    assert [row["table"] for row in tables] == ["line", "fact_file", "fact_turn", "fact_reply", "fact_call"]
+    assert [row["table"] for row in tables] == ["line", "fact_turn", "fact_reply", "fact_call", "fact_git", "fact_file"]
     assert main(["sql", query, "--store", lake, "--format", "csv"]) == 0
     assert capsys.readouterr().out == from_lake
 

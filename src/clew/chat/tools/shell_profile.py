@@ -13,13 +13,13 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shlex
 import tempfile
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from clew.chat.tools import process_group
 from clew.system.environment import child_environment, login_shell
+from clew.system.shell_quoting import quote
 from clew.system.subprocesses import find_program
 
 TIMEOUT = 5.0  # seconds that the configuration may take
@@ -151,4 +151,4 @@ def _translate_aliases(printed: bytes, kind: str) -> Iterator[str]:
         command = value.removesuffix("$argv").rstrip() if kind == "fish" else value
         is_foreign = kind == "fish" and _FISH_SYNTAX.search(command)
         if _ALIAS_NAME.fullmatch(name) and name not in _ZSH_OWN and "\n" not in command and not is_foreign:
-            yield f"alias -- {name}={shlex.quote(command)}"
+            yield f"alias -- {name}={quote(command)}"

@@ -126,7 +126,7 @@ class _Reader:
 def _decode(name: ObjectName, reader: _Reader) -> LandedObject:
     header = reader.line()
     if header["clew"] != VERSION:
-        raise ValueError(f"it has version {header['clew']!r} of the format, and this clew reads {VERSION}")
+        raise ValueError(f"it has version {header['clew']!r} of the format; version {VERSION} is needed")
     for field in ("kind", "host", "epoch", "number", "previous"):
         if header[field] != getattr(name, field):
             raise ValueError(f"its {field} is not that of its name")

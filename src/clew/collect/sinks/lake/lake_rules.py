@@ -48,7 +48,7 @@ class LakeRules(NamedTuple):
         oldest = int(self.values.get("oldest_writer") or 0)
         if oldest > LAKE_VERSION:
             raise StoreError(
-                f"{lake} accepts version {oldest} of the tables and newer, and this clew writes {LAKE_VERSION}.",
+                f"{lake} accepts version {oldest} of the tables and newer; this program writes version {LAKE_VERSION}.",
                 "version",
                 False,
                 hint="Update clew on this machine; what waits stays in the archive.",

@@ -54,7 +54,7 @@ def read_layout(connection: Connection, name: str) -> StoreLayout:
         raise StoreError(f"{name} has tables of another version of clew: {reason}.", "version", False, hint=hint)
     if oldest > SCHEMA_VERSION:
         raise StoreError(
-            f"{name} accepts version {oldest} of the tables and newer, and this clew writes {SCHEMA_VERSION}.",
+            f"{name} accepts version {oldest} of the tables and newer; this program writes version {SCHEMA_VERSION}.",
             "version",
             False,
             hint="Update clew on this machine; what waits stays in the archive.",
