@@ -300,4 +300,4 @@ def test_a_batch_that_comes_again_takes_the_place_of_its_file(world: World, tmp_
 
 
 def test_there_is_a_table_for_lines_and_for_each_fact() -> None:
-    assert TABLE_NAMES == ("line", "fact_file", "fact_turn", "fact_reply", "fact_call")
+    assert TABLE_NAMES == ("line", "fact_file", "fact_turn", "fact_reply", "fact_call", "fact_git")
