@@ -242,3 +242,21 @@ def test_the_status_counts_what_is_there(clew: Run, demo: DemoSummary) -> None:
     code, out, _ = clew("collect", "status")
     assert code == 0
     assert "lines are damaged" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [
+        (("--text", "secret"), "--text"),
+        (("--project", "shop"), "--project"),
+        (("status", "--now"), "--now"),
+        (("verify", "--watch"), "--watch"),
+        (("status", "--part", "1/2"), "--part"),
+        (("erase", "--lines", "90d"), "--lines"),
+        (("resend", "--from", "landing:zone"), "--from"),
+    ],
+)
+def test_an_option_of_another_action_is_refused(clew: Run, words: tuple[str, ...], flag: str) -> None:
+    code, out, err = clew("collect", *words)
+    assert (code, out) == (2, "")
+    assert f"{flag} means nothing to clew collect" in err and "It is for clew collect" in err

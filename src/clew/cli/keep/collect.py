@@ -52,6 +52,20 @@ _ACTION_HELP = (
     "cannot take; setup: create the tables of a store; compact: tidy up a lake; ingest: commit a landing zone to a "
     "store; forget-store: delete what --store fetched"
 )
+# Options of single actions, by their names here. Without them, `clew collect --text …` would only collect.
+_ONLY_WITH: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("project", "text", "developer", "host", "now"), ("erase",)),
+    **dict.fromkeys(("lines", "facts"), ("retain",)),
+    **dict.fromkeys(("prometheus", "otlp"), ("status",)),
+    **dict.fromkeys(("source", "from_token_file", "part", "keep"), ("ingest",)),
+    **dict.fromkeys(("watch", "every"), ("", "install", "ingest")),
+    **dict.fromkeys(("redact", "lean", "no_archive", "max_file"), ("", "install")),
+    "retry": ("rejected",),
+    "hook": ("install", "uninstall"),
+    "target": ("backup", "restore-archive", "erase", "forget-store"),
+}
+_FLAGS = {"source": "--from", "target": "a file or an id"}
+_NOT_GIVEN = (None, False, 0, "1/1")
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -145,7 +159,18 @@ def _add_ingest_options(command: ArgumentParser) -> None:
     command.add_argument("--keep", action="store_true", help="with ingest: keep the objects that were committed")
 
 
+def _check_options(options: Namespace) -> None:
+    """Refuse options that mean nothing to the action."""
+    action = options.action or ""
+    for name, actions in _ONLY_WITH.items():
+        if getattr(options, name) not in _NOT_GIVEN and action not in actions:
+            flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
+            commands = " and ".join(f"clew collect {each}".strip() for each in actions)
+            raise Refused([f"{flag} means nothing to clew collect {action}".strip()], hint=f"It is for {commands}.")
+
+
 def run(options: Namespace) -> int:
+    _check_options(options)
     if options.action:
         module, _, function = _ACTIONS[options.action].partition(":")
         return int(getattr(import_module(f"clew.cli.keep.{module}"), function)(options))
