@@ -106,6 +106,15 @@ def send_facts_of_a_restored_archive(machine: HistoryMachine) -> None:
     assert len(machine.store.replies()) == 7
 
 
+def restore_after_facts_of_a_damaged_line(machine: HistoryMachine) -> None:
+    """The facts in the store lack a damaged line; the repaired archive is put back before it can send them again."""
+    machine.work(0, PATHS[0], 4, "", 0)
+    machine.back_up(0)
+    machine.append(0, PATHS[0], 2, False)
+    machine.damage(0, 2)
+    machine.restore(0, 0, True)
+
+
 def erase_the_newest_session(machine: HistoryMachine) -> None:
     """The number of an erased file is not given to another one, whose lines would be taken for known."""
     machine.work(0, PATHS[0], 2, "", 0)
@@ -176,6 +185,7 @@ OF_FACTS = [
     move_a_session_under_a_watching_collector,
     put_back_store_whose_facts_came_later,
     send_facts_of_a_restored_archive,
+    restore_after_facts_of_a_damaged_line,
     repair_a_line_that_facts_lack,
 ]
 OF_LINES = [

@@ -28,6 +28,9 @@ class KeepsFactMark(Protocol):
     def fact_mark(self, host: str) -> int | None:
         """Return the mark of the last facts of a host: 0 if there is none, None if the store keeps no marks."""
 
+    def newer_files(self, host: str, seq: int) -> list[int]:
+        """Return the files of a host whose facts were built from lines after this number."""
+
 
 class FactCheck:
     """Compares a store with the cursor of its facts, after that of its lines if these are sent too."""
@@ -94,7 +97,7 @@ class FactCheck:
         if not mark:
             return self._restart("has lost its facts")
         if sent.host not in ("", host):  # it has a new name already
-            return ""
+            return self._send_replaced(sent.host, host)
         begin_epoch(self.connection, f"{self.sink.name}: another archive sends facts under its name")
         return self._restart("has facts of another archive under its name") if self.lines is None else ""
 
@@ -105,6 +108,25 @@ class FactCheck:
             "UPDATE sink SET seq = min(seq, ?), mark = ? WHERE name = ?", (position, mark, self.sink.name)
         )
         return f"{self.sink.name} was put back from a backup: what it lacks is sent again." if is_behind else ""
+
+    def _send_replaced(self, old: str, host: str) -> str:
+        """Send the facts of files under the new name that the store has from lines which this archive lacks.
+
+        They may lack others: the lost archive was damaged when it sent them, say.
+        """
+        position = self.place.position
+        files = self.sink.newer_files(old, position)
+        places = ", ".join("?" * len(files))
+        last = (
+            "SELECT max(o.seq) AS seq FROM file f JOIN occurrence o ON o.generation = f.generation "
+            f"WHERE f.id IN ({places}) GROUP BY f.id"
+        )
+        first = self.connection.execute(f"SELECT min(seq) FROM ({last})", files).get
+        if first is None or int(first) > position:
+            return ""
+        query = "UPDATE sink SET seq = ?, mark = 0, host = ? WHERE name = ?"
+        self.connection.execute(query, (int(first) - 1, host, self.sink.name))
+        return f"{self.sink.name} has facts of lines that this archive lacks: its own are sent again."
 
     def _restart(self, reason: str) -> str:
         self.connection.execute("DELETE FROM sink WHERE name = ?", (self.sink.name,))

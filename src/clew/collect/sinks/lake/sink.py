@@ -145,6 +145,16 @@ class LakeFacts:
         with self.lake.translate_errors():
             return (table.transaction_version(f"clew-facts-{host}") or 0) if table else 0
 
+    def newer_files(self, host: str, seq: int) -> list[int]:
+        """Return the files of a host whose facts were built from later lines, for `fact_check`."""
+        table = self.lake.existing(FILE.name)
+        if table is None:
+            return []
+        later = pyarrow.compute.field("seq") > seq
+        with self.lake.translate_errors():
+            rows = table.to_pyarrow_dataset().to_table(columns=["host", "file"], filter=later).to_pylist()
+        return sorted({row["file"] for row in rows if row["host"] == host})
+
     def write(self, batch: Sequence[FileFacts]) -> None:
         hosts = sorted({facts.host for facts in batch})
         for host in hosts:

@@ -219,6 +219,12 @@ class PostgresFacts:
             row = connection.execute(f"SELECT {_FACT_MARK} FROM clew.host WHERE host = %s", (host,)).fetchone()
         return int(row[0]) if row else 0
 
+    def newer_files(self, host: str, seq: int) -> list[int]:
+        """Return the files of a host whose facts were built from later lines, for `fact_check`."""
+        with self.link.use() as connection:
+            query = "SELECT file FROM clew.fact_file WHERE host = %s AND seq > %s"
+            return [int(row[0]) for row in connection.execute(query, (host, seq))]
+
     def _apply(self, connection: Connection, change: FactChange, layout: StoreLayout) -> bool:
         """Write a change; return False if the store has newer facts. The row of the file comes first: it locks out
         other writers and shows what the store has.
