@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,13 @@ from hypothesis import settings
 
 settings.register_profile("clew", deadline=None)
 settings.load_profile("clew")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip long runs unless they are asked for."""
+    for item in items:
+        if item.get_closest_marker("soak") and os.environ.get("CLEW_SOAK") != "1":
+            item.add_marker(pytest.mark.skip(reason="long: set CLEW_SOAK=1"))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -81,7 +81,7 @@ def test_a_command_with_control_characters_is_not_run_even_where_nothing_is_aske
     ("more", "told"),
     [
         (("--web-search", 'echo \'[{"title": "Tides", "url": "https://tides.example"}]\''), "https://tides.example"),
-        ((), "ask the user to start clew with --web-search COMMAND"),
+        ((), "Web search results for query"),
     ],
 )
 def test_a_search_engine_is_named_by_an_option(

@@ -105,8 +105,12 @@ def test_the_views_are_listed(clew: Run, kept: None) -> None:
         "replies",
         "calls",
         "file_changes",
+        "commits",
+        "pull_requests",
         "sessions",
+        "agents",
         "usage_daily",
+        "waits_daily",
     ]
     page = (Path(__file__).parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")
     columns = {name for line in out.splitlines() for name in line.split(": ")[1].split(", ")}

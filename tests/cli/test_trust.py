@@ -65,7 +65,7 @@ def test_what_would_run_is_shown_whole_and_escaped(tmp_path: Path, capsys: pytes
     shown = capsys.readouterr()
     assert shown.out.splitlines() == [
         'It starts the MCP server n\\x9bx: sh -c a\\x0ab, env {"LD_PRELOAD": "./x.so"}, cwd "/x\\u200b".',
-        'It sets apiKeyHelper to "./\\u0430.sh".',
+        "It runs './\\u0430.sh' to get the API key.",
     ]
     assert shown.err == f"{tmp_path}/a\\x1b[2J\\u202eb is not trusted.\n"
 

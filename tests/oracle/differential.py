@@ -177,6 +177,21 @@ KNOWN: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
         for set_up in ("deny rules", "hooks", "denied tools")
     ),
     *(
+        (
+            "parallel commands",
+            set_up,
+            ("frames", "session"),
+            "the real program runs calls while a reply still arrives",
+        )
+        for set_up in ("deny rules", "denied tools")
+    ),
+    (
+        "agent",
+        "planning",
+        ("requests", "frames", "session"),
+        "clew lets an agent look in plan mode, which holds for it too",
+    ),
+    *(
         (script, "", ("files", "frames", "requests", "session"), "clew changes no file that the model has not read")
         for script in ("write over", "edit unread")
     ),

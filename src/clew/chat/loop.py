@@ -254,6 +254,7 @@ class Loop:
             self._remind(REPEATED_CALL)
         limits = self.deps.limits
         if limits.turns is not None and self._replies >= limits.turns:
+            self._turns = limits.turns + 1  # as Claude Code counts here, however many calls there were
             return "error_max_turns", (f"Reached the limit of {plural(limits.turns, 'turn')}.",)
         if (ended := self._limits.end_at_budget()) is not None:
             return ended

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -69,20 +69,6 @@ def make_app(
     async def file(request: Request) -> Response:
         return state.renderer.file(request.path_params["mark"], request.path_params["name"])
 
-    gone = GonePage(state, claude)
-
-    async def failed(request: Request, error: Exception) -> Response:
-        if (
-            isinstance(error, NotFound)
-            and error.kind == "session"
-            and (page := await gone.full_page(request, error.asked))
-        ):
-            return page
-        status, sentence, hint = _describe_failure(error)
-        values = {"sentence": state.clean_text(sentence), "hint": state.clean_text(hint)}
-        retry = str(request.url.path) if status >= 500 else ""
-        return state.renderer.page(request, "failure", values["sentence"], status, retry=retry, **values)
-
     rows = SessionRows(state)
     routes = [
         *StartPage(state, usage).routes(),
@@ -99,7 +85,7 @@ def make_app(
         *_reader_routes(state, "/session/{session}"),
         *_reader_routes(state, "/session/{session}/agent/{agent}"),
     ]
-    handlers = dict.fromkeys((HTTPException, ClewError, OSError, *UNEXPECTED_ERRORS), failed)
+    handlers = dict.fromkeys((HTTPException, ClewError, OSError, *UNEXPECTED_ERRORS), _failure_handler(state, claude))
     app = Starlette(routes=routes, lifespan=life, exception_handlers=handlers)
 
     async def app_in_zone(scope: Scope, receive: Receive, send: Send) -> None:
@@ -107,6 +93,24 @@ def make_app(
             await app(scope, receive, send)
 
     return AccessControl(app_in_zone, entry, renderer.refusal)
+
+
+def _failure_handler(
+    state: AppState, claude: str | None
+) -> Callable[[Request, Exception], Coroutine[Any, Any, Response]]:
+    """Return the handler that makes a page of an error; for a session without a transcript, of what is left of it."""
+    gone = GonePage(state, claude)
+
+    async def failed(request: Request, error: Exception) -> Response:
+        session = error.asked if isinstance(error, NotFound) and error.kind == "session" else ""
+        if session and (page := await gone.full_page(request, session)):
+            return page
+        status, sentence, hint = _describe_failure(error)
+        values = {"sentence": state.clean_text(sentence), "hint": state.clean_text(hint)}
+        retry = str(request.url.path) if status >= 500 else ""
+        return state.renderer.page(request, "failure", values["sentence"], status, retry=retry, **values)
+
+    return failed
 
 
 def _reader_routes(state: AppState, base: str) -> list[Route]:

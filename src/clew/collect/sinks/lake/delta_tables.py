@@ -113,7 +113,7 @@ class Lake:
     def table(self, name: str) -> DeltaTable:
         """Return the current state of a table, creating it if it does not exist.
 
-        It is always read anew: an object that outlives its table would show what another one of the same name lacks.
+        It is read again each time: an object that outlives its table would show what another one of the same name lacks.
         """
         with self.translate_errors():
             return self.existing(name) or self._create(name)
