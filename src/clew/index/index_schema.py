@@ -15,7 +15,7 @@ import apsw
 
 from clew.index.query_syntax import SEARCH_FIELDS
 from clew.index.tokenizer import TOKENIZER
-from clew.system.sqlite_file import BUSY_MS, DAMAGE, WriteTransaction, reset_database, run_pragmas
+from clew.system.sqlite_file import BUSY_MS, DAMAGE, WriteTransaction, enable_wal, reset_database, run_pragmas
 
 MEMORY = ":memory:"
 VERSION = 16
@@ -122,7 +122,8 @@ def _prepare(connection: apsw.Connection) -> bool:
 
 
 def _rebuild(connection: apsw.Connection) -> bool:
-    run_pragmas(connection, "PRAGMA journal_mode=WAL;" + _PRAGMAS)
+    enable_wal(connection)
+    run_pragmas(connection, _PRAGMAS)
     with WriteTransaction(connection):
         if connection.pragma("user_version") == VERSION:  # another process was faster
             return False
@@ -148,4 +149,5 @@ def _create_tables(connection: apsw.Connection) -> None:
 def reset(connection: apsw.Connection) -> None:
     """Empty a shard and set its pragmas again."""
     reset_database(connection)
-    run_pragmas(connection, "PRAGMA journal_mode=WAL;" + _PRAGMAS)
+    enable_wal(connection)
+    run_pragmas(connection, _PRAGMAS)

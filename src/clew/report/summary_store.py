@@ -26,7 +26,7 @@ from clew.report.timezone import Zone
 from clew.report.usage_row import group_buckets
 from clew.report.usage_summary import cache_folder
 from clew.report.usage_table import bucket_names
-from clew.system.sqlite_file import UNUSABLE, WriteTransaction, open_cache, reset_database
+from clew.system.sqlite_file import UNUSABLE, WriteTransaction, enable_wal, open_cache, reset_database
 from clew.version import __version__
 from clew.wire.layout import AgentFile, SessionFile
 from clew.wire.tree_walk import TranscriptFile, list_transcripts
@@ -256,7 +256,7 @@ def _create_tables(connection: apsw.Connection) -> None:
     """Create the tables unless they exist in this version."""
     if connection.pragma("user_version") == VERSION:
         return
-    connection.pragma("journal_mode", "wal")
+    enable_wal(connection)
     with WriteTransaction(connection):
         if connection.pragma("user_version") != VERSION:
             connection.execute(f"{_TABLES} PRAGMA user_version={VERSION}")

@@ -6,6 +6,7 @@ Every search starts here, so imports are light.
 from __future__ import annotations
 
 import os
+import time
 
 import apsw
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 BUSY_MS = 5000
+_RETRY_SECONDS = 0.005
 DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 # A cache that cannot be read or written: no such folder, no permission, a file system that is read-only or full.
 UNUSABLE = (OSError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError, apsw.PermissionsError)
@@ -36,6 +38,19 @@ class WriteTransaction:
             self.connection.execute("COMMIT")
         elif self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
+
+
+def enable_wal(connection: apsw.Connection) -> None:
+    """Switch to a write-ahead log. If another connection is switching too, SQLite fails without its usual wait."""
+    deadline = time.monotonic() + BUSY_MS / 1000
+    while True:
+        try:
+            connection.pragma("journal_mode", "wal")
+            return
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_RETRY_SECONDS)
 
 
 def run_pragmas(connection: apsw.Connection, pragmas: str) -> None:

@@ -24,7 +24,7 @@ from clew.collect.archive.archive_upgrade import (
     upgrade,
 )
 from clew.errors import StoreError
-from clew.system.sqlite_file import BUSY_MS, WriteTransaction, run_pragmas
+from clew.system.sqlite_file import BUSY_MS, WriteTransaction, enable_wal, run_pragmas
 
 _TABLES = """
 CREATE TABLE about(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
@@ -102,7 +102,7 @@ def _prepare(connection: apsw.Connection, path: str, vfs: str | None) -> None:
             _create(connection)
     elif version < VERSION:
         upgrade(connection, path, vfs)
-    connection.pragma("journal_mode", "WAL")
+    enable_wal(connection)
     run_pragmas(connection, _PRAGMAS)
 
 

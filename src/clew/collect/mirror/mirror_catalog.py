@@ -12,7 +12,7 @@ import apsw
 
 from clew.collect.mirror.mirrored_path import candidate_places, claim_of, is_safe_host, is_safe_path
 from clew.collect.mirror.store_reader import FileState, HostState, Inventory
-from clew.system.sqlite_file import WriteTransaction, open_cache
+from clew.system.sqlite_file import WriteTransaction, enable_wal, open_cache
 from clew.wire.json_codec import decode, encode
 
 VERSION = 1
@@ -20,7 +20,6 @@ NAME = "catalog.db"
 _MAX_PART = 150  # characters of a project that are compared; the names of long paths are cut
 _STATE = ", ".join(FileState._fields)
 _TABLES = f"""
-PRAGMA journal_mode=WAL;
 CREATE TABLE IF NOT EXISTS about(name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS host(host TEXT PRIMARY KEY, seq INTEGER, developer TEXT, machine TEXT, team TEXT);
 CREATE TABLE IF NOT EXISTS file({_STATE}, place TEXT NOT NULL, claim TEXT UNIQUE,
@@ -189,6 +188,7 @@ def _create(connection: apsw.Connection) -> None:
     version = connection.pragma("user_version")
     if version not in (0, VERSION):
         raise apsw.CorruptError  # a cache of another version is emptied like a damaged one
+    enable_wal(connection)
     for _ in connection.execute(_TABLES):
         pass
 

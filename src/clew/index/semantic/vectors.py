@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from clew.index.index_schema import reset
 from clew.index.semantic.minilm import SIZE, Floats
-from clew.system.sqlite_file import BUSY_MS, DAMAGE, WriteTransaction, run_pragmas
+from clew.system.sqlite_file import BUSY_MS, DAMAGE, WriteTransaction, enable_wal, run_pragmas
 
 VERSION = 2  # of the tables, the choice of texts, and the model
 TITLE_OFFSET = -1  # titles belong to no single line
@@ -78,7 +78,8 @@ class Vectors:
     def _prepare(self) -> None:
         if self.base.pragma("user_version") == VERSION:
             return
-        run_pragmas(self.base, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
+        enable_wal(self.base)
+        run_pragmas(self.base, "PRAGMA synchronous=NORMAL")
         if self.base.execute("SELECT count(*) FROM sqlite_schema").get:
             reset(self.base)
             self.reason = "another version"
