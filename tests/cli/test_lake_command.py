@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -38,6 +40,15 @@ def test_a_lake_is_filled_asked_and_tidied_up(home: Path, capsys: pytest.Capture
     assert [row["table"] for row in tables] == ["line", "fact_turn", "fact_reply", "fact_call", "fact_git", "fact_file"]
     assert main(["sql", query, "--store", lake, "--format", "csv"]) == 0
     assert capsys.readouterr().out == from_lake
+
+
+def test_nothing_is_printed_when_the_process_ends(home: Path) -> None:
+    """DuckDB reports its objects as leaked if the last search for garbage does not find them."""
+    lake = f"delta:{home / 'lake'}"
+    assert main(["collect", "--to", lake, "--quiet", "--claude-dir", str(home / "claude")]) == 0
+    words = [sys.executable, "-m", "clew", "sql", "SELECT 1 AS one", "--store", lake]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "one\n  1\n", "")
 
 
 def test_only_a_lake_is_tidied_up(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
