@@ -198,6 +198,7 @@ def furnished(cluster: Cluster, name: str) -> Store:
     from clew.collect.sinks.postgres.connection import PostgresConnection
     from clew.collect.sinks.postgres.setup import set_up_store
 
+    cluster.ask(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")  # a worker may set a module up twice
     cluster.ask(f"CREATE DATABASE {name}")
     link = PostgresConnection(f"postgresql://postgres@/{name}?host={cluster.folder}&port={cluster.port}")
     set_up_store(link)

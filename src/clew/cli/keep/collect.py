@@ -15,6 +15,7 @@ from clew.cli.output import clean_name, format_size, print_json, print_message
 from clew.cli.progress import ProgressBar
 from clew.errors import Busy, NotFound, Refused
 from clew.system.plural import noun, plural
+from clew.system.shell_quoting import join_command
 from clew.wire.layout import claude_dir
 
 if TYPE_CHECKING:
@@ -165,8 +166,12 @@ def _check_options(options: Namespace) -> None:
     for name, actions in _ONLY_WITH.items():
         if getattr(options, name) not in _NOT_GIVEN and action not in actions:
             flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
-            commands = " and ".join(f"clew collect {each}".strip() for each in actions)
-            raise Refused([f"{flag} means nothing to clew collect {action}".strip()], hint=f"It is for {commands}.")
+            commands = " and ".join(map(_command, actions))
+            raise Refused([f"{flag} means nothing to {_command(action)}"], hint=f"It is for {commands}.")
+
+
+def _command(action: str) -> str:
+    return join_command(("clew", "collect", action) if action else ("clew", "collect"))
 
 
 def run(options: Namespace) -> int:
