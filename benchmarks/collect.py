@@ -24,9 +24,9 @@ LONG = 200 << 20  # bytes of one line
 
 _POLL = """
 import json, resource, sys, time
-from clew.collect.job import Job, collecting
-job = Job(sys.argv[1], sys.argv[2], redact=sys.argv[3] == "redact")
-with collecting(job) as collector:
+from clew.collect.job import CollectJob, open_collector
+job = CollectJob(sys.argv[1], sys.argv[2], redact=sys.argv[3] == "redact")
+with open_collector(job) as collector:
     wall, cpu = time.perf_counter(), time.process_time()
     report = collector.poll()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
