@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE # the tests start clew a few thousand times
 # The development set with hashes; `make test LOCK=` takes the newest versions instead.
 LOCK ?= requirements-dev.lock
 
-.PHONY: run test test-portable check bench bench-recall soak requirements docs site lock clean
+.PHONY: run test test-portable check bench bench-quick bench-recall soak requirements docs site lock clean
 
 run: $(VENV)/run.stamp
 	@scripts/run
@@ -27,6 +27,9 @@ check: $(VENV)/dev.stamp
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks
+
+bench-quick: $(VENV)/dev.stamp
+	$(BIN)/python -m benchmarks --quick
 
 bench-recall: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.recall

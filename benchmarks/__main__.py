@@ -1,108 +1,113 @@
 """`make bench`: what clew takes, as a ratio to a peer or to a limit measured in the same run.
 
-python -m benchmarks [--size 1G] [--big 50M] [--peers 200M] [--chat 100M] [--keep DIR]
+python -m benchmarks [--quick] [--only PART …] [--size 1G] [--big 50M] [--peers 200M] [--resumed 100M] [--keep DIR] [--json]
+
+Each part runs in a process of its own: its memory is not that of the parts before it, and a part that fails is reported
+while the others go on. The exit code is 0 if every limit was met, 1 if one was missed, 2 if a part could not be measured.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import chat, collect, console, export, peer, search, usage, web
-from benchmarks.corpus import generate, parse_size
-from benchmarks.measure import Line, Note, cpu_of, in_process, interleaved, start_of, transcripts
+from benchmarks.corpus import parse_size
+from benchmarks.measure import Line, Note
+from benchmarks.parts import FULL, PARTS, QUICK, Trees
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Measure clew on a generated tree.")
-    parser.add_argument("--size", type=parse_size, default=1_000_000_000)
-    parser.add_argument("--big", type=parse_size, default=50_000_000)
-    parser.add_argument(
-        "--peers", type=parse_size, default=200_000_000, help="for the comparison with others; 0 for none"
+    options = _parse()
+    sizes = QUICK if options.quick else FULL
+    given = {name: getattr(options, name) or sizes[name] for name in sizes}
+    with tempfile.TemporaryDirectory() as temporary:
+        trees = Trees(options.keep or Path(temporary), **given, is_quick=options.quick)
+        if options.part:
+            return _measure_here(options.part, trees)
+        names = options.only or [name for name, part in PARTS.items() if part.is_quick or not options.quick]
+        return _run(names, trees, options.json)
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure clew on generated sessions.")
+    parser.add_argument("--quick", action="store_true", help="small trees, and no other programs: about two minutes")
+    parser.add_argument("--only", nargs="+", choices=PARTS, metavar="PART", help=f"some of: {', '.join(PARTS)}")
+    parser.add_argument("--size", type=parse_size, help="bytes of the tree (default 1G)")
+    parser.add_argument("--big", type=parse_size, help="bytes of its largest session (default 50M)")
+    parser.add_argument("--peers", type=parse_size, help="bytes of the tree that other programs read (default 200M)")
+    parser.add_argument("--resumed", type=parse_size, help="bytes of the session that a chat resumes (default 100M)")
+    parser.add_argument("--keep", type=Path, help="keep the trees there, and use those that are there")
+    parser.add_argument("--json", action="store_true", help="print one JSON object for each measurement")
+    parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def _run(names: Sequence[str], trees: Trees, as_json: bool) -> int:
+    """Run the parts one after another, print what each measured, then list the limits that were missed."""
+    missed: list[str] = []
+    failed: list[str] = []
+    limits, start = 0, time.monotonic()
+    for name in names:
+        began = time.monotonic()
+        for found in _measure_in_process(name, trees):
+            if "error" in found:
+                failed.append(f"{name}: {found['error']}")
+            elif not found["is_met"]:
+                missed.append(f"{name}: {_read(found)}")
+            limits += bool(found.get("limit"))
+            print(json.dumps({"part": name, **found}, ensure_ascii=False) if as_json else _read(found), flush=True)
+        if not as_json:
+            print(f"    {name}: {time.monotonic() - began:.0f} s", flush=True)
+    seconds = time.monotonic() - start
+    print(
+        f"{limits - len(missed)} of {limits} limits met in {seconds:.0f} s", file=sys.stderr if as_json else sys.stdout
     )
-    parser.add_argument(
-        "--chat", type=parse_size, default=100_000_000, help="the session that a chat goes on with; 0 for no chat"
-    )
-    parser.add_argument("--keep", type=Path, help="keep the tree there, and use it again if it is there")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        root = options.keep or Path(scratch) / "claude"
-        if not (root / "projects").exists():
-            print(f"Writing {options.size / 1e6:.0f} MB of sessions …", file=sys.stderr)
-            generate(root, options.size, 1, options.big)
-        lines = []
-        for line in measure(root, Path(scratch), options.peers, options.chat):
-            print(line, flush=True)
-            lines.append(line)
-    return 0 if all(line.is_met for line in lines) else 1
+    for line in (*missed, *(f"not measured: {line}" for line in failed)):
+        print(line, file=sys.stderr if as_json else sys.stdout)
+    return 2 if failed else 1 if missed else 0
 
 
-def measure(root: Path, scratch: Path, peers: int, resumed: int) -> Iterator[Line | Note]:
-    """What is held to its memory comes first: a process counts as large as the one that started it, and this one grows
-    with the searches."""
-    if peers:
-        yield from collect.measure(peer.tree(scratch, peers), scratch)
-    yield from usage.measure(root, scratch)
-    if resumed:
-        yield from chat.measure(scratch, chat.large(scratch / "chat-tree", resumed))
-        yield from console.measure(scratch)
-    yield from bulk(root)
-    yield from large(root)
-    yield from start_up(scratch)
-    yield from export.measure(root, scratch, bool(peers))
-    yield from search.measure(root, scratch)
-    yield from web.measure(scratch, compares=bool(peers))
-    if peers:
-        yield from peer.compare(scratch, peers)
+def _read(found: dict[str, object]) -> Line | Note | str:
+    match found:
+        case {"error": error}:
+            return f"NO  not measured: {error}"
+        case {"text": _}:
+            return Note(**found)  # type: ignore[arg-type]
+        case _:
+            return Line(**found)  # type: ignore[arg-type]
 
 
-def bulk(root: Path) -> list[Line]:
-    ours, theirs = interleaved(("facts_by_clew", str(root)), ("facts_by_json", str(root)))
-    alone = in_process("usage_by_clew", str(root))
-    size = sum(Path(p).stat().st_size for p in transcripts(root)) / 1e6
-    ratio = theirs.cpu / ours.cpu
-    peak = max(ours.rss_mb, alone.rss_mb)
-    lines = [
-        Line("bulk facts (usage, words, calls): stdlib json ÷ clew", ratio, "×", "≥ 3", ratio >= 3),
-        Line("bulk facts: speed", size / ours.cpu, "MB/s", "", True),
-        Line("usage alone: speed", size / alone.cpu, "MB/s", "", True),
-        Line("bulk passes: peak memory", peak, "MB", "≤ 150", peak <= 150),
-    ]
-    if scanner := shutil.which("rg"):
-        scan = cpu_of([scanner, "-uuu", "-c", "no such needle anywhere", str(root / "projects")])
-        lines.append(Line("bulk facts: clew ÷ ripgrep's scan (the limit)", ours.cpu / scan, "×", "", True))
-    return lines
+def _measure_in_process(name: str, trees: Trees) -> Iterator[dict[str, object]]:
+    """The measurements of one part as objects; the last one has an `error` if the part failed."""
+    trees.scratch.mkdir(parents=True, exist_ok=True)
+    sizes = [f"--{size}={getattr(trees, size)}" for size in FULL]
+    command = [sys.executable, "-m", "benchmarks", "--part", name, "--keep", str(trees.scratch), *sizes]
+    errors = trees.scratch / "errors.txt"
+    with errors.open("w", encoding="utf-8") as stream:
+        more = ["--quick"] if trees.is_quick else []
+        part = subprocess.Popen([*command, *more], stdout=subprocess.PIPE, stderr=stream, text=True)
+        with part:
+            assert part.stdout is not None
+            for line in part.stdout:
+                yield json.loads(line)
+    if part.returncode:
+        said = errors.read_text(encoding="utf-8").strip().splitlines()
+        yield {"error": said[-1] if said else f"exit code {part.returncode}", "is_met": False}
+    shutil.rmtree(trees.scratch / f"part-{name}", ignore_errors=True)
 
 
-def large(root: Path) -> list[Line]:
-    path = max(transcripts(root), key=lambda p: Path(p).stat().st_size)
-    alone, turns, screen = interleaved(("decode_alone", path), ("open_to_turns", path), ("first_screen", path))
-    size = Path(path).stat().st_size / 1e6
-    ratio = turns.cpu / alone.cpu
-    return [
-        Line(f"open {size:.0f} MB to its turns ÷ typed decode alone", ratio, "×", "≤ 2.5", ratio <= 2.5),
-        Line("open to its turns", turns.cpu * 1000, "ms", "", True),
-        Line("open to its first screen", screen.cpu * 1000, "ms", "≤ 50", screen.cpu <= 0.05),
-    ]
-
-
-def start_up(scratch: Path) -> list[Line]:
-    """Measure the start of common commands on the demo tree. The second run has an index and a summary."""
-    clew, demo = str(Path(sys.executable).with_name("clew")), scratch / "startup"
-    subprocess.run([clew, "demo", str(demo)], check=True, stdout=subprocess.DEVNULL)
-    lines = []
-    for command in ("--version", "ls", "show", "search valve", "usage", "statusline --no-refresh"):
-        name, *words = command.split()
-        tree = [] if name == "--version" else ["--claude-dir", str(demo)]
-        ratio = start_of([clew, name, *words, *tree], XDG_CACHE_HOME=str(scratch / "startup-cache"))
-        limit = "≤ 2.5" if name == "--version" else ""
-        lines.append(Line(f"clew {command} ÷ python -c pass", ratio, "×", limit, not limit or ratio <= 2.5))
-    return lines
+def _measure_here(name: str, trees: Trees) -> int:
+    for found in PARTS[name].measure(trees, trees.own(name)):
+        print(json.dumps(dataclasses.asdict(found), ensure_ascii=False), flush=True)
+    return 0
 
 
 if __name__ == "__main__":

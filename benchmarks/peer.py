@@ -64,7 +64,7 @@ PEERS = (
         ("agentsview", "sync"),
         ".agentsview",
         environment={"AGENTSVIEW_NO_DAEMON": "1", "DO_NOT_TRACK": "1"},
-        least=4.0,
+        least=8.0,
         is_store=True,
         remark="it answers through a server that stays, so its queries are not compared",
     ),

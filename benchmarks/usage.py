@@ -50,9 +50,11 @@ def measure(root: Path, scratch: Path) -> Iterator[Line | Note]:
     run(usage, mine)  # so that modules are compiled and files are in memory
     rounds = [_round(usage, peer, cache, mine, ccusage.environment(root)) for _ in range(ROUNDS)]
     theirs, cold, warm = (min(column) for column in zip(*rounds, strict=True))
+    wall = min(run.wall for _, run, _ in rounds) / min(run.wall for run, _, _ in rounds)
     yield Line("ccusage by day: CPU", theirs.cpu * 1000, "ms")
     first, again = cold.cpu / theirs.cpu, warm.cpu / theirs.cpu
     yield Line("clew usage, cold ÷ ccusage: CPU", first, "×", "≤ 0.3", first <= 0.3)
+    yield Line("clew usage, cold ÷ ccusage: wall", wall, "×", "≤ 0.4", wall <= 0.4)
     yield Line("clew usage, warm ÷ ccusage: CPU", again, "×", "≤ 0.05", again <= 0.05)
     peak = max(cold.rss_mb, warm.rss_mb)
     yield Line("clew usage: peak memory", peak, "MB", "≤ 100", peak <= 100)
