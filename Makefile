@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE # the tests start clew a few thousand times
 # The development set with hashes; `make test LOCK=` takes the newest versions instead.
 LOCK ?= requirements-dev.lock
 
-.PHONY: run test test-portable check bench bench-quick bench-recall soak requirements docs site lock clean
+.PHONY: run test test-portable check bench bench-quick bench-growth bench-recall soak requirements docs site lock clean
 
 run: $(VENV)/run.stamp
 	@scripts/run
@@ -30,6 +30,9 @@ bench: $(VENV)/dev.stamp
 
 bench-quick: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks --quick
+
+bench-growth: $(VENV)/dev.stamp
+	$(BIN)/python -m benchmarks.growth
 
 bench-recall: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.recall
