@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import select
 import signal
 import struct
@@ -29,6 +30,8 @@ PATIENCE = 60.0  # seconds until a test gives up
 MODEL = "claude-sonnet-4-5"
 ESC, ENTER, TAB, UP, DOWN, SHIFT_TAB = "\x1b", "\r", "\t", "\x1b[A", "\x1b[B", "\x1b[Z"
 CTRL_B, CTRL_C, CTRL_D, CTRL_R = "\x02", "\x03", "\x04", "\x12"
+CAPTURES = Path(__file__).parent / "captures"
+SETTLED = 0.8  # seconds without a change
 PROMPT = "Ask for something"
 
 
@@ -142,7 +145,7 @@ class Console:
         while not is_so():
             if time.monotonic() > limit:
                 raise AssertionError(f"never came: {what}\n{self.screen}")
-            if not self._hear(0.5) and not is_so():
+            if not self.hear(0.5) and not is_so():
                 raise AssertionError(f"the console ended without: {what}\n{self.everything}")
 
     def see(self, *texts: str) -> None:
@@ -200,7 +203,7 @@ class Console:
 
     def ended(self) -> int:
         limit = time.monotonic() + PATIENCE
-        while self._hear(0.5):
+        while self.hear(0.5):
             assert time.monotonic() < limit, f"it does not end\n{self.screen}"
         return self._process.wait(PATIENCE)
 
@@ -210,7 +213,7 @@ class Console:
         self._process.wait()
         os.close(self._master)
 
-    def _hear(self, seconds: float) -> bool:
+    def hear(self, seconds: float) -> bool:
         """Take what has come; whether more can come."""
         if not select.select([self._master], [], [], seconds)[0]:
             return True
@@ -231,6 +234,37 @@ def world(
         made = World(folder.resolve(), server, more or {})
         made.project.mkdir()
         yield made
+
+
+def captured(console: Console, name: str) -> None:
+    """Compare the screen with the capture that is kept. `CLEW_UPDATE_PICTURES=1` writes the captures again."""
+    path = CAPTURES / f"{name}-{console.picture.columns}.txt"
+    if os.environ.get("CLEW_UPDATE_PICTURES"):
+        path.write_text(_settled(console), encoding="utf-8")
+    expected = path.read_text(encoding="utf-8")
+    try:
+        console.until(lambda: _comparable(console.screen) == expected, f"the capture {name}")
+    except AssertionError:
+        assert _comparable(console.screen) == expected  # shows the difference
+        raise
+
+
+def _settled(console: Console) -> str:
+    """Return the screen once it has stayed the same for a moment."""
+    shown, since = "", time.monotonic()
+    while time.monotonic() - since < SETTLED:
+        console.hear(0.1)
+        if (now := _comparable(console.screen)) != shown:
+            shown, since = now, time.monotonic()
+    return shown
+
+
+def _comparable(screen: str) -> str:
+    """Return a screen without what differs from run to run: times, prices, tokens, folders and the spinner."""
+    shown = re.sub(r"\d+\.\d+%|\d+s\b", "N", re.sub(r"\$\d+\.\d+", "$N", screen.rstrip()))
+    shown = re.sub(r"[0-9.]+k?( of [0-9.]+[kM]? tokens)", r"N\1", re.sub(r": [0-9.]+k? \(", ": N (", shown))
+    shown = "\n".join(line.rstrip() for line in re.sub(r"(/[\w.-]+)+/project", "PROJECT", shown).splitlines()) + "\n"
+    return re.sub(r"^[·✢✳✶✻✽] (?=\w+… )", "* ", shown, flags=re.MULTILINE)
 
 
 def use(tool: str, **given: Any) -> dict[str, Any]:

@@ -59,8 +59,8 @@ def test_a_command_is_shown_whole_with_who_asks_where_and_why() -> None:
         "Folder: /p/sub",
         "│ cat > x <<'E'",
         "│ rm -rf ~",
+        "Model's note: Look",
         "Other arguments: ",
-        "  description: Look",
         "  timeout: 5",
         "Agent's task: find the configuration",
         "Reason: Bash is not allowed yet",
@@ -72,7 +72,8 @@ def test_no_argument_of_an_mcp_call_is_left_out() -> None:
     given: dict[str, Any] = {
         "text": "hello",
         "many": "a\nb",
-        "deep": {"x": [1, {"y": None}]},
+        "deep": {"x": [1, {"y": None}], "words": ["one", "two", "three", "four", "five", "six", "seven"]},
+        "flat": {"x": [1, True]},
         "none": None,
         "odd key: 1": True,
         "e": [],
@@ -80,10 +81,12 @@ def test_no_argument_of_an_mcp_call_is_left_out() -> None:
     shown = told("mcp__server__shout", "/p", None, **given)
     assert "Tool: mcp__server__shout" in shown
     assert "text: hello" in shown
-    assert "│ a\n│ b" in shown
-    quoted = [line.removeprefix("│ ") for line in shown[shown.index("deep:") :].split("\n") if line.startswith("│ ")]
+    assert "    │ a\n    │ b" in shown
+    quoted = [
+        line.removeprefix("    │ ") for line in shown[shown.index("deep:") :].split("\n") if line.startswith("    │ ")
+    ]
     assert json.loads("".join(quoted)) == given["deep"]
-    for line in ("none: null", '"odd key: 1": true', "e: []"):
+    for line in ('flat: {"x": [1, true]}', "none: null", '"odd key: 1": true', "e: []"):
         assert line in shown
 
 
@@ -137,7 +140,7 @@ def test_a_plan_a_page_and_a_search_are_shown() -> None:
     assert "│ # Plan\n│ - delete all" in told("ExitPlanMode", plan="# Plan\n- delete all")
     page = told("WebFetch", url="http://x.example/?q=secret", prompt="Read\nit")
     assert "url: http://x.example/?q=secret" in page
-    assert "│ Read\n│ it" in page
+    assert "    │ Read\n    │ it" in page
     assert "query: how to" in told("WebSearch", query="how to", blocked_domains=["a"])
 
 

@@ -16,6 +16,7 @@ from clew.system.environment import user_home
 from clew.view.approval_text import escape, escape_line
 
 _MAX_SHORT_FACT = 100  # characters; a longer reason or task is shown after the input
+_MAX_INLINE_JSON = 60  # characters; a longer list or object is shown on several lines
 _MAX_COMPARED_BYTES = 8 << 20  # larger files are not compared with their new content
 _PATH_FIELDS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
 _TITLES = {
@@ -60,9 +61,9 @@ def short_path(path: str) -> str:
     return f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path
 
 
-def quote_lines(text: str, style: str = "") -> list[QuestionLine]:
+def quote_lines(text: str, style: str = "", indent: str = "") -> list[QuestionLine]:
     """Return a text of any length, line by line."""
-    return [QuestionLine(line, "│", style) for line in escape(text).split("\n")]
+    return [QuestionLine(line, f"{indent}│", style) for line in escape(text).split("\n")]
 
 
 def _fact_line(name: str, value: str) -> QuestionLine:
@@ -79,10 +80,14 @@ def _input_lines(name: str, call_input: Mapping[str, Any], folder: Path) -> Iter
     if main and isinstance(call_input.get(main), str):
         shown.add(main)
         yield from quote_lines(call_input[main])
+        if name == "Bash" and isinstance(call_input.get("description"), str):
+            shown.add("description")
+            yield _fact_line("Model's note", call_input["description"])
     elif name in ("Write", "Edit", "MultiEdit") and (changes := _change_lines(name, call_input, folder)) is not None:
         shown |= {"content", "old_string", "new_string", "edits"}
         yield from changes
-    others = {key: value for key, value in call_input.items() if key not in shown}
+    unset = {"replace_all"} if name == "Edit" and call_input.get("replace_all") is False else set()  # the default
+    others = {key: value for key, value in call_input.items() if key not in shown | unset}
     if others:
         yield QuestionLine(
             "", "Arguments:" if not shown else "Other arguments:", "fact"
@@ -92,8 +97,9 @@ def _input_lines(name: str, call_input: Mapping[str, Any], folder: Path) -> Iter
 
 
 def _file_lines(path: str, folder: Path) -> Iterator[QuestionLine]:
-    yield _fact_line("File", path)
     absolute = os.path.normpath(folder / Path(path).expanduser())
+    is_below = path == absolute and path.startswith(f"{folder}/")
+    yield _fact_line("File", path[len(f"{folder}/") :] if is_below else short_path(path))
     if (real := os.path.realpath(absolute)) != absolute:
         yield _fact_line("Which leads to", real)
 
@@ -106,12 +112,13 @@ def _argument_lines(key: str, value: Any) -> Iterator[QuestionLine]:
             return
         text = value
     else:
-        text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
-        if not isinstance(value, dict | list) or not value:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+        if not isinstance(value, dict | list) or len(text) <= _MAX_INLINE_JSON:
             yield QuestionLine(escape(text), f"  {name}:", "fact")
             return
+        text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
     yield QuestionLine("", f"  {name}:", "fact")
-    yield from quote_lines(text)
+    yield from quote_lines(text, indent="    ")
 
 
 # -- changes of files

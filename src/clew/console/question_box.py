@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -15,6 +15,8 @@ from clew.view.sanitize import one_line
 MIN_DETAIL_LINES = 3  # lines of the details that are always shown
 _TABS = 4
 _TITLE_LINES = 4
+_ALIGNED_WIDTH = 60  # columns of the terminal from which on facts are aligned
+_MAX_NAME = 16  # columns of the name of a fact
 _OPTION_LINES = 2
 _CONTINUED = "↳"  # before the rest of a line that is too long
 
@@ -42,9 +44,9 @@ def layout_question(menu: Menu, width: int, height: int) -> QuestionBox:
     """Lay out a question in `width` columns and `height` rows. Only its details scroll; title and options stay visible."""
     title, options, overflow = [*_title(menu, width)], [*_options(menu, width)], _overflow(menu, width)
     head = [_rule(menu, width), *_tabs(menu, width), *title]
-    details = [
-        row for detail in (*_long_title(menu, width), *menu.details, *overflow) for row in _detail(detail, width)
-    ]
+    lines = (*_long_title(menu, width), *menu.details, *overflow)
+    indent = _fact_indent(lines, width)
+    details = [row for line in lines for row in _detail(line, width, indent)]
     room = max(height - len(head) - len(options), MIN_DETAIL_LINES)
     if len(details) <= room:
         return QuestionBox([*head, *details, *options], 0, room, len(details))
@@ -57,7 +59,8 @@ def layout_question(menu: Menu, width: int, height: int) -> QuestionBox:
 
 def _rule(menu: Menu, width: int) -> Row:
     count = f" {menu.count} " if menu.count else ""
-    return [("class:question.rule", "─" * max(width - len(count) - 2, 1)), ("class:question.title", count)]
+    rule = "─" * max(width - len(count) - bool(count), 1)
+    return [("class:question.rule", rule), ("class:question.title", count), ("class:question.rule", "─" * bool(count))]
 
 
 def _tabs(menu: Menu, width: int) -> Iterator[Row]:
@@ -95,21 +98,29 @@ def _long_title(menu: Menu, width: int) -> list[QuestionLine]:
     return [QuestionLine(line, "│") for line in lines] if is_long else []
 
 
-def _detail(detail: QuestionLine, width: int) -> Iterator[Row]:
+def _fact_indent(lines: Sequence[QuestionLine], width: int) -> int:
+    """Return the number of columns for the names of facts, so that their values are aligned; 0 on narrow terminals."""
+    facts = [line for line in lines if line.style == "fact" and line.text and not line.mark.startswith(" ")]
+    names = [len(line.mark) for line in facts]
+    return max((size for size in names if size <= _MAX_NAME), default=0) if width >= _ALIGNED_WIDTH else 0
+
+
+def _detail(detail: QuestionLine, width: int, name_columns: int) -> Iterator[Row]:
     style = f"class:question.{detail.style}" if detail.style else ""
     if detail.style == "fact":
+        name = detail.mark if detail.mark.startswith(" ") else detail.mark.ljust(name_columns)
         indent = min(len(detail.mark) + 2, 14)
-        first = wrap(detail.text, max(width - len(detail.mark) - 3, 8))
-        yield [("class:question.name", f" {detail.mark} "), ("", first[0])]
-        for part in wrap("".join(first[1:]), width - indent - 3) if len(first) > 1 else ():
+        first = wrap(detail.text, max(width - len(name) - 3, 8), at_words=True)
+        yield [("class:question.name", f" {name} "), ("", first[0])]
+        for part in wrap("".join(first[1:]), width - indent - 3, at_words=True) if len(first) > 1 else ():
             yield [("", " " * indent + f"{_CONTINUED} "), ("", part)]
         return
     mark = f" {detail.mark} " if detail.mark else " "
-    parts = wrap(detail.text, max(width - len(mark) - 1, 8), at_words=detail.style == "note")
+    parts = wrap(detail.text, max(width - len(mark) - 1, 8), at_words=True)
     body = style if detail.style in ("note", "added", "removed") else ""
     yield [(style, mark), (body, parts[0])]
     for part in parts[1:]:
-        yield [(style, f" {_CONTINUED} ".rjust(len(mark)) if detail.mark else mark), (body, part)]
+        yield [(style, f"{_CONTINUED} ".rjust(len(mark)) if detail.mark else mark), (body, part)]
 
 
 # -- options

@@ -55,6 +55,8 @@ def _menu(questions: Sequence[Json], at: int, answers: dict[int, MenuAnswer], is
     """Return the question of a tab, with the earlier answer selected; after the last question, the review."""
     menu = question_menu(questions[at], is_agent) if at < len(questions) else _review(questions, answers)
     if len(questions) > 1:
+        if at < len(questions):
+            menu.title = str(questions[at].get("question"))  # its header is the name of the tab
         menu.tabs = [
             *((_header(question), number in answers) for number, question in enumerate(questions)),
             (SUBMIT, False),

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, assert_never
 
 from clew.console.colours import TRANSCRIPT_STYLES
+from clew.facts.tool_catalog import tool_name
 from clew.system.environment import terminal_ground
 from clew.system.plural import plural
 from clew.system.terminal_style import TerminalStyle
@@ -190,7 +191,10 @@ def call_title(renderer: RowRenderer, name: str, about: str, dot: str) -> Iterat
 
 def _call(renderer: RowRenderer, row: row_types.CallRow) -> Iterator[str]:
     yield ""
-    name, _, about = one_line(row.text).partition(" ")
+    label = one_line(row.text)
+    known = one_line(tool_name(row.tool)) if row.tool else ""
+    name = known if known and f"{label} ".startswith(f"{known} ") else label.partition(" ")[0]
+    about = label[len(name) :].strip()
     dot = "failed" if row.failed else "open" if row.is_open else "done"
     yield from call_title(renderer, name, about, dot)
     if time := duration_label(row):

@@ -31,11 +31,22 @@ from clew.view.row_types import (
 from clew.view.sanitize import clean, format_duration, format_tokens, one_line
 from clew.wire.json_codec import Json
 
+NEWLINE = "↵"  # between the lines of a command
 SPINNER = "·✢✳✶✻✽✻✶✳✢"
 _SPEED = 8  # frames of the spinner per second
 _NOTICES: dict[str, type[NoteRow | WarningRow | ErrorRow]] = {"info": NoteRow, "warning": WarningRow, "error": ErrorRow}
 _LAST_LINES = 5
 MAX_TASKS = 4  # lines below the prompt
+
+
+def describe_subject(name: str, given: Json, cwd: str) -> str:
+    """Return what a call is about on one line. The lines of a command stay separate: joined by spaces they would read as
+    another command.
+    """
+    command = given.get("command")
+    if name == "Bash" and isinstance(command, str):
+        return f" {NEWLINE} ".join(line for line in command.strip().split("\n") if line.strip())
+    return subject(name, given, cwd)
 
 
 @dataclass
@@ -137,14 +148,14 @@ class Transcript:
         """Return the running call with this id; add it if it is new."""
         known = self.running.get(call_id)
         if known is None or given:
-            about = subject(name, given, self.cwd)
+            about = describe_subject(name, given, self.cwd)
             known = self.running[call_id] = RunningCall(name, given, about, known.started_at if known else None)
         return known
 
     def _print_title(self, call: RunningCall, is_failed: bool) -> None:
         took = self.clock() - call.started_at if call.started_at is not None else 0.0
         label = f"{tool_name(call.name)} {call.about}".strip()
-        self.print_row(CallRow(label, failed=is_failed, seconds=took if took >= 10 else None))
+        self.print_row(CallRow(label, tool=call.name, failed=is_failed, seconds=took if took >= 10 else None))
 
     def _finish_turn(self, event: events.TurnFinished) -> None:
         self._print_finished()
@@ -231,7 +242,7 @@ class Transcript:
             case events.AgentFinished():
                 self.agents.pop(event.agent, None)
             case events.CallStarted(name=name, input=given):
-                step = f"{tool_name(name)} {subject(name, given, self.cwd)}".strip()
+                step = f"{tool_name(name)} {describe_subject(name, given, self.cwd)}".strip()
                 for running in (self.running.get(event.agent), self.agents.get(event.agent)):
                     if running is not None:
                         running.steps += 1
@@ -260,8 +271,8 @@ class Transcript:
         renderer = get_renderer()
         lines = [*self._unfinished(renderer, room)]
         for call in self.running.values():
-            # a waiting call above a question would look like its subject
-            if call.started_at is not None or not self.is_asking:
+            # a waiting call above a question would look like its subject, and questions show themselves
+            if not self.is_asking or (call.started_at is not None and call.name != "AskUserQuestion"):
                 lines += self._running_lines(renderer, call)
         lines = lines[-max(room - 2, 1) :]
         if self.started_at is None or self.is_asking:
