@@ -38,6 +38,7 @@ Modules:
     session_facts      Collect the facts of a session (titles, times, models, rounds) from its entries,
                        incrementally.
     session_index      The search index: open, refresh and query it.
+    session_rows       Read what the index knows about sessions from the rows of `file`.
     session_words      Find sessions by what describes them: project, branch, titles, tags, pull requests and id.
     snippet            Cut a snippet of one line around the matches in a text, and mark them.
     spelling           Correct typing errors: replace words that are not in the index by the most similar ones.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from clew.index.entry_text import read_text
-from clew.index.fts_match import find_matches, json_list, sessions_with_agents
-from clew.index.index_schema import SIDE_FIELDS, SPOKEN_FIELDS, shard_number
+from clew.index.fts_match import find_matches, json_list, json_texts
+from clew.index.index_schema import SIDE_FIELDS, SPOKEN_FIELDS
 from clew.index.query_syntax import INPUTS, SEARCH_FIELDS
-from clew.index.ranking import passage_score, session_score, sort_by_score
+from clew.index.ranking import session_score, sort_by_score
 from clew.index.results import SearchResult
+from clew.index.session_rows import find_session, find_sessions
 from clew.index.snippet import Passage, cut, find_marks
-from clew.index.sql_filters import build_conditions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,14 +27,10 @@ MAX_PASSAGES = 3
 FOLD_DEPTH = 64  # best matches of a session that are compared with other sessions; all of them if these are repetitions
 SPARE_SESSIONS = 5  # candidates beyond the limit, because some consist of repetitions only
 _MAX_WORD = 100  # characters; a snippet with longer words may show base64, which is not searchable
-_FACT_COLUMNS = (
-    "session, agent, path, folder, cwd, branches, models, started, ended, messages,"
-    " tag, shown, custom, made, last, summary, first, command"
-)
+_OWNERS = "SELECT id, session, agent, ended, messages, side FROM file WHERE id IN (SELECT value FROM json_each(?))"
 _BEGINNINGS = (
     "SELECT id, started, first FROM file WHERE first<>'' AND started<ended AND id IN (SELECT value FROM json_each(?))"
 )
-_LISTED = "f.agent='' AND f.messages>0 AND f.session<>?"
 
 
 class SessionMatches:
@@ -63,30 +59,32 @@ class SessionMatches:
     def count(self) -> int:
         return sum([len(match.hits) for match in self.matches])
 
-    @property
-    def spoken_hits(self) -> int:
-        """The number of matches that count for density: those outside tools, else all."""
-        return sum([match.spoken_hits for match in self.matches]) or self.count
+    def update_score(self, now: float) -> None:
+        """Compute the score from the matches. For density those outside tools count, or all if there are no others."""
+        best, spoken_hits = 0.0, 0
+        for match in self.matches:
+            spoken_hits += match.spoken_hits
+            if match.best > best:
+                best = match.best
+        age = now - self.ended if self.ended else 0.0
+        in_agents_only = len(self.agents) == len(self.matches)
+        self.score = session_score(best, age, spoken_hits or self.count, self.messages, in_agents_only)
 
 
 def group_by_session(
     shards: Sequence[apsw.Connection], matches: Sequence[FileMatches], without: str | None
 ) -> dict[str, SessionMatches]:
     """Group matches by session; the matches of an agent count for its parent session."""
-    by_file = {(match.shard, match.file): match for match in matches}
     by_session: dict[str, SessionMatches] = {}
     for number, shard in enumerate(shards):
-        ids = json_list([file for shard_index, file in by_file if shard_index == number])
-        for file, session, agent, ended, count, side in shard.execute(
-            "SELECT id, session, agent, ended, messages, side FROM file WHERE id IN (SELECT value FROM json_each(?))",
-            (ids,),
-        ):
+        by_file = {match.file: match for match in matches if match.shard == number}
+        for file, session, agent, ended, count, side in shard.execute(_OWNERS, (json_list(by_file),)):
             if session == without:
                 continue
             candidate = by_session.get(session)
             if candidate is None:
                 candidate = by_session[session] = SessionMatches(session)
-            candidate.matches.append(by_file[number, file])
+            candidate.matches.append(by_file[file])
             if agent:
                 candidate.agents.add(agent)
             elif not side:
@@ -102,7 +100,7 @@ def _fill_missing_facts(shards: Sequence[apsw.Connection], orphans: Sequence[Ses
     agent's.
     """
     by_session = {candidate.session: candidate for candidate in orphans}
-    ids = "[" + ",".join(f'"{session}"' for session in by_session if session.replace("-", "").isalnum()) + "]"
+    ids = json_texts(by_session)
     statement = (
         "SELECT session, ended, messages FROM file"
         " WHERE agent='' AND side='' AND session IN (SELECT value FROM json_each(?))"
@@ -121,10 +119,7 @@ def rank_sessions(candidates: Iterable[SessionMatches], now: float) -> list[Sess
     """Score and sort sessions, best first."""
     ranked = list(candidates)
     for candidate in ranked:
-        age = now - candidate.ended if candidate.ended else 0.0
-        best = max([match.best for match in candidate.matches])
-        in_agents_only = len(candidate.agents) == len(candidate.matches)
-        candidate.score = session_score(best, age, candidate.spoken_hits, candidate.messages, in_agents_only)
+        candidate.update_score(now)
     sort_by_score(ranked)
     return ranked
 
@@ -144,13 +139,12 @@ def fold_repeats(
     """
     page_size = page_size or limit
     shown: dict[_PieceKey, SessionMatches] = {}
-    beginnings = _shared_beginnings(shards, ranked)
     pages: list[SessionMatches] = []
     remaining: list[SessionMatches] = []
     step = page_size + SPARE_SESSIONS
     for start in range(0, len(ranked), step):
         batch = ranked[start : start + step]
-        nodes = _load_nodes(shards, batch, FOLD_DEPTH)
+        nodes, beginnings = _load_nodes(shards, batch, FOLD_DEPTH), _load_beginnings(shards, batch)
         for candidate in batch:
             if not _drop_repeats(candidate, nodes, beginnings, shown, FOLD_DEPTH):
                 _drop_repeats(candidate, _load_nodes(shards, [candidate], None), beginnings, shown, None)
@@ -167,16 +161,16 @@ def fold_repeats(
     return [*pages, *rank_sessions(remaining, now)][:limit]
 
 
-def _shared_beginnings(
-    shards: Sequence[apsw.Connection], ranked: Sequence[SessionMatches]
+def _load_beginnings(
+    shards: Sequence[apsw.Connection], candidates: Sequence[SessionMatches]
 ) -> dict[tuple[int, int], _PieceKey]:
-    """Return the time and text of the first prompt of the files that share it with another: copies of a conversation."""
-    files: dict[_PieceKey, list[tuple[int, int]]] = {}
+    """Return the time and text of the first prompt of each (shard, file): copies of a conversation share them."""
+    beginnings = {}
     for number, shard in enumerate(shards):
-        ids = [match.file for candidate in ranked for match in candidate.matches if match.shard == number]
+        ids = [match.file for candidate in candidates for match in candidate.matches if match.shard == number]
         for file, *beginning in shard.execute(_BEGINNINGS, (json_list(ids),)):
-            files.setdefault(tuple(beginning), []).append((number, file))
-    return {file: beginning for beginning, same in files.items() if len(same) > 1 for file in same}
+            beginnings[number, file] = tuple(beginning)
+    return beginnings
 
 
 def _load_nodes(
@@ -250,21 +244,22 @@ def iter_passages(shards: Sequence[apsw.Connection], query: Query) -> Iterator[P
 def describe_sessions(
     shards: Sequence[apsw.Connection], winners: Sequence[SessionMatches], query: Query
 ) -> Iterator[SearchResult]:
-    """Yield a result for each session, with its facts and its best snippets."""
-    best = {candidate.session: _best_hits(candidate) for candidate in winners}
-    passages = _load_passages(shards, [(match.shard, number) for hits in best.values() for _, number, match in hits])
-    for candidate in winners:
-        result = find_session(shards, candidate.session) or SearchResult(candidate.session)
+    """Yield a result for each session, with its facts and its best snippets for its own reading of the query."""
+    best = [_best_hits(candidate) for candidate in winners]
+    passages = _load_passages(shards, [(match.shard, number) for hits in best for _, number, match in hits])
+    known = find_sessions(shards, [candidate.session for candidate in winners])
+    for candidate, hits in zip(winners, best, strict=True):
+        result = known.get(candidate.session) or SearchResult(candidate.session)
         result.score, result.matches, result.agents = candidate.score, candidate.count, candidate.agents
         result.in_agents_only = len(candidate.agents) == len(candidate.matches)
         result.grade, result.missing, result.copies = candidate.grade, candidate.missing, candidate.copies
         result.covered = candidate.covered
-        result.best = best[candidate.session][0][0]
-        for score, number, match in best[candidate.session]:
+        result.best = hits[0][0]
+        for score, number, match in hits:
             passage = passages.get((match.shard, number))
             if passage:
                 passage.score = score
-                _set_snippet(passage, result, query)
+                _set_snippet(passage, result, candidate.query or query)
                 result.passages.append(passage)
         yield result
 
@@ -323,12 +318,12 @@ def _set_snippet(passage: Passage, result: SearchResult, query: Query) -> None:
         return
     text = read_text(passage.path, passage.offset, passage.field, passage.part, query.terms)
     passage.text, passage.marks = cut(text, query.terms)
-    if any(len(word) > _MAX_WORD for word in passage.text.split()):
+    if max(map(len, passage.text.split()), default=0) > _MAX_WORD:
         from clew.index.base64_filter import strip_base64
 
         passage.text, passage.marks = cut(strip_base64(text), query.terms)
     first = dict(result.titles).get("first prompt", "").rstrip("…")
-    if passage.field == "prompt" and first and " ".join(text.split()).startswith(first):
+    if passage.field == "prompt" and first and " ".join(text.split(None, first.count(" ") + 1)).startswith(first):
         passage.kind = "first prompt"
 
 
@@ -336,60 +331,3 @@ def _best_title(result: SearchResult, query: Query) -> tuple[str, str, tuple[tup
     """Return the kind, text and marks of the title with the most matches."""
     titles = [(kind, text, find_marks(text, query.terms)) for kind, text in result.titles]
     return max(titles, key=lambda title: len(title[2]), default=("", result.title, ()))
-
-
-def find_session(shards: Sequence[apsw.Connection], session: str) -> SearchResult | None:
-    """Return the facts of a session; if its own file is missing, those of one of its agents; None if it is unknown."""
-    own_shard = shard_number(session, "")
-    for condition in ("agent=''", "agent>''"):
-        statement = (
-            f"SELECT {_FACT_COLUMNS} FROM file WHERE session=? AND side='' AND {condition} ORDER BY ended DESC LIMIT 1"
-        )
-        for number in (own_shard, *(n for n in range(len(shards)) if n != own_shard)):
-            row = shards[number].execute(statement, (session,)).fetchone()
-            if row:
-                return result_from_row(row)
-    return None
-
-
-def result_from_row(row: Sequence[Any]) -> SearchResult:
-    """Return a result without passages from a row of `file`."""
-    session, agent, path, folder, cwd, branches, models, started, ended, messages, tag, shown, *titles = row
-    result = SearchResult(session)
-    result.path, result.folder, result.cwd = path, folder, cwd or ""
-    result.branch, result.model = branches.split("\n")[-1], models.split("\n")[-1]
-    result.started, result.ended = started, ended
-    result.messages = messages
-    result.tag = tag
-    result.agents = {agent} if agent else set()
-    kinds = ("custom title", "title", "last prompt", "summary", "first prompt", "first command")
-    result.titles = [(kind, text) for kind, text in zip(kinds, titles, strict=True) if text]
-    result.title = shown if shown is not None else result.titles[0][1] if result.titles else ""
-    return result
-
-
-def count_sessions(shards: Sequence[apsw.Connection], query: Query, without: str | None) -> int:
-    """Return how many sessions pass the filters and contain at least one message."""
-    filters = build_conditions(query, lambda: sessions_with_agents(shards))
-    statement = f"SELECT count(*) FROM file f WHERE {_LISTED} AND {filters.on_files}"
-    return sum(shard.execute(statement, (without or "", *filters.file_values)).get for shard in shards)
-
-
-def recent_sessions(
-    shards: Sequence[apsw.Connection], query: Query, limit: int, without: str | None, now: float
-) -> list[SearchResult]:
-    """Return the newest sessions that pass the filters and contain at least one message."""
-    filters = build_conditions(query, lambda: sessions_with_agents(shards))
-    statement = (
-        f"SELECT {_FACT_COLUMNS} FROM file f WHERE {_LISTED} AND {filters.on_files} ORDER BY f.ended DESC LIMIT ?"
-    )
-    rows = [row for shard in shards for row in shard.execute(statement, (without or "", *filters.file_values, limit))]
-    rows.sort(key=lambda row: -(row[8] or 0))
-    results = []
-    for row in rows[:limit]:
-        result = result_from_row(row)
-        age = now - result.ended if result.ended else 0.0
-        result.best = passage_score("title", 1.0)
-        result.score = session_score(result.best, age, 0, result.messages, False)
-        results.append(result)
-    return results

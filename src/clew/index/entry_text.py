@@ -7,6 +7,8 @@ entries, which are most, are read here with the C scanner of the standard librar
 
 from __future__ import annotations
 
+import os
+
 from clew.index.index_schema import LONG_OUTPUT
 from clew.index.snippet import find_spans, lower_in_place
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     Pieces = list[tuple[str, str]]  # (field, text)
 
 _READ_SIZE = 1 << 13
+_READ_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _SHORT = 256  # strings shorter than this are never base64 for `words`
 _SPECIAL = ("isMeta", "isCompactSummary")  # flags of user entries that were not typed as they are
 _ADDED = ("ide_selection", "ide_opened_file", "ide_diagnostics", "system-reminder")  # what is added to a prompt
@@ -60,11 +63,14 @@ def read_text(path: str, offset: int, field: str, part: int, terms: Sequence[Ter
 
 def _read_line(path: str, offset: int) -> bytes:
     """Read the line at an offset. Most lines are short, and the first read is enough."""
-    with open(path, "rb", buffering=0) as file:
-        file.seek(offset)
-        line = file.read(_READ_SIZE)
-        while (stop := line.find(b"\n")) < 0 and (more := file.read(8 * len(line))):
+    file = os.open(path, _READ_FLAGS)
+    try:
+        os.lseek(file, offset, os.SEEK_SET)
+        line = os.read(file, _READ_SIZE)
+        while (stop := line.find(b"\n")) < 0 and (more := os.read(file, 8 * len(line))):
             line += more
+    finally:
+        os.close(file)
     return line if stop < 0 else line[:stop]
 
 

@@ -13,7 +13,7 @@ from clew.index.sql_filters import build_conditions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
     import apsw
@@ -27,6 +27,7 @@ MAX_TOOL_TEXTS = 1_000
 FEW_TOOL_TEXTS = 200  # limit of tool texts if titles, prompts and replies have enough matches
 ENOUGH_SPOKEN = 20
 MAX_FILES = 120  # files with matches that are ranked, the best
+_JSON_ESCAPES = {ord('"'): '\\"', ord("\\"): "\\\\", **{code: f"\\u{code:04x}" for code in range(32)}}
 _HALF_WEIGHTS = [FIELD_WEIGHTS[name] / 2 for name in SEARCH_FIELDS]
 
 
@@ -77,7 +78,7 @@ def find_matches(
 
     Unless `weighed`, every match gets the default relevance.
     """
-    where, values = build_conditions(query, lambda: sessions_with_agents(shards)).on_pieces
+    conditions = build_conditions(query, lambda: sessions_with_agents(shards))
     tables = query_tables(query)
     results = MatchList()
     for number, shard in enumerate(shards):
@@ -97,6 +98,7 @@ def find_matches(
                 if match
                 else "piece p WHERE 1"
             )
+            where, values = conditions.on_spoken if table == "said" else conditions.on_pieces
             row_limit = -1 if now is None else max(minimum, FEW_TOOL_TEXTS if has_enough else limit)
             rows = shard.execute(
                 f"SELECT p.id, p.file, p.field, p.time, {relevance} FROM {join} AND {where}"
@@ -135,12 +137,14 @@ def _add_matches(rows: list[Any], shard: int, by_file: dict[int, FileMatches]) -
     """Add matches to their files; relevance is relative to the best match of the same kind."""
     best = min([row[4] for row in rows], default=0.0)
     part, base = (1 / best, 1.0) if best else (0.0, 1 + DEFAULT_RELEVANCE)
-    spoken_fields = len(SPOKEN_FIELDS)
+    spoken_fields, weights = len(SPOKEN_FIELDS), _HALF_WEIGHTS
     match = FileMatches(shard, -1)
+    current = -1
     for number, file, field, when, relevance in rows:
-        if file != match.file:  # the pieces of a file are mostly adjacent
+        if file != current:  # the pieces of a file are mostly adjacent
+            current = file
             match = by_file.get(file) or by_file.setdefault(file, FileMatches(shard, file))
-        score = _HALF_WEIGHTS[field] * (base + relevance * part)
+        score = weights[field] * (base + relevance * part)
         if score > match.best:
             match.best = score
         if when and when > match.newest:
@@ -160,6 +164,11 @@ def _best_files(by_file: dict[int, FileMatches], limit: int, now: float) -> list
     )[:limit]
 
 
-def json_list(numbers: Sequence[int]) -> str:
+def json_list(numbers: Iterable[int]) -> str:
     """Return numbers as one SQL value for `json_each`."""
     return f"[{','.join(map(str, numbers))}]"
+
+
+def json_texts(texts: Iterable[str]) -> str:
+    """Return texts as one SQL value for `json_each`."""
+    return "[" + ",".join([f'"{text.translate(_JSON_ESCAPES)}"' for text in texts]) + "]"

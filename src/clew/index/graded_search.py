@@ -18,21 +18,22 @@ If no session has all words in any grade above `most`, words that occur nowhere 
 
 from __future__ import annotations
 
+from itertools import islice
+
 from clew.index.assemble import (
     SessionMatches,
     best_text,
-    count_sessions,
     describe_sessions,
     fold_repeats,
     group_by_session,
     rank_sessions,
-    recent_sessions,
 )
 from clew.index.cross_passage import find_scattered
 from clew.index.fts_match import find_matches
 from clew.index.loose_queries import OTHER_FORM, MostWords, with_endings, with_parts
 from clew.index.query_syntax import Clause, Query, Term
 from clew.index.results import SearchResults
+from clew.index.session_rows import count_sessions, recent_sessions
 from clew.index.session_words import is_id, without_session_words
 from clew.index.snippet import find_spans, lower_in_place, smallest_window
 
@@ -92,8 +93,7 @@ class GradedSearch:
         results = SearchResults()
         results.total = len(ranked)
         results.is_total_exact = self.is_complete and len(ranked) < self._depth
-        for candidate in ranked[: self.limit]:
-            results.extend(describe_sessions(self.shards, [candidate], candidate.query or self.query))
+        results.extend(describe_sessions(self.shards, ranked[: self.limit], self.query))
         return results
 
     def _find_by_id(self) -> SearchResults:
@@ -117,7 +117,8 @@ class GradedSearch:
 
     def _is_enough(self) -> bool:
         """Return whether enough sessions have all words in one passage of what the user and the model wrote."""
-        return sum(map(has_spoken, self.best.values())) >= self.page_size or not self.query.positive_clauses
+        spoken = (candidate for candidate in self.best.values() if has_spoken(candidate))
+        return any(islice(spoken, self.page_size - 1, None)) or not self.query.positive_clauses
 
     def _add_grade(self, grade: str, query: Query) -> None:
         """Add the sessions of a grade. A known session keeps its grade, and the better score."""
@@ -126,8 +127,8 @@ class GradedSearch:
         for match in matches:
             match.scale(FACTORS[grade])
         by_session = group_by_session(self.shards, matches, self.without)
-        rank_sessions(by_session.values(), self.now)
         for session, candidate in by_session.items():
+            candidate.update_score(self.now)
             tighter = self.best.get(session)
             if grade == "most" and tighter is not None and tighter.grade != grade:
                 continue  # it has all words
@@ -153,7 +154,7 @@ class GradedSearch:
         for found in scattered:
             candidate = found.score(most, FACTORS["scattered"])
             candidate.query = self.folded
-            rank_sessions([candidate], self.now)
+            candidate.update_score(self.now)
             tighter = self.best.get(candidate.session)
             if tighter is None or candidate.score > tighter.score:
                 candidate.grade = tighter.grade if tighter else candidate.grade

@@ -214,12 +214,12 @@ class Index(IndexFiles):
     def _search(
         self, query: Query, limit: int, without: str | None, now: float, page_size: int | None
     ) -> SearchResults:
-        from clew.index import assemble
-
         if not query.clauses and not query.filters_passages:
-            results = SearchResults(assemble.recent_sessions(self.shards, query, limit, without, now))
+            from clew.index.session_rows import count_sessions, recent_sessions
+
+            results = SearchResults(recent_sessions(self.shards, query, limit, without, now))
             if page_size:
-                results.total, results.is_total_exact = assemble.count_sessions(self.shards, query, without), True
+                results.total, results.is_total_exact = count_sessions(self.shards, query, without), True
             return results
         from clew.index.graded_search import GradedSearch
 
@@ -246,7 +246,7 @@ class Index(IndexFiles):
 
     def session(self, session: str) -> SearchResult | None:
         """Return what the index knows about a session."""
-        from clew.index.assemble import find_session
+        from clew.index.session_rows import find_session
 
         return find_session(self.shards, session)
 

@@ -18,11 +18,12 @@ _PIECE_TIME = "coalesce(p.time, (SELECT ended FROM file WHERE id=p.file))"
 
 
 class Conditions:
-    """Conditions on a file `f` and on a piece `p`, each with its values."""
+    """Conditions on a file `f`, on the field of a piece `p`, and on the piece, each with its values."""
 
-    __slots__ = ("file", "file_values", "piece", "piece_values")
+    __slots__ = ("field", "file", "file_values", "piece", "piece_values")
 
-    def __init__(self) -> None:
+    def __init__(self, field: str) -> None:
+        self.field = field
         self.file: list[str] = []
         self.file_values: list[Any] = []
         self.piece: list[str] = []
@@ -35,17 +36,20 @@ class Conditions:
     @property
     def on_pieces(self) -> tuple[str, list[Any]]:
         """All conditions as one on pieces, with its values."""
-        if not self.file:
-            return " AND ".join(self.piece), self.piece_values
-        inside = f"p.file IN (SELECT f.id FROM file f WHERE {self.on_files})"
-        return " AND ".join([inside, *self.piece]), [*self.file_values, *self.piece_values]
+        where, values = self.on_spoken
+        return f"{where} AND {self.field}", values
+
+    @property
+    def on_spoken(self) -> tuple[str, list[Any]]:
+        """The same for pieces of the table `said`, whose columns are fields, so that a match is in the right field."""
+        inside = [f"p.file IN (SELECT f.id FROM file f WHERE {self.on_files})"] if self.file else []
+        return " AND ".join([*inside, *self.piece]) or "1", [*self.file_values, *self.piece_values]
 
 
 def build_conditions(query: Query, parents: Callable[[], Iterable[str]]) -> Conditions:
     """Return the conditions of a query; `parents` yields the sessions that have agents, and is called if needed."""
-    result = Conditions()
     numbers = ",".join(str(_FIELD_NUMBER[field]) for field in query.fields)
-    result.piece.append(f"p.field IN ({numbers})")
+    result = Conditions(f"p.field IN ({numbers})")
     is_listing = not query.clauses and not query.filters_passages
     for name, values in query.filters.items():
         plain = name.removeprefix("-")
