@@ -1,6 +1,6 @@
 """Start clew: by `python -m clew`, or by the path of this file, which needs nothing on `sys.path`.
 
-Our own processes are started by the path, in an isolated interpreter (see `wire/spawn.py`).
+Our own processes are started by the path, in an isolated interpreter.
 """
 
 import os

@@ -329,3 +329,20 @@ def test_drift_looks_into_the_files_of_agents(run: Run, claude: Path) -> None:
     (folder / "agent-a1.jsonl").write_bytes(child.bytes())
     made = report(run("--drift", path.stem, "--json")[1])
     assert (made["files"], [u["name"] for u in made["unknown"]]) == (2, ["brandNew"])
+
+
+def test_the_number_of_processes_does_not_change_what_is_reported(run: Run, claude: Path) -> None:
+    """18 MB are read by two processes, unless one is asked for."""
+    put(whole(1).user("x" * (9 << 20)).reply("y"), claude)
+    put(whole(2).user("x" * (9 << 20)).reply("y"), claude, drop=[3])
+    (one := put(whole(3), claude)).write_bytes(b'{"type":\n')
+    for words in (("--all",), ("--all", "--json")):
+        answers = [run(*words, "--jobs", jobs) for jobs in ("1", "2", "3")]
+        assert answers[0] == answers[1] == answers[2]
+        assert one.stem[:8] in answers[0][1]
+
+
+@pytest.mark.parametrize("bad", ["0", "-1", "two", "257", ""])
+def test_a_number_of_processes_is_a_number(run: Run, bad: str) -> None:
+    code, _, err = run("--all", f"--jobs={bad}")
+    assert code == 2 and "is not a number of processes: write 1 to 256" in err

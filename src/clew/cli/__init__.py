@@ -56,6 +56,10 @@ def _main(arguments: list[str]) -> int:
 
         print(f"clew {__version__}")
         return 0
+    if arguments == ["--worker"]:  # a process that `system/worker_processes.py` started
+        from clew.system.worker_processes import serve_batches
+
+        return serve_batches()
     if arguments[:1] == ["--index-shard"]:  # a process of a large build, which `index/parallel_build.py` started
         from clew.index.parallel_build import build_shard
 

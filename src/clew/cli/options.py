@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
     from datetime import datetime
 
+MAX_JOBS = 256
+
 
 def add_common_options(command: ArgumentParser, *, lists: bool = False) -> None:
     """Add the options that mean the same in every command; with `lists` also those that select sessions."""
@@ -47,6 +49,13 @@ def add_store_options(command: ArgumentParser, *, scope: bool = False) -> None:
             "--since", metavar="WHEN", type=parse_time, help="with --store: fetch only sessions used since then"
         )
     command.set_defaults(reads_store=True, store_tree=None, store_source=None)
+
+
+def add_jobs_option(command: ArgumentParser, where: str = "") -> None:
+    """Add `--jobs`; `where` names the option it belongs to, such as "--all: "."""
+    command.add_argument(
+        "--jobs", metavar="N", type=parse_jobs, help=f"{where}read with N processes (default: one for each core)"
+    )
 
 
 def add_claude_dir(command: ArgumentParser) -> None:
@@ -91,6 +100,13 @@ def parse_positive(text: str) -> int:
     """Parse a whole number from 1 on."""
     if not parse_count(text):
         raise ArgumentTypeError("0 would show nothing: write 1 or more, or leave the option out")
+    return int(text)
+
+
+def parse_jobs(text: str) -> int:
+    """Parse a number of processes."""
+    if not text.isdigit() or not 1 <= int(text) <= MAX_JOBS:
+        raise ArgumentTypeError(f"{text!r} is not a number of processes: write 1 to {MAX_JOBS}")
     return int(text)
 
 

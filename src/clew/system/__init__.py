@@ -22,4 +22,7 @@ Modules:
                           untrusted repository.
     table_layout          Lay out tables of text: the only code that pads cells to the width of their column.
     terminal_style        Paint text for a terminal with the design tokens, on dark and light grounds.
+    usable_cores          Count the processor cores that this process may use: fewer than the machine has, in a
+                          container or under `taskset`.
+    worker_processes      Run a function over many items in several processes, one for each core.
 """

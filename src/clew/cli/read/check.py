@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
-from clew.cli.options import add_common_options
+from clew.cli.options import add_common_options, add_jobs_option
 from clew.cli.output import describe_left_out, format_size, one_line, print_json, print_message
 from clew.cli.progress import ProgressLine
 from clew.cli.read.check_index import report_indexes
@@ -41,8 +42,10 @@ from clew.facts.health import (
 from clew.system import shell_quoting
 from clew.system.file_errors import describe_error
 from clew.system.plural import plural
-from clew.wire.layout import SessionFile
+from clew.system.worker_processes import map_in_workers
+from clew.wire.layout import session_at
 
+MIN_BYTES = 16 << 20  # bytes of sessions from which several processes pay off
 _SHOWN = 10  # damaged lines and line numbers to show; the others are counted
 _STYLES = {SOUND: "bold good", DAMAGED: "bold warn", LOSES: "bold bad", BROKEN: "bold bad"}
 
@@ -69,6 +72,7 @@ def add_arguments(command: ArgumentParser) -> None:
         action="append",
         help="judge by what this version of Claude Code would resume (may be repeated)",
     )
+    add_jobs_option(command, "--all: ")
     add_common_options(command, lists=True)
 
 
@@ -126,7 +130,7 @@ def _check_one(options: Namespace) -> int:
     return 0 if report.verdict == SOUND else 2
 
 
-def _health_json(report: Health, session: Session) -> Mapping[str, Any]:
+def _health_json(report: Health, session: Session) -> dict[str, Any]:
     value = {"kind": "health", "path": str(session.path) if session.path else None, **asdict(report)}
     shares = {"reachable_share": report.prompts.reachable_share, "context_share": report.prompts.context_share}
     value["prompts"] |= {name: round(share, 4) for name, share in shares.items()}
@@ -309,11 +313,15 @@ def _check_all(options: Namespace) -> int:
     versions = options.versions or (VERSIONS if options.json else VERSIONS[-1:])
     totals: Counter[str] = Counter()
     progress = ProgressLine(1.0, quiet=options.quiet)
-    for file in progress.count(selected, "sessions"):
-        verdict, value, why = _check_file(file, versions)
+    paths = [str(file.path.absolute()) for file in selected]
+    settings = (list(versions), bool(options.json))
+    reports = map_in_workers(
+        prepare_check, settings, paths, [file.size for file in selected], jobs=options.jobs, min_bytes=MIN_BYTES
+    )
+    for file, (verdict, value, why) in zip(progress.count(selected, "sessions"), reports, strict=True):
         totals[verdict] += 1
         if options.json:
-            print_json([value])
+            print_json([{**value, "path": str(file.path)}])
         elif verdict != SOUND:
             progress.erase()
             print_lines([("", f"{one_line(file.id[:8])}  {verdict.ljust(7)}  {one_line(why)}")])
@@ -329,16 +337,23 @@ def _check_all(options: Namespace) -> int:
 _TOTAL = {SOUND: "sound", DAMAGED: "damaged but resumable", LOSES: "losing prompts", BROKEN: "broken"}
 
 
-def _check_file(file: SessionFile, versions: Sequence[str]) -> tuple[str, Mapping[str, Any], str]:
+def prepare_check(settings: tuple[list[str], bool]) -> Callable[[str], tuple[str, dict[str, Any], str]]:
+    """Return the function that checks one file, for a worker process."""
+    versions, with_json = settings
+    return lambda path: _check_file(path, versions, with_json)
+
+
+def _check_file(path: str, versions: Sequence[str], with_json: bool) -> tuple[str, dict[str, Any], str]:
     """Return the verdict on a file, its report as JSON, and the reason. A file that cannot be read is broken."""
-    session = Session(file.path, file=file)
     try:
+        file = session_at(path)
+        session = Session(file.path, file=file)
         report = health(session, versions)
     except READ_ERRORS as error:
         why = describe_error(error)
-        value = {"kind": "health", "path": str(file.path), "id": file.id, "verdict": BROKEN, "error": why}
+        value = {"kind": "health", "path": path, "id": Path(path).stem, "verdict": BROKEN, "error": why}
         return BROKEN, value, f"It cannot be read: {why}."
-    return report.verdict, _health_json(report, session), _summary(report)
+    return report.verdict, _health_json(report, session) if with_json else {}, _summary(report)
 
 
 def _summary(report: Health) -> str:

@@ -1,0 +1,290 @@
+"""Run a function over many items in several processes, one for each core.
+
+    for path, answer in zip(paths, map_in_workers(prepare, settings, paths, sizes, jobs=options.jobs)):
+        …
+
+`prepare(settings)` runs once in each worker and returns the function that is called for each item; state that lasts (an
+open database, a cache) lives in its closure. It must be a function of a module, because workers are new processes, which
+import it. Settings, items and results cross a pipe with `marshal`, so they must be plain values: None, numbers, texts,
+bytes, and lists, tuples and dicts of them (no named tuples). Return few and small values: moving texts through a pipe takes
+longer than reading them again. Paths must be absolute, because workers run in a neutral folder.
+
+Results have the order of the items, so an answer never depends on the number of workers. Items are sent in batches; of
+the next `WINDOW` batches the largest is sent first, so that no worker ends with a large file while the others wait.
+Little work stays in this process: see `min_bytes`.
+
+How it ends:
+- Ctrl-C, or an iteration that is left: this process ends the workers, which ignore the signal themselves.
+- This process is killed: its pipes close, and each worker ends at once, in the middle of an item if need be.
+- A worker raises an exception: this process runs the same batch itself, so the exception is raised here.
+- A worker is killed: `WorkerKilled` is raised; there is no partial success.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from clew.errors import ClewError
+from clew.system import environment
+from clew.system.subprocesses import clew_process_command, neutral_folder
+from clew.system.usable_cores import count_usable_cores
+
+if TYPE_CHECKING:
+    from queue import SimpleQueue
+    from subprocess import Popen
+    from threading import Event
+
+Settings = TypeVar("Settings")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Prepare = Callable[[Settings], Callable[[Item], Result]]
+
+ARGUMENT = "--worker"  # starts `clew` as a worker
+MIN_BYTES = 48 << 20  # bytes from which several processes pay off, for work that is about as fast as decoding
+BATCH_BYTES = 8 << 20  # a batch is sent when its items have this many bytes
+BATCH_ITEMS = 512  # … or are this many
+WINDOW = 48  # batches whose results may wait for those before them
+NICENESS = 5
+_LENGTH = 8  # bytes before each message: its length
+
+
+class WorkerKilled(ClewError):
+    """A worker process was ended by a signal, so that the answer would be incomplete."""
+
+    def __init__(self, signal: int) -> None:
+        super().__init__(
+            f"A worker process was ended by signal {signal}, so there is no complete answer.",
+            hint="Run the command again; --jobs 1 uses one process and the least memory.",
+        )
+        self.signal = signal
+
+
+class _Batch(NamedTuple):
+    """Some consecutive items, and the bytes that they have together."""
+
+    first: int
+    stop: int
+    size: int
+
+
+def map_in_workers(
+    prepare: Prepare[Settings, Item, Result],
+    settings: Settings,
+    items: Sequence[Item],
+    sizes: Sequence[int],
+    *,
+    jobs: int | None = None,
+    min_bytes: int = MIN_BYTES,
+) -> Iterator[Result]:
+    """Yield `prepare(settings)(item)` for each item in order, from `jobs` processes (default: one for each usable core).
+
+    `sizes` are the bytes of each item. Below `min_bytes` in total, or with `jobs` 1, all work is done in this process.
+    """
+    batches = _split(sizes)
+    count = min(count_usable_cores() if jobs is None else jobs, len(batches))
+    if count < 2 or sum(sizes) < min_bytes or sys.platform == "win32":  # where `select` does not take pipes
+        yield from map(prepare(settings), items)
+        return
+    with _Workers(prepare, settings, count) as workers:
+        for results in workers.run(items, batches):
+            yield from results
+
+
+def _split(sizes: Sequence[int]) -> list[_Batch]:
+    """Divide the items into batches, in order."""
+    batches = []
+    first = size = 0
+    for number, bytes_of_item in enumerate(sizes, 1):
+        size += bytes_of_item
+        if size >= BATCH_BYTES or number - first >= BATCH_ITEMS or number == len(sizes):
+            batches.append(_Batch(first, number, size))
+            first, size = number, 0
+    return batches
+
+
+class _Workers:
+    """The worker processes of one pass."""
+
+    def __init__(self, prepare: Prepare[Any, Any, Any], settings: object, count: int) -> None:
+        self._prepare, self._settings = prepare, settings
+        self._count = count
+        self._processes: list[Popen[bytes]] = []
+
+    def __enter__(self) -> _Workers:
+        task = (self._prepare.__module__, self._prepare.__qualname__, self._settings)
+        try:
+            self._processes.extend(_start_worker() for _ in range(self._count))
+            for process in self._processes:
+                _send(process, task)
+        except (OSError, ValueError, KeyboardInterrupt):
+            self._end(is_complete=False)
+            raise
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._end(is_complete=kind is None)
+
+    def _end(self, is_complete: bool) -> None:
+        """End all workers: those that wait end when their pipe closes; in an incomplete pass they are killed."""
+        for process in self._processes:
+            if not is_complete:
+                process.kill()
+            for pipe in (process.stdin, process.stdout):
+                if pipe:
+                    _close(pipe)
+        for process in self._processes:
+            process.wait()
+
+    def run(self, items: Sequence[Any], batches: Sequence[_Batch]) -> Iterator[list[Any]]:
+        """Yield the results of each batch, in order. A worker gets a batch only when it has answered the one before."""
+        done: dict[int, list[Any]] = {}
+        waiting: list[int] = []
+        position = queued = 0
+        idle = self._processes.copy()
+        busy: dict[int, tuple[Popen[bytes], int]] = {}  # by the file descriptor of the answer
+        while position < len(batches):
+            waiting.extend(range(queued, queued := min(len(batches), position + WINDOW)))
+            while idle and waiting:
+                number = max(waiting, key=lambda each: batches[each].size)
+                waiting.remove(number)
+                process = idle.pop()
+                _send(process, list(items[batches[number].first : batches[number].stop]))
+                busy[_output(process).fileno()] = process, number
+            if position in done:
+                yield done.pop(position)
+                position += 1
+                continue
+            if not busy:  # every worker has failed
+                waiting.remove(position)
+                done[position] = self._run_here(items, batches[position])
+            for descriptor in _wait_for_answers(busy):
+                process, number = busy.pop(descriptor)
+                results = _receive(process)
+                if results is None:
+                    _check_end(process)
+                    results = self._run_here(items, batches[number])
+                else:
+                    idle.append(process)
+                done[number] = results
+
+    def _run_here(self, items: Sequence[Any], batch: _Batch) -> list[Any]:
+        """Run a batch on which a worker failed, so that its exception is raised in this process."""
+        return list(map(self._prepare(self._settings), items[batch.first : batch.stop]))
+
+
+def _start_worker() -> Popen[bytes]:
+    from subprocess import DEVNULL, PIPE, Popen
+
+    command = clew_process_command(ARGUMENT)
+    variables = environment.isolated_environment()
+    return Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, cwd=neutral_folder(), env=variables)
+
+
+def _output(process: Popen[bytes]) -> IO[bytes]:
+    assert process.stdout is not None
+    return process.stdout
+
+
+def _wait_for_answers(busy: Collection[int]) -> list[int]:
+    """Wait until workers answer or end, and return the descriptors of their pipes."""
+    import selectors
+
+    with selectors.DefaultSelector() as selector:
+        for descriptor in busy:
+            selector.register(descriptor, selectors.EVENT_READ)
+        return [key.fd for key, _ in selector.select()] if busy else []
+
+
+def _send(process: Popen[bytes], message: object) -> None:
+    """Send a message to a worker; one that has ended is noticed when its answer is read."""
+    assert process.stdin is not None
+    try:
+        _write_message(process.stdin, message)
+    except BrokenPipeError:
+        return
+
+
+def _receive(process: Popen[bytes]) -> list[Any] | None:
+    """Return the results of a batch; None if the worker ended before it had sent all of them."""
+    message: list[Any] | None = _read_message(_output(process))
+    return message
+
+
+def _check_end(process: Popen[bytes]) -> None:
+    """Raise `WorkerKilled` if a worker was ended by a signal."""
+    code = process.wait()
+    if code < 0:
+        raise WorkerKilled(-code)
+
+
+def _close(pipe: IO[bytes]) -> None:
+    try:
+        pipe.close()
+    except BrokenPipeError:
+        return
+
+
+def _write_message(pipe: IO[bytes], message: Any) -> None:
+    data = marshal.dumps(message)
+    pipe.write(len(data).to_bytes(_LENGTH, "big"))
+    pipe.write(data)
+    pipe.flush()
+
+
+def _read_message(pipe: IO[bytes]) -> Any:
+    """Return the next message; None at the end, also if it comes within a message."""
+    header = pipe.read(_LENGTH)
+    if len(header) < _LENGTH:
+        return None
+    length = int.from_bytes(header, "big")
+    data = pipe.read(length)
+    return marshal.loads(data) if len(data) == length else None
+
+
+# -- in a worker
+
+
+def serve_batches() -> int:
+    """Answer batches from stdin until it closes; the entry point of a worker process."""
+    import signal
+    from queue import SimpleQueue
+    from threading import Event, Thread
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
+    os.nice(NICENESS)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # nothing that a library prints may get between the answers
+    messages: SimpleQueue[Any] = SimpleQueue()
+    is_working = Event()
+    Thread(target=_read_messages, args=(os.fdopen(os.dup(0), "rb"), messages, is_working), daemon=True).start()
+    task = messages.get()
+    work = _load_task(*task) if task else None
+    while work and (batch := messages.get()) is not None:
+        is_working.set()
+        results = list(map(work, batch))
+        is_working.clear()
+        try:
+            _write_message(answers, results)
+        except BrokenPipeError:
+            break
+    return 0
+
+
+def _read_messages(pipe: IO[bytes], messages: SimpleQueue[Any], is_working: Event) -> None:
+    """Pass on the messages of the parent; end this process if the parent is gone while it works."""
+    while (message := _read_message(pipe)) is not None:
+        messages.put(message)
+    if is_working.is_set():
+        os._exit(1)
+    messages.put(None)
+
+
+def _load_task(module: str, name: str, settings: object) -> Callable[[Any], Any]:
+    from importlib import import_module
+
+    prepare: Prepare[Any, Any, Any] = getattr(import_module(module), name)
+    return prepare(settings)
