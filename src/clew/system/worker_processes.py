@@ -112,14 +112,14 @@ class _Workers:
     def __init__(self, prepare: Prepare[Any, Any, Any], settings: object, count: int) -> None:
         self._prepare, self._settings = prepare, settings
         self._count = count
-        self._processes: list[Popen[bytes]] = []
+        self._workers: list[_Worker] = []
 
     def __enter__(self) -> _Workers:
         task = (self._prepare.__module__, self._prepare.__qualname__, self._settings)
         try:
-            self._processes.extend(_start_worker() for _ in range(self._count))
-            for process in self._processes:
-                _send(process, task)
+            self._workers.extend(_start_worker() for _ in range(self._count))
+            for worker in self._workers:
+                worker.send(task)
         except (OSError, ValueError, KeyboardInterrupt):
             self._end(is_complete=False)
             raise
@@ -130,30 +130,26 @@ class _Workers:
 
     def _end(self, is_complete: bool) -> None:
         """End all workers: those that wait end when their pipe closes; in an incomplete pass they are killed."""
-        for process in self._processes:
-            if not is_complete:
-                process.kill()
-            for pipe in (process.stdin, process.stdout):
-                if pipe:
-                    _close(pipe)
-        for process in self._processes:
-            process.wait()
+        for worker in self._workers:
+            worker.end(is_killed=not is_complete)
+        for worker in self._workers:
+            worker.process.wait()
 
     def run(self, items: Sequence[Any], batches: Sequence[_Batch]) -> Iterator[list[Any]]:
         """Yield the results of each batch, in order. A worker gets a batch only when it has answered the one before."""
         done: dict[int, list[Any]] = {}
         waiting: list[int] = []
         position = queued = 0
-        idle = self._processes.copy()
-        busy: dict[int, tuple[Popen[bytes], int]] = {}  # by the file descriptor of the answer
+        idle = self._workers.copy()
+        busy: dict[int, tuple[_Worker, int]] = {}  # by the file descriptor of the answer
         while position < len(batches):
             waiting.extend(range(queued, queued := min(len(batches), position + WINDOW)))
             while idle and waiting:
                 number = max(waiting, key=lambda each: batches[each].size)
                 waiting.remove(number)
-                process = idle.pop()
-                _send(process, list(items[batches[number].first : batches[number].stop]))
-                busy[_output(process).fileno()] = process, number
+                worker = idle.pop()
+                worker.send(list(items[batches[number].first : batches[number].stop]))
+                busy[worker.answers.fileno()] = worker, number
             if position in done:
                 yield done.pop(position)
                 position += 1
@@ -162,13 +158,13 @@ class _Workers:
                 waiting.remove(position)
                 done[position] = self._run_here(items, batches[position])
             for descriptor in _wait_for_answers(busy):
-                process, number = busy.pop(descriptor)
-                results = _receive(process)
+                worker, number = busy.pop(descriptor)
+                results = _read_message(worker.answers)
                 if results is None:
-                    _check_end(process)
+                    worker.check_end()
                     results = self._run_here(items, batches[number])
                 else:
-                    idle.append(process)
+                    idle.append(worker)
                 done[number] = results
 
     def _run_here(self, items: Sequence[Any], batch: _Batch) -> list[Any]:
@@ -176,17 +172,46 @@ class _Workers:
         return list(map(self._prepare(self._settings), items[batch.first : batch.stop]))
 
 
-def _start_worker() -> Popen[bytes]:
+class _Worker(NamedTuple):
+    """A worker process, the pipe to it, and the pipe with its answers."""
+
+    process: Popen[bytes]
+    questions: IO[bytes]
+    answers: IO[bytes]
+
+    def end(self, is_killed: bool) -> None:
+        """Close the pipes, so that the worker ends when it has nothing to do; or kill it."""
+        if is_killed:
+            self.process.kill()
+        for pipe in (self.questions, self.answers):
+            try:
+                pipe.close()
+            except BrokenPipeError:
+                continue
+
+    def send(self, message: Any) -> None:
+        """Send a message; a worker that has ended is noticed when its answer is read."""
+        try:
+            _write_message(self.questions, message)
+        except BrokenPipeError:
+            return
+
+    def check_end(self) -> None:
+        """Raise `WorkerKilled` if the worker was ended by a signal."""
+        code = self.process.wait()
+        if code < 0:
+            raise WorkerKilled(-code)
+
+
+def _start_worker() -> _Worker:
     from subprocess import DEVNULL, PIPE, Popen
 
     command = clew_process_command(ARGUMENT)
     variables = environment.isolated_environment()
-    return Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, cwd=neutral_folder(), env=variables)
-
-
-def _output(process: Popen[bytes]) -> IO[bytes]:
-    assert process.stdout is not None
-    return process.stdout
+    process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, cwd=neutral_folder(), env=variables)
+    if process.stdin is None or process.stdout is None:
+        raise OSError("a worker process has no pipes")
+    return _Worker(process, process.stdin, process.stdout)
 
 
 def _wait_for_answers(busy: Collection[int]) -> list[int]:
@@ -197,35 +222,6 @@ def _wait_for_answers(busy: Collection[int]) -> list[int]:
         for descriptor in busy:
             selector.register(descriptor, selectors.EVENT_READ)
         return [key.fd for key, _ in selector.select()] if busy else []
-
-
-def _send(process: Popen[bytes], message: object) -> None:
-    """Send a message to a worker; one that has ended is noticed when its answer is read."""
-    assert process.stdin is not None
-    try:
-        _write_message(process.stdin, message)
-    except BrokenPipeError:
-        return
-
-
-def _receive(process: Popen[bytes]) -> list[Any] | None:
-    """Return the results of a batch; None if the worker ended before it had sent all of them."""
-    message: list[Any] | None = _read_message(_output(process))
-    return message
-
-
-def _check_end(process: Popen[bytes]) -> None:
-    """Raise `WorkerKilled` if a worker was ended by a signal."""
-    code = process.wait()
-    if code < 0:
-        raise WorkerKilled(-code)
-
-
-def _close(pipe: IO[bytes]) -> None:
-    try:
-        pipe.close()
-    except BrokenPipeError:
-        return
 
 
 def _write_message(pipe: IO[bytes], message: Any) -> None:
