@@ -8,12 +8,12 @@ All are started as their users start them, by turns. Each has a home of its own;
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +29,14 @@ ROUNDS = 15
 LONG_ROUNDS = 4
 CALLS = 20
 SMALL = 1_000_000  # bytes of other sessions, which nothing is measured on
+MEASURE = """
+import json, os, subprocess, sys, time
+start = time.perf_counter()
+process = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
+_, status, spent = os.wait4(process.pid, 0)
+wall, code = time.perf_counter() - start, os.waitstatus_to_exitcode(status)
+print(json.dumps([code, wall, spent.ru_utime + spent.ru_stime, spent.ru_maxrss / 1024]))
+"""  # a process of its own, because a program counts at least as much memory as the process that started it
 ONE, MANY, NEXT = "SAY-ONE-WORD", "READ-THEM-ALL", "AND-NOW"
 DONE = "Done."
 
@@ -59,24 +67,18 @@ class Contender(NamedTuple):
         shutil.copy(path, folder / path.name)
 
     def run(self, url: str, prompt: str, *more: str) -> Run:
-        start = time.perf_counter()
-        with tempfile.TemporaryFile() as said:
-            process = subprocess.Popen(
-                [*self.command, "-p", prompt, *more],
-                cwd=self.project,
-                env=_environment(self.home, url),
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=subprocess.DEVNULL,
-            )
-            _, status, spent = os.wait4(process.pid, 0)
-            wall = time.perf_counter() - start
-            process.returncode = os.waitstatus_to_exitcode(status)
-            said.seek(0)
-            told = said.read().decode(errors="replace").strip()
-            if process.returncode or DONE not in told:
-                raise RuntimeError(f"{self.name} failed: {told[-200:]}")
-        return Run(wall, spent.ru_utime + spent.ru_stime, spent.ru_maxrss / 1024)
+        done = subprocess.run(
+            [sys.executable, "-ISc", MEASURE, *self.command, "-p", prompt, *more],
+            cwd=self.project,
+            env=_environment(self.home, url),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+        )
+        *said, measured = done.stdout.decode(errors="replace").strip().splitlines() or [""]
+        code, wall, cpu, rss_mb = json.loads(measured) if done.returncode == 0 else (done.returncode, 0, 0, 0)
+        if code or DONE not in "\n".join(said):
+            raise RuntimeError(f"{self.name} failed: {' '.join(said)[-200:]}")
+        return Run(wall, cpu, rss_mb)
 
 
 def _environment(home: Path, url: str) -> dict[str, str]:
@@ -113,7 +115,8 @@ def measure(scratch: Path, big: Path) -> Iterator[Line | Note]:
         first = _rounds(contenders, server.url, ROUNDS, ONE)
         many = _rounds(contenders, server.url, LONG_ROUNDS, MANY)
         yield from _compared(contenders, first, many)
-        yield from _resumed(contenders, server.url, big)
+        yield from _resumed(contenders, server.url, big, "compacted often")
+        yield from _resumed(contenders, server.url, without_compactions(big, scratch / "whole"), "never compacted")
 
 
 def _contenders(scratch: Path) -> Iterator[Contender]:
@@ -177,13 +180,13 @@ def _compared(contenders: Sequence[Contender], first: Sequence[Run], many: Seque
         peer = f"Claude Code {each.name}"
         yield Line(f"clew chat -p, one turn ÷ {peer}: wall", start, "×", "≤ 0.5", start <= 0.5)
         yield Line(f"clew chat -p, one turn ÷ {peer}: CPU", cpu, "×")
-        yield Line(f"clew chat -p, each further turn ÷ {peer}: wall", further, "×", "≤ 0.5", further <= 0.5)
-        yield Line(f"clew chat -p: peak memory ÷ {peer}", memory, "×", "≤ 0.5", memory <= 0.5)
+        yield Line(f"clew chat -p, each further turn ÷ {peer}: wall", further, "×", "≤ 0.2", further <= 0.2)
+        yield Line(f"clew chat -p: peak memory ÷ {peer}", memory, "×", "≤ 0.25", memory <= 0.25)
 
 
-def _resumed(contenders: Sequence[Contender], url: str, session: Path) -> Iterator[Line | Note]:
+def _resumed(contenders: Sequence[Contender], url: str, session: Path, kind: str) -> Iterator[Line | Note]:
     """The same file for all, each time a fresh copy."""
-    what = f"resume of {session.stat().st_size / 1e6:.0f} MB"
+    what = f"resume of {session.stat().st_size / 1e6:.0f} MB, {kind}"
 
     def resumed(each: Contender) -> Run:
         each.put(session)
@@ -197,11 +200,31 @@ def _resumed(contenders: Sequence[Contender], url: str, session: Path) -> Iterat
         except RuntimeError as why:
             yield Note(f"{what}: {why}")
     ours, *others = _best([[resumed(each) for each in able] for _ in range(LONG_ROUNDS)])
-    yield Line(f"clew chat -p, {what}: wall", ours.wall, "s", "≤ 2", ours.wall <= 2)
+    yield Line(f"clew chat -p, {what}: wall", ours.wall, "s")
     yield Line(f"clew chat -p, {what}: peak memory", ours.rss_mb, "MB")
     for each, theirs in zip(able[1:], others, strict=True):
-        yield Line(f"clew chat -p, {what} ÷ Claude Code {each.name}: wall", ours.wall / theirs.wall, "×")
-        yield Line(f"clew chat -p, {what} ÷ Claude Code {each.name}: memory", ours.rss_mb / theirs.rss_mb, "×")
+        wall, memory = ours.wall / theirs.wall, ours.rss_mb / theirs.rss_mb
+        peer = f"Claude Code {each.name}"
+        yield Line(f"clew chat -p, {what} ÷ {peer}: wall", wall, "×", "≤ 1", wall <= 1)
+        yield Line(f"clew chat -p, {what} ÷ {peer}: CPU", ours.cpu / theirs.cpu, "×")
+        yield Line(f"clew chat -p, {what} ÷ {peer}: memory", memory, "×", "≤ 0.5", memory <= 0.5)
+
+
+def without_compactions(session: Path, folder: Path) -> Path:
+    """A copy of a session in which nothing was compacted: each summary follows what it summarizes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    copy = folder / session.name
+    above: dict[str, str] = {}
+    with open(session, "rb") as lines, open(copy, "wb") as file:
+        for line in lines:
+            if b'"compact_boundary"' in line and (entry := json.loads(line)).get("subtype") == "compact_boundary":
+                above[entry["uuid"]] = entry["logicalParentUuid"]
+                continue
+            line = line.replace(b'"isCompactSummary":true', b'"isCompactSummary":false')
+            for boundary, parent in above.items():
+                line = line.replace(f'"parentUuid":"{boundary}"'.encode(), f'"parentUuid":"{parent}"'.encode())
+            file.write(line)
+    return copy
 
 
 def large(root: Path, size: int) -> Path:

@@ -50,9 +50,7 @@ class Chain(Struct, frozen=True, dict=True):
         With `history` neither a compaction nor a missing parent ends the path: it continues with what was compacted,
         or with the line before.
         """
-        uuid = self._parent_uuid(entry)
-        if uuid is None and history and entry.is_boundary:
-            uuid = entry.logical_parent or self.before.get(entry.uuid)
+        uuid = self.history_parent(entry) if history else self._parent_uuid(entry)
         if uuid is None:
             return None
         named = self.nodes.get(uuid) if uuid != entry.uuid else None
@@ -61,6 +59,13 @@ class Chain(Struct, frozen=True, dict=True):
         if not self.era.bridges_gaps:
             return None
         return self._bridge_by_time(entry, visited) or (self._line_before(entry, visited) if history else None)
+
+    def history_parent(self, entry: Entry) -> str | None:
+        """Return the uuid that an entry names as its parent; of a compaction the last line that was compacted."""
+        uuid = self._parent_uuid(entry)
+        if uuid is None and entry.is_boundary:
+            return entry.logical_parent or self.before.get(entry.uuid)
+        return uuid
 
     def is_cut(self, entry: Entry) -> bool:
         """Return whether a path ends at this entry although it names a parent."""

@@ -2,6 +2,7 @@
 
 Modules:
     arrival_time      Choose the modification time of a file that arrives in a folder of Claude Code.
+    boundary_search   Find the last compaction of a session file from its end, without decoding the lines after it.
     bulk_scan         Scan many files quickly: decode only the fields of one shape and keep no bytes.
     clew_config       Read clew's own settings, `clew/config.toml` in the configuration folder.
     content_block     Decode API messages: one tolerant shape for every kind of content block.
@@ -28,6 +29,7 @@ Modules:
     relocate_lines    Change the paths that bind a transcript to its project folder: in `cwd`, file history,
                       worktrees, saved outputs.
     rename_ids        Rename the ids by which entries refer to each other and to their session.
+    resume_fields     Decode only the fields of an entry that a resume takes from lines that it does not send.
     running_sessions  Read which sessions run now, from the files that Claude Code and clew keep while a process
                       runs.
     salvage           Find complete objects in a line that is not one JSON object.

@@ -34,12 +34,20 @@ class LineBatch(NamedTuple, Generic[Shape]):
 
 
 @overload
-def scan(source: Source, *, offset: int = 0, finished: bool = False) -> Iterator[LineBatch[BaseEntry]]: ...
+def scan(
+    source: Source, *, offset: int = 0, stop: int | None = None, finished: bool = False
+) -> Iterator[LineBatch[BaseEntry]]: ...
 
 
 @overload
 def scan(
-    source: Source, *, offset: int = 0, finished: bool = False, shape: type[Shape], holding: bytes = b""
+    source: Source,
+    *,
+    offset: int = 0,
+    stop: int | None = None,
+    finished: bool = False,
+    shape: type[Shape],
+    holding: bytes = b"",
 ) -> Iterator[LineBatch[Shape]]: ...
 
 
@@ -47,16 +55,22 @@ def scan(
     source: Source,
     *,
     offset: int = 0,
+    stop: int | None = None,
     finished: bool = False,
     shape: type[Shape] = BaseEntry,  # type: ignore[assignment]
     holding: bytes = b"",
 ) -> Iterator[LineBatch[Shape]]:
     """Yield the entries of a source in batches, including those saved from damaged lines.
 
-    `finished` leaves out an unterminated last line, which can be read when it is complete.
+    `finished` leaves out an unterminated last line, which can be read when it is complete. `stop` is the offset of a line
+    that is not read any more.
     """
     decode = _decoder(shape).decode_lines
     for buffer, at in pieces(source, offset=offset, size=WIDE_PIECE if holding else PIECE_SIZE):
+        if stop is not None and at + len(buffer) > stop:
+            buffer = buffer[: max(0, stop - at)]
+            if not buffer:
+                return
         if finished and not buffer.endswith(b"\n"):
             buffer = buffer[: buffer.rfind(b"\n") + 1]
         if holding:

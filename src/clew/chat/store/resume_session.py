@@ -7,21 +7,23 @@ are written before the next prompt, so that the file and the messages agree.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from clew.api.token_estimate import estimate_tokens
 from clew.chat.config.permission_mode import MODES, Mode
 from clew.chat.store import journal_lines
+from clew.chat.store.earlier_lines import EarlierLines, request_size
 from clew.chat.store.file_snapshots import SavedFile
+from clew.chat.store.resumed_part import ResumedPart, read_resumed_part
 from clew.chat.store.session_state import SessionState
 from clew.chat.store.task_notifications import reported_task, unreported_tasks
 from clew.chat.tools.atomic_files import read_content
 from clew.chat.tools.tool import CallResult, ReadFile, ToolFailed
 from clew.conversation.file_history import file_states
-from clew.conversation.load import read, request
 from clew.conversation.message_drafts import INTERRUPTED_CALL
+from clew.conversation.prompt_queue import queue_timeline
 from clew.conversation.replies import Call, pair_calls
 from clew.conversation.resume_request import NO_RESPONSE
 from clew.conversation.session import Session
@@ -37,7 +39,6 @@ from clew.wire.rename_ids import new_uuid
 
 _UNSAVED_MODES: tuple[Mode, ...] = ("plan", "bypassPermissions")
 _FILE_TOOLS = ("Read", "Write", "Edit", "MultiEdit", "NotebookEdit")
-_USAGE_FIELDS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 
 
 # -- find a session
@@ -79,38 +80,38 @@ def latest(tree: Tree, cwd: Path) -> SessionFile:
 
 def resume(path: Path) -> SessionState:
     """Read the state of a session. Raises Refused if it cannot be resumed."""
-    session = read(path)
-    prepared = request(session)
+    return session_state(path, read_resumed_part(path))
+
+
+def session_state(path: Path, part: ResumedPart) -> SessionState:
+    """Return the state that the read part of a session file gives. Raises Refused if it cannot be resumed."""
+    session, prepared, earlier = part.session, part.request, part.earlier
     if prepared.refusal or prepared.leaf is None:
         raise Refused([prepared.refusal or "there is no conversation in this file"])
-    path_entries = session.path_to(prepared.leaf)
+    path_entries = part.history
     calls = pair_calls(prepared.path).calls  # the model does not know what was read before a compaction
     messages = prepared.messages
     reported, weighed = _known_size(prepared.path, messages)
-    cwd = next((Path(e.cwd) for e in reversed(path_entries) if e.cwd), None)
+    cwd = next((Path(e.cwd) for e in part.newest_first() if e.cwd), None)
     return SessionState(
         path,
         messages=messages,
         closing=list(_closing(session, messages, calls, prepared.path)),
         leaf=prepared.leaf.uuid,
-        last=session.ended,
+        last=max((t for t in (session.ended, earlier.ended) if t), default=None),
         model=_last_model(session, prepared.path),
-        mode=_last_mode(path_entries),
+        mode=_last_mode(part.newest_first()),
         cwd=cwd if cwd and cwd.is_dir() else None,
-        branch=session.branch_name or "",
-        name=next((e.slug for e in reversed(path_entries) if e.slug), ""),
-        todos=_todos(path_entries),
+        name=next((e.slug for e in part.newest_first() if e.slug), ""),
+        todos=_todos(part.newest_first()),
         seen=dict(_read_files(calls)),
-        backups=_backups(session),
-        pull_requests={str(e.data.get("prUrl")) for e in session.entries if e.type == "pr-link"},
+        backups=_backups(session, earlier),
+        pull_requests=earlier.pull_requests
+        | {str(e.data.get("prUrl")) for e in session.entries if e.type == "pr-link"},
         known_tokens=reported,
         known_messages=weighed,
-        largest_requests=_largest(session),
-        missed=list(
-            unreported_tasks(
-                path_entries, {reported_task(queued.text): queued.text for queued in session.queue.waiting}
-            )
-        ),
+        largest_requests=_largest(session, earlier),
+        missed=list(_missed_tasks(path_entries, session, earlier)),
     )
 
 
@@ -147,8 +148,8 @@ def _reply_model(entry: Entry) -> str:
     return (entry.message.model or "") if is_real and entry.message else ""
 
 
-def _last_mode(entries: Sequence[Entry]) -> Mode | None:
-    name = next((e.permission_mode for e in reversed(entries) if e.permission_mode), None)
+def _last_mode(newest_first: Iterable[Entry]) -> Mode | None:
+    name = next((e.permission_mode for e in newest_first if e.permission_mode), None)
     return next((mode for mode in MODES if mode == name and mode not in _UNSAVED_MODES), None)
 
 
@@ -157,25 +158,25 @@ def _known_size(path: Sequence[Entry], messages: Sequence[Json]) -> tuple[int, i
     entry = next((e for e in reversed(path) if _reply_model(e) and e.message and e.message.usage), None)
     if entry is None or entry.message is None or entry.message.usage is None:
         return estimate_tokens(messages), len(messages)
-    size = sum(getattr(entry.message.usage, name) or 0 for name in _USAGE_FIELDS)
+    size = request_size(entry.message.usage)
     if not size:
         return estimate_tokens(messages), len(messages)
     replies = [i for i, m in enumerate(messages) if m["role"] == "assistant" and _text(m) != NO_RESPONSE]
     return size, replies[-1] + 1 if replies else 0
 
 
-def _largest(session: Session) -> dict[str, int]:
+def _largest(session: Session, earlier: EarlierLines) -> dict[str, int]:
     """Return the largest request including its reply by model: evidence of the size of its context window."""
-    sizes: dict[str, int] = {}
+    sizes = dict(earlier.largest_requests)
     for entry in session.entries:
         usage = entry.message.usage if entry.message else None
         if usage is not None and (model := _reply_model(entry)):
-            sizes[model] = max(sizes.get(model, 0), sum(getattr(usage, name) or 0 for name in _USAGE_FIELDS))
+            sizes[model] = max(sizes.get(model, 0), request_size(usage))
     return sizes
 
 
-def _todos(entries: Sequence[Entry]) -> list[Json]:
-    for entry in reversed(entries):
+def _todos(newest_first: Iterable[Entry]) -> list[Json]:
+    for entry in newest_first:
         if entry.type == "user" and b'"newTodos"' in entry.raw:
             record = entry.data.get("toolUseResult")
             todos = record.get("newTodos") if isinstance(record, dict) else None
@@ -205,8 +206,18 @@ def _read_files(calls: Sequence[Call]) -> Iterator[tuple[Path, ReadFile]]:
             yield Path(os.path.realpath(name)), text.seen
 
 
-def _backups(session: Session) -> dict[str, SavedFile]:
-    states = list(file_states(session.entries).values())
-    if not states:
-        return {}
-    return {path: SavedFile(b.name, b.version or 1, b.time or "") for path, b in states[-1].backups.items()}
+def _backups(session: Session, earlier: EarlierLines) -> dict[str, SavedFile]:
+    states = file_states(session.entries)
+    if before := list(earlier.file_history(states)):
+        states = file_states([*before, *session.entries])
+    last = next(reversed(states.values()), None)
+    return {path: SavedFile(b.name, b.version or 1, b.time or "") for path, b in last.backups.items()} if last else {}
+
+
+def _missed_tasks(path: Sequence[Entry], session: Session, earlier: EarlierLines) -> Iterator[tuple[str, str]]:
+    """Yield the tasks whose end was not reported to the model, with their reports."""
+    missed = list(unreported_tasks(path))
+    if missed:
+        waiting = queue_timeline([*earlier.queue_operations(), *session.entries]).waiting
+        queued = {reported_task(message.text): message.text for message in waiting}
+        yield from ((task, queued.get(task, report)) for task, report in missed)

@@ -24,7 +24,6 @@ class SessionState:
     model: str = ""
     mode: Mode | None = None
     cwd: Path | None = None
-    branch: str = ""
     name: str = ""
     todos: list[Json] = field(default_factory=list)
     seen: dict[Path, ReadFile] = field(default_factory=dict)

@@ -62,11 +62,9 @@ def reported_task(text: str) -> str:
     return tag_text(text, "task-id") if _NOTIFICATION.match(text) else ""
 
 
-def unreported_tasks(path: Iterable[Entry], queued: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the tasks that clew started on this path and whose end was never reported to the model, with their
-    notifications.
-
-    `queued` are notifications that were still in the queue, by task.
+def unreported_tasks(path: Iterable[Entry]) -> Iterator[tuple[str, str]]:
+    """Yield the tasks that clew started on this path and whose end was never reported to the model, with the
+    notifications to use if their own are lost.
     """
     open_tasks: dict[str, str] = {}
     for entry in path:
@@ -79,8 +77,7 @@ def unreported_tasks(path: Iterable[Entry], queued: Mapping[str, str]) -> Iterat
             open_tasks.pop(_ended_task(_record(entry)), None)
         elif open_tasks and (task := reported_task(entry.text)):
             open_tasks.pop(task, None)
-    for task, text in open_tasks.items():
-        yield task, queued.get(task, text)
+    yield from open_tasks.items()
 
 
 def _record(entry: Entry) -> Mapping[str, Any]:
