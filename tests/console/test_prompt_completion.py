@@ -27,7 +27,8 @@ def test_commands_behind_a_slash_at_the_beginning() -> None:
     assert told("/cpt") == ["/compact"]
     assert told("say /con") == []
     assert told("/compact now") == []
-    assert find_completions("/comp", COMMANDS, FILES)[0].about == "[what]  replace the conversation by a summary"
+    [compact] = find_completions("/comp", COMMANDS, FILES)
+    assert (compact.about, compact.hint) == ("replace the conversation by a summary", "[what]")
 
 
 @pytest.mark.parametrize(

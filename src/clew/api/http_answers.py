@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -69,6 +72,18 @@ def stream_failure(error: httpx.RequestError | StreamError | EventTooLong, endpo
     return transport_failure(error, endpoint)
 
 
+_SYSTEM_ERROR = re.compile(r"\[Errno (-?\d+)\] *(.*)", re.DOTALL)
+
+
+def _connect_reason(error: httpx.ConnectError) -> str:
+    """Return why a connection failed, in the words of the system without its number: `Connection refused`."""
+    found = _SYSTEM_ERROR.fullmatch(str(error))
+    if found is None:
+        return str(error)
+    number = int(found[1])
+    return os.strerror(number) if number in errno.errorcode else found[2]  # name servers have numbers of their own
+
+
 def transport_failure(error: httpx.RequestError, endpoint: Endpoint) -> FailedTry:
     """Classify a transport error."""
     import httpx  # clew.api.client says what to do if it is missing
@@ -79,7 +94,8 @@ def transport_failure(error: httpx.RequestError, endpoint: Endpoint) -> FailedTr
         return FailedTry(api_error(f"{endpoint.base} cannot be reached in time.", "timeout"), True)
     if isinstance(error, httpx.ConnectError):
         is_transient = "CERTIFICATE_VERIFY_FAILED" not in str(error)
-        return FailedTry(api_error(f"{endpoint.base} cannot be reached: {error}", "connection"), is_transient)
+        reason = _connect_reason(error)
+        return FailedTry(api_error(f"{endpoint.base} cannot be reached: {reason}", "connection"), is_transient)
     if isinstance(error, httpx.TransportError):
         return FailedTry(api_error(f"The connection to {endpoint.base} was lost: {error}", "connection"), True)
     return FailedTry(api_error(f"The answer of {endpoint.base} cannot be read: {error}", "protocol"), True)

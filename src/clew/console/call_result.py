@@ -33,6 +33,8 @@ def result_rows(name: str, call_input: Json, result: CallResult, cwd: str, is_ve
             yield from _change_rows(detail, text, cwd, is_verbose)
         case "Read":
             yield ResultRow(_describe_read(detail) or text, limit=MAX_LINES)
+        case "Bash" if isinstance(task := detail.get("backgroundTaskId"), str):
+            yield ResultRow(f"It is running in background as {task}. See /tasks.")
         case "TodoWrite":
             yield from todo_rows(call_input.get("todos"))
         case "Task" | "Agent":

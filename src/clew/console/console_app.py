@@ -19,9 +19,10 @@ from clew.console.pasted_text import Pastes
 from clew.console.prompt_completion import NamedCommand, project_files
 from clew.console.ui import ConsoleUi, UserInput
 from clew.system import shell_quoting
-from clew.system.environment import terminal_kind, user_home
+from clew.system.environment import terminal_kind
 from clew.version import __version__
 from clew.view.approval_text import escape_line
+from clew.view.sanitize import short_path
 
 if TYPE_CHECKING:
     from clew.chat.session_factory import ChatSession
@@ -74,7 +75,7 @@ async def open_controller(
     from clew.console.controller import Controller
     from clew.console.transcript import Transcript
 
-    return Controller(ui, spec, Transcript(ui.print_row))
+    return Controller(ui, spec, Transcript(ui.print_row, has_live_lines=not options.is_plain))
 
 
 def trust_menu(cwd: Path) -> Menu | None:
@@ -190,6 +191,8 @@ class _ScreenConsole:
     def status(self, width: int) -> list[tuple[str, str]]:
         from clew.console.status_bar import Status, status_fragments
 
+        if self.screen.line.buffer.text.startswith("!"):
+            return [("class:status.mode", "  runs in the shell, and the model sees the output"[: width - 1])]
         session = self.controller.session if self.controller else None
         verbose = self.controller.transcript.is_verbose if self.controller else False
         fragments = status_fragments(Status.of(session) if session else None, width, verbose)
@@ -259,7 +262,7 @@ class _ScreenConsole:
 
     def verbose(self) -> None:
         if self.controller:
-            self.controller.transcript.is_verbose = not self.controller.transcript.is_verbose
+            self.controller.transcript.toggle_verbose()
 
 
 async def _run_screen(options: ConsoleOptions) -> int:
@@ -279,10 +282,8 @@ async def _run_screen(options: ConsoleOptions) -> int:
 
 
 def _print_header(options: ConsoleOptions) -> None:
-    folder, home = str(options.cwd), user_home()
-    short = f"~{folder[len(home) :]}" if folder.startswith(f"{home}/") else folder
     bold, plain = ("\x1b[1m", "\x1b[0m") if options.colour else ("", "")
-    sys.stdout.write(f"{bold}clew {__version__}{plain}  {escape_line(short)}\n")
+    sys.stdout.write(f"{bold}clew {__version__}{plain}  {escape_line(short_path(str(options.cwd)))}\n")
     sys.stdout.flush()
 
 

@@ -12,8 +12,8 @@ from clew.chat.events import PermissionRequested
 from clew.chat.tools.structured_patch import diff_hunks
 from clew.console.menu import QuestionLine
 from clew.facts.tool_catalog import objects, tool_name
-from clew.system.environment import user_home
 from clew.view.approval_text import escape, escape_line
+from clew.view.sanitize import short_path
 
 _MAX_SHORT_FACT = 100  # characters; a longer reason or task is shown after the input
 _MAX_INLINE_JSON = 60  # characters; a longer list or object is shown on several lines
@@ -41,13 +41,13 @@ def describe(request: PermissionRequested) -> list[QuestionLine]:
     asker = request.asker
     who = f"agent {asker.kind or 'general-purpose'}" if asker else "main conversation"
     lines = [
-        _fact_line("Tool", request.name),
-        _fact_line("Asked by", who),
-        _fact_line("Folder", short_path(request.folder)),
+        _fact_line("Tool", request.name, is_context=True),
+        _fact_line("Asked by", who, is_context=asker is None),
+        _fact_line("Folder", short_path(request.folder), is_context=True),
     ]
     reason = request.decision.reason.replace(f"{request.folder}/", "")
     texts = {"Reason": reason, "Agent's task": asker.description if asker else ""}
-    facts = [_fact_line(name, text) for name, text in texts.items() if text]
+    facts = [_fact_line(name, text, is_context=name == "Reason") for name, text in texts.items() if text]
     lines += [fact for fact in facts if len(fact.text) <= _MAX_SHORT_FACT]
     lines += _input_lines(request.name, request.input, Path(request.folder))
     return lines + [
@@ -55,19 +55,13 @@ def describe(request: PermissionRequested) -> list[QuestionLine]:
     ]  # long ones must not push the subject away
 
 
-def short_path(path: str) -> str:
-    """Return a path with `~` for the home folder; no other absolute path begins with that."""
-    home = user_home()
-    return f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path
-
-
 def quote_lines(text: str, style: str = "", indent: str = "") -> list[QuestionLine]:
     """Return a text of any length, line by line."""
     return [QuestionLine(line, f"{indent}│", style) for line in escape(text).split("\n")]
 
 
-def _fact_line(name: str, value: str) -> QuestionLine:
-    return QuestionLine(escape_line(value), f"{name}:", "fact")
+def _fact_line(name: str, value: str, is_context: bool = False) -> QuestionLine:
+    return QuestionLine(escape_line(value), f"{name}:", "fact", is_context)
 
 
 def _input_lines(name: str, call_input: Mapping[str, Any], folder: Path) -> Iterator[QuestionLine]:

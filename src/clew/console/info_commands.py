@@ -18,7 +18,7 @@ from clew.console.ui import ConsoleUi
 from clew.system.environment import user_home
 from clew.system.plural import plural
 from clew.view.row_types import AboutRow, TableRow
-from clew.view.sanitize import format_tokens, one_line
+from clew.view.sanitize import format_tokens, one_line, short_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ async def status(at: CommandContext) -> CommandResult:
     conversation = engine.conversation
     pairs = [
         ("session", conversation.session_id),
-        ("file", conversation.journal.path if spec.is_kept else "not kept"),
-        ("folder", conversation.state.cwd),
+        ("file", short_path(str(conversation.journal.path)) if spec.is_kept else "not kept"),
+        ("folder", short_path(str(conversation.state.cwd))),
         ("model", conversation.model),
         ("server", at.spec.endpoint.base),
         ("mode", conversation.mode),
@@ -168,8 +168,8 @@ async def permissions(at: CommandContext) -> CommandResult:
 async def memory(at: CommandContext) -> CommandResult:
     spec = at.spec
     memories = Memories(spec.cwd, spec.claude, Path(user_home()), spec.is_trusted, spec.sources).first()
-    pairs = [(f"{m.scope}", f"{m.path} ({format_tokens(len(m.text) // 4)} tokens)") for m in memories]
-    at.show_table("Memory", pairs or [("none", f"write {spec.cwd / 'CLAUDE.md'}")])
+    pairs = [(f"{m.scope}", f"{short_path(str(m.path))} ({format_tokens(len(m.text) // 4)} tokens)") for m in memories]
+    at.show_table("Memory", pairs or [("none", "write CLAUDE.md, or let the model do it: /init")])
     return None
 
 
@@ -188,7 +188,7 @@ async def hooks(at: CommandContext) -> CommandResult:
 
 async def mcp(at: CommandContext) -> CommandResult:
     pairs = [
-        (s.name, s.error if s.state == "failed" else f"{s.state}, {plural(len(s.tools), 'tool')}")
+        (s.name, f"failed: {s.error}" if s.state == "failed" else f"{s.state}, {plural(len(s.tools), 'tool')}")
         for s in at.session.servers
     ]
     at.show_table("MCP servers", pairs or [("none", "add them to .mcp.json, or use --mcp-config")])

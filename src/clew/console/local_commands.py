@@ -18,10 +18,11 @@ from clew.console.info_commands import (
     PromptRequest,
     SessionRequest,
 )
-from clew.console.menu import Menu, Option
+from clew.console.menu import NO_SELECTION, Menu, Option
 from clew.console.prompt_completion import NamedCommand
 from clew.conversation.load import read
 from clew.conversation.session_listing import Outline
+from clew.facts.prices import MICRO
 from clew.models import model_of, plan_model
 from clew.system import shell_quoting
 from clew.system.plural import plural
@@ -42,10 +43,12 @@ __all__ = [
 
 MODELS = (
     ("sonnet", "for most work"),
-    ("opus", "for the hardest"),
+    ("opus", "for hard work"),
+    ("fable", "for the hardest work"),
     ("haiku", "quick and cheap"),
-    ("opusplan", "opus in plan mode, else sonnet"),
+    ("opusplan", "plans with opus"),
 )
+NOW = " (now)"  # after the option that is in use
 EFFORT_LEVELS = (
     ("low", "short and fast"),
     ("medium", "balanced"),
@@ -72,12 +75,18 @@ async def _resume(at: CommandContext) -> CommandResult:
     if not outlines:
         at.show("There is no other session of this folder.")
         return None
-    options = [Option(one_line(o.title) or o.id[:8], o.id, f"{format_age(o.when)} · {o.id[:8]}") for o in outlines]
+    options = [Option(one_line(o.title) or o.id[:8], o.id, _describe_session(o)) for o in outlines]
     chosen = await at.ui.choose(Menu("Resume which session?", options, is_sought=True))
     if chosen is None:
         return None
     at.ui.clear_screen()
     return at.reopen(resume=str(chosen.value))
+
+
+def _describe_session(outline: Outline) -> str:
+    """Return the age, the branch and the id of a session."""
+    facts = (format_age(outline.when), one_line(outline.branch_name or "", 30), outline.id[:8])
+    return " · ".join(fact for fact in facts if fact)
 
 
 def _list_sessions(at: CommandContext) -> list[Outline]:
@@ -137,9 +146,17 @@ async def _model(at: CommandContext) -> CommandResult:
     engine = at.session.engine
     model_name = at.arguments
     if not model_name:
-        options = [Option(f"{name}  ({resolve_alias(name)})", name, about) for name, about in MODELS]
+        choice = engine.conversation.choice
+        current = next(
+            (index for index, (name, _) in enumerate(MODELS) if resolve_choice(name) == choice), NO_SELECTION
+        )
+        now = f"Now: {engine.conversation.model}. " if current == NO_SELECTION else ""
+        options = [
+            Option(f"{name}{NOW if index == current else ''}", name, _describe_model(at, name, about))
+            for index, (name, about) in enumerate(MODELS)
+        ]
         options.append(Option("Another", "", takes="name it", opens=True, needs_text=True))
-        chosen = await at.ui.choose(Menu("Which model?", options, f"Now: {engine.conversation.model}"))
+        chosen = await at.ui.choose(Menu("Which model?", options, f"{now}Prices are for a million tokens.", at=current))
         if chosen is None:
             return None
         model_name = chosen.text or str(chosen.value)
@@ -148,6 +165,14 @@ async def _model(at: CommandContext) -> CommandResult:
     where = f" (in plan mode {planned}, else {resolve_alias(model_name)})" if planned else ""
     at.show(f"The model is now {engine.conversation.model}{where}.")
     return None
+
+
+def _describe_model(at: CommandContext, name: str, about: str) -> str:
+    """Return the full name of a model, what it is for, and its price if that is known."""
+    model = resolve_alias(name)
+    rate = at.session.engine.deps.cost.prices.rate(model)
+    price = f" · ${rate.input / MICRO:g} in, ${rate.output / MICRO:g} out" if rate else ""
+    return f"{model.removeprefix('claude-')} · {about}{price}"
 
 
 async def _effort(at: CommandContext) -> CommandResult:
@@ -159,9 +184,13 @@ async def _effort(at: CommandContext) -> CommandResult:
         return None
     level = at.arguments.lower()
     if not level:
-        options = [Option(name, name, about) for name, about in EFFORT_LEVELS]
         now = engine.conversation.reasoning.effort_for(model) or "decided by the server"
-        chosen = await at.ui.choose(Menu(f"Which effort for {model}?", options, f"Now: {now}"))
+        current = next((index for index, (name, _) in enumerate(EFFORT_LEVELS) if name == now), NO_SELECTION)
+        options = [
+            Option(f"{name}{NOW if index == current else ''}", name, about)
+            for index, (name, about) in enumerate(EFFORT_LEVELS)
+        ]
+        chosen = await at.ui.choose(Menu(f"Which effort for {model}?", options, f"Now: {now}", at=current))
         level = str(chosen.value) if chosen else ""
     if level not in dict(EFFORT_LEVELS):
         if level:

@@ -22,6 +22,7 @@ class QuestionLine:
     text: str
     mark: str = ""
     style: str = ""  # fact, added, removed or note
+    is_context: bool = False  # comes after the subject where there is little room
 
 
 @dataclass(frozen=True, slots=True)

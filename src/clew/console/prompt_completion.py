@@ -28,6 +28,7 @@ class Completion:
     start: int
     text: str
     about: str = ""
+    hint: str = ""  # for the arguments of a command; not inserted
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def find_completions(before: str, commands: Sequence[NamedCommand], files: Seque
     if match := _SLASH.fullmatch(before):
         names = _rank_names(match[1], [command.name for command in commands], in_order=True)
         known = {command.name: command for command in commands}
-        return [Completion(0, f"/{name}", _describe_command(known[name])) for name in names]
+        return [Completion(0, f"/{name}", known[name].about, known[name].hint) for name in names]
     if match := _WORD.search(before):
         typed = match[1].replace("\\ ", " ")
         return [Completion(match.start(1) - 1, f"@{_escape_spaces(name)}") for name in _rank_names(typed, files)]
@@ -53,10 +54,6 @@ def find_completions(before: str, commands: Sequence[NamedCommand], files: Seque
 
 def is_file_mention(before: str) -> bool:
     return _WORD.search(before) is not None
-
-
-def _describe_command(command: NamedCommand) -> str:
-    return f"{command.hint}  {command.about}".strip() if command.hint else command.about
 
 
 def _escape_spaces(name: str) -> str:

@@ -15,6 +15,7 @@ from clew.view.sanitize import one_line
 MIN_DETAIL_LINES = 3  # lines of the details that are always shown
 _TABS = 4
 _TITLE_LINES = 4
+_ROOM_FOR_CONTEXT = 9  # rows of details from which on the context comes before the subject
 _ALIGNED_WIDTH = 60  # columns of the terminal from which on facts are aligned
 _MAX_NAME = 16  # columns of the name of a fact
 _OPTION_LINES = 2
@@ -46,8 +47,10 @@ def layout_question(menu: Menu, width: int, height: int) -> QuestionBox:
     head = [_rule(menu, width), *_tabs(menu, width), *title]
     lines = (*_long_title(menu, width), *menu.details, *overflow)
     indent = _fact_indent(lines, width)
-    details = [row for line in lines for row in _detail(line, width, indent)]
     room = max(height - len(head) - len(options), MIN_DETAIL_LINES)
+    if room < _ROOM_FOR_CONTEXT:  # what is asked for begins on the first page
+        lines = tuple(sorted(lines, key=lambda line: line.is_context))
+    details = [row for line in lines for row in _detail(line, width, indent)]
     if len(details) <= room:
         return QuestionBox([*head, *details, *options], 0, room, len(details))
     page = max(room - 1, 1)
@@ -69,11 +72,12 @@ def _tabs(menu: Menu, width: int) -> Iterator[Row]:
     first = 0
     while sum(get_cwidth(name) for name in names[first : menu.tab + 1]) > width - 8 and first < menu.tab:
         first += 1
-    row: Row = [("class:question.name", " ←")]
-    used = 4
+    row: Row = [("class:question.name", " ← …" if first else " ←")]
+    used = 4 + 2 * bool(first)
     for number, name in enumerate(names[first:], first):
         used += get_cwidth(name)
-        if used > width - 2:
+        if used > width - 4:
+            row.append(("class:question.name", "… "))
             break
         row.append(("class:question.chosen" if number == menu.tab else "", name))
     if names:
@@ -129,8 +133,21 @@ def _detail(detail: QuestionLine, width: int, name_columns: int) -> Iterator[Row
 def _label(menu: Menu, index: int, width: int) -> list[str]:
     option = menu.options[index]
     mark = ("[x] " if index in menu.chosen else "[ ] ") if menu.is_many and not option.needs_text else ""
-    about = f"  ({escape_line(option.about)})" if option.about else ""
-    return wrap(f"{index + 1}. {mark}{escape_line(option.label)}{about}", max(width - 5, 8), at_words=True)
+    label = f"{index + 1}. {mark}{escape_line(option.label)}"
+    if option.about and (column := _about_column(menu, width)):
+        label += " " * (column - get_cwidth(label)) + escape_line(option.about)
+    elif option.about:
+        label += f"  ({escape_line(option.about)})"
+    return wrap(label, max(width - 5, 8), at_words=True)
+
+
+def _about_column(menu: Menu, width: int) -> int:
+    """Return the column in which all descriptions of options begin; 0 if they do not fit beside the labels."""
+    mark = 4 * menu.is_many
+    labels = [3 + mark + get_cwidth(escape_line(option.label)) + 2 for option in menu.options if option.about]
+    column = max(labels, default=0)
+    abouts = [get_cwidth(escape_line(option.about)) for option in menu.options if option.about]
+    return column if column + max(abouts, default=0) <= width - 5 and len(menu.options) < 10 else 0
 
 
 def _options(menu: Menu, width: int) -> Iterator[Row]:

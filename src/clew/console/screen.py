@@ -296,7 +296,7 @@ class Screen:
 
     def _below(self) -> int:
         """Return the maximum height of the prompt and everything around it."""
-        around = len(self._get_queued()) + min(len(self.line.completions), MAX_VISIBLE) + len(self._task_texts())
+        around = len(self._get_queued()) + min(len(self.line.completions), MAX_VISIBLE + 1) + len(self._task_texts())
         return 6 + min(self.line.height, 10) + around
 
     def _layout(self) -> HSplit:

@@ -9,8 +9,8 @@ from pathlib import Path
 from clew.conversation.session import Session
 from clew.system import shell_quoting
 from clew.system.plural import plural
-from clew.view.row_types import AboutRow, Row
-from clew.view.rows import ViewOptions, rows
+from clew.view.row_types import AboutRow, NoteRow, Row
+from clew.view.rows import TURN_TOOK, ViewOptions, rows
 
 TAIL_BYTES = 512 << 10  # bytes at the end of the file that are read first
 MAX_TURNS = 20
@@ -33,7 +33,9 @@ def read_recent_rows(path: Path, turns: int = MAX_TURNS) -> Iterator[Row]:
         more = len(all_turns) - len(shown)
         hidden = plural(more, "earlier turn is", "earlier turns are")
         yield AboutRow(f"{hidden} not shown. Read: {shell_quoting.session_command('show', path.stem)}")
-    yield from rows(session, shown, VIEW_OPTIONS)
+    for row in rows(session, shown, VIEW_OPTIONS):
+        is_end = isinstance(row, NoteRow) and row.text.startswith(TURN_TOOK)
+        yield AboutRow(f"Took {row.text[len(TURN_TOOK) :]}") if is_end else row  # as the console shows it
 
 
 def _read_tail(path: Path, size: int, length: int) -> tuple[Session, bool]:

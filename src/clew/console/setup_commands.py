@@ -11,7 +11,7 @@ from clew.console.info_commands import CommandContext, CommandResult, PromptRequ
 from clew.system.environment import api_key, api_token, terminal_kind
 from clew.system.plural import plural
 from clew.version import __version__
-from clew.view.sanitize import one_line
+from clew.view.sanitize import one_line, short_path
 from clew.wire.json_codec import encode
 
 INIT_PROMPT = """\
@@ -51,13 +51,12 @@ async def config(at: CommandContext) -> CommandResult:
     pairs = []
     for name, value in settings.merged.items():
         sources = [source for source in settings.sources if name in source.data]
-        where = ", ".join(dict.fromkeys(str(source.path or source.scope) for source in sources))
+        where = ", ".join(dict.fromkeys(short_path(str(source.path or source.scope)) for source in sources))
         if value not in ({}, []) and where != "cli":
             pairs.append((name, f"{one_line(encode(value).decode(), 200)}  ({where})"))
-    folder = at.spec.claude / "settings.json"
-    at.show_table("Settings", pairs or [("none", f"write {folder}")])
-    if pairs:
-        at.show(f"Change them in {folder}, or in .claude/settings.json of the project.")
+    user_file = short_path(str(at.spec.claude / "settings.json"))
+    at.show_table("Settings", pairs or [("none", "all have their defaults")])
+    at.show(f"Change them in {user_file}, or in .claude/settings.json of the project.")
     return None
 
 
@@ -67,7 +66,8 @@ async def copy(at: CommandContext) -> CommandResult:
     if not text:
         at.show("There is no reply to copy yet.")
     elif at.ui.copy(text):
-        at.show(f"Copied {plural(len(text), 'character')} to the clipboard of the terminal.")
+        count = plural(len(text), "character")
+        at.show(f"Sent {count} to the clipboard of the terminal. If it takes none from programs, use /export.")
     else:
         at.show("This terminal has no clipboard that a program can write. Export the conversation with /export.")
     return None
@@ -80,13 +80,14 @@ async def doctor(at: CommandContext) -> CommandResult:
     failed = [f"{server.name}: {server.error}" for server in session.servers if server.state == "failed"]
     key = "ANTHROPIC_API_KEY" if api_key() else "ANTHROPIC_AUTH_TOKEN" if api_token() else ""
     is_writable = os.access(spec.claude if spec.claude.exists() else spec.claude.parent, os.W_OK)
+    folder = short_path(str(spec.claude))
     programs = {name: shutil.which(name) for name in ("git", "rg")}
     pairs = [
         ("clew", f"{__version__}, Python {sys.version.split()[0]}"),
         ("server", spec.endpoint.base),
         ("key", key or "none: set ANTHROPIC_API_KEY, unless the server needs none"),
         ("model", f"{conversation.model}, window {session.engine.window:,} tokens"),
-        ("sessions", str(spec.claude) if is_writable else f"{spec.claude} cannot be written: nothing is kept"),
+        ("sessions", folder if is_writable else f"{folder} cannot be written: nothing is kept"),
         ("trust", "this folder is trusted" if spec.is_trusted else "this folder is not trusted (clew trust)"),
         *((name, path or f"not found: install {name}") for name, path in programs.items()),
         ("MCP servers", "; ".join(failed) if failed else f"{plural(len(session.servers), 'server')}, none failed"),

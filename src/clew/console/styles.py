@@ -45,7 +45,11 @@ STYLE = Style.from_dict(STYLES)
 
 def search_lines(menu: Menu, width: int) -> StyleAndTextTuples:
     """Return the lines of a menu whose options can be searched."""
-    fragments: StyleAndTextTuples = [("", "\n"), ("class:question.title", f" {clean(menu.title)}\n")]
+    rule = "─" * width
+    fragments: StyleAndTextTuples = [
+        ("class:question.rule", f"{rule}\n"),
+        ("class:question.title", f" {clean(menu.title)}\n"),
+    ]
     if menu.about:
         fragments.append(("class:question.about", f" {one_line(menu.about, width - 2)}\n"))
     fragments.append(("", f" Search: {menu.sought}▏\n"))
@@ -70,13 +74,16 @@ def completion_lines(offers: Sequence[Completion], chosen: int, width: int) -> S
     fragments: StyleAndTextTuples = []
     first = max(0, min(chosen - MAX_VISIBLE // 2, len(offers) - MAX_VISIBLE))
     shown = offers[first : first + MAX_VISIBLE]
-    room = min(max((columns(offer.text) for offer in shown), default=0) + 2, max(width - 4, 8))
+    names = [f"{offer.text} {offer.hint}".rstrip() for offer in shown]
+    room = min(max(map(columns, names), default=0) + 2, max(width - 4, 8))
     for index, offer in enumerate(shown, first):
         style = "class:offer.chosen" if index == chosen else "class:offer"
-        name = one_line(offer.text, room)
+        name = one_line(names[index - first], room)
         about = one_line(offer.about, width - room - 4) if offer.about and width - room > 12 else ""
         gap = " " * (room - columns(name))
         fragments.append((style, f"{chr(10) if index > first else ''}  {name}{gap}{about}"))
+    if len(offers) > len(shown):
+        fragments.append(("class:hint", f"\n  {chosen + 1} of {len(offers)} (↑↓)"))
     return fragments
 
 

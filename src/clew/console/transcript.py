@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from clew.chat import events
 from clew.chat.events import Event
-from clew.chat.tools.tool import text_of
+from clew.chat.tools.tool import CallResult, text_of
 from clew.console.call_result import result_rows
 from clew.console.markdown_splitter import FinishedBlock, Splitter
 from clew.console.render import RowRenderer, call_title
@@ -25,10 +25,12 @@ from clew.view.row_types import (
     ReplyPart,
     ReplyRow,
     Row,
+    SummaryRow,
     ThinkingRow,
     WarningRow,
 )
 from clew.view.sanitize import clean, format_duration, format_tokens, one_line
+from clew.view.truncate import truncate
 from clew.wire.json_codec import Json
 
 NEWLINE = "↵"  # between the lines of a command
@@ -83,6 +85,7 @@ class Transcript:
     cwd: str = ""
     clock: Callable[[], float] = time.monotonic
     is_verbose: bool = False
+    has_live_lines: bool = True
     is_asking: bool = False  # a question is open
     running: dict[str, RunningCall] = field(default_factory=dict)
     agents: dict[str, RunningAgent] = field(default_factory=dict)  # by the call that started them
@@ -96,6 +99,9 @@ class Transcript:
     _thinking_since: float = 0.0
     _received: int = 0  # characters received in this turn
     _cost: float = 0.0  # dollars, up to the end of the last turn
+    _folded: list[Row] = field(default_factory=list)  # whole versions of what was folded in the last turn
+    _failure: str = ""  # the last failure of the API, until a reply comes
+    _retry_at: float = 0.0  # when the failed request is sent again
 
     # -- events
 
@@ -117,17 +123,15 @@ class Transcript:
             case events.CallFinished(call_id=call_id, name=name, result=result):
                 call = self.running.pop(call_id, None) or self.call(call_id, name, {})
                 self.running.pop(call_id, None)
-                self._print_title(call, result.is_error)
-                for row in result_rows(call.name, call.input, result, self.cwd, self.is_verbose):
-                    self.print_row(row)
+                self._print_result(call, result)
                 self.activity = "Waiting for the model"
-            case events.RequestRetried(number=number, of=of, delay=delay, message=text):
-                self._reset_block()
-                self.print_row(WarningRow(f"{text} Retrying in {delay:.0f} s ({number} of {of})."))
+            case events.RequestRetried():
+                self._handle_retry(event)
             case events.Notice(text=text, level=level):
                 self.print_row(_NOTICES[level](text))
-            case events.ConversationCompacted(trigger=trigger, before=before, after=after):
+            case events.ConversationCompacted(trigger=trigger, before=before, after=after, summary=summary):
                 self.print_row(CompactionRow(trigger=trigger, before=before, after=after))
+                self._folded += [SummaryRow(summary)] if summary else []
             case events.PromptRecorded(content=content, is_queued=True):
                 self.print_row(PromptRow(text_of(content)))
             case events.TaskFinished(summary=summary):
@@ -137,10 +141,11 @@ class Transcript:
 
     def begin(self, activity: str = "Waiting for the model") -> None:
         """Begin a turn."""
+        self._folded.clear()
         self.started_at, self.activity, self._received, self.has_spoken = self.clock(), activity, 0, False
 
     def end(self) -> None:
-        self.started_at, self.activity = None, ""
+        self.started_at, self.activity, self._failure = None, "", ""
         self.running.clear()
         self._reset_block()
 
@@ -152,17 +157,42 @@ class Transcript:
             known = self.running[call_id] = RunningCall(name, given, about, known.started_at if known else None)
         return known
 
-    def _print_title(self, call: RunningCall, is_failed: bool) -> None:
+    def toggle_verbose(self) -> None:
+        """Show everything from now on, or fold again. What was folded in the last turn is shown too."""
+        self.is_verbose = not self.is_verbose
+        if self.is_verbose and self._folded:
+            self.print_row(AboutRow("Folded in the last turn:"))
+            for row in self._folded:
+                self.print_row(row)
+            self._folded.clear()
+
+    def _print_result(self, call: RunningCall, result: CallResult) -> None:
+        """Print a call and its result, and keep the whole result if a part of it is folded."""
         took = self.clock() - call.started_at if call.started_at is not None else 0.0
         label = f"{tool_name(call.name)} {call.about}".strip()
-        self.print_row(CallRow(label, tool=call.name, failed=is_failed, seconds=took if took >= 10 else None))
+        title = CallRow(label, tool=call.name, failed=result.is_error, seconds=took if took >= 10 else None)
+        rows = [*result_rows(call.name, call.input, result, self.cwd, self.is_verbose)]
+        for row in (title, *rows):
+            self.print_row(row)
+        if any(truncate(clean(row.text), row.limit)[1] for row in rows):
+            self._folded += [title, *result_rows(call.name, call.input, result, self.cwd, is_verbose=True)]
+
+    def _handle_retry(self, event: events.RequestRetried) -> None:
+        """Print a failure of the API once; the live line counts the attempts. Without live lines all are printed."""
+        self._reset_block()
+        self._retry_at = self.clock() + event.delay
+        attempt = f"{event.number} of {event.of}"
+        failure = f"API error {event.status}: {event.message}" if event.status else event.message
+        if failure != self._failure or not self.has_live_lines:
+            self.print_row(WarningRow(f"{failure} Retrying in {event.delay:.0f} s ({attempt})."))
+        self._failure, self.activity = failure, f"Attempt {attempt} failed, retrying"
 
     def _finish_turn(self, event: events.TurnFinished) -> None:
         self._print_finished()
         if event.is_interrupted:
             self.print_row(InterruptRow("Interrupted. What should be done instead?"))
         for error in event.errors:
-            self.print_row(ErrorRow(error))
+            self.print_row(ErrorRow(f"API error {event.status}: {error}" if event.status else error))
         if event.turns:
             self.print_row(AboutRow(self._describe_turn(event)))
 
@@ -171,7 +201,7 @@ class Transcript:
         facts = [format_duration(event.milliseconds / 1000)]
         if event.cost is not None:
             spent = max(event.cost - self._cost, 0.0)
-            facts.append(f"${spent:.2f}" if spent >= 1 else f"${spent:.4f}")
+            facts += [f"${spent:.2f}" if spent >= 1 else f"${spent:.4f}"] * (spent > 0)
             self._cost = event.cost
         return f"Took {' · '.join(facts)}"
 
@@ -193,7 +223,7 @@ class Transcript:
             case {"type": "content_block_delta", "delta": {"type": "input_json_delta", "partial_json": str(text)}}:
                 self._received += len(text)
             case {"type": "message_start"}:
-                self._is_first = True
+                self._is_first, self._failure, self._retry_at = True, "", 0.0
 
     def _feed(self, text: str) -> None:
         self._streamed += len(text)
@@ -224,6 +254,7 @@ class Transcript:
             if text.strip() and self.is_verbose:
                 self.print_row(ThinkingRow(text))
             elif text.strip():
+                self._folded.append(ThinkingRow(text))
                 self.print_row(ThinkingRow(f"Thought for {format_duration(seconds)}" if seconds >= 1 else "Thought"))
         elif block.get("type") == "tool_use" and isinstance(block.get("input"), dict):
             self.call(str(block["id"]), str(block["name"]), block["input"])
@@ -311,6 +342,8 @@ class Transcript:
             format_duration(seconds),
             f"↓ {format_tokens(self._received // 4)} tokens" if self._received >= 40 else "",
         ]
+        if (wait := self._retry_at - self.clock()) > 0:
+            facts.insert(0, f"in {format_duration(wait)}")
         facts.append("esc to interrupt")
         details = " · ".join(fact for fact in facts if fact)
         return (

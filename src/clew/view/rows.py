@@ -58,6 +58,7 @@ from clew.wire.entry_types import (
 )
 from clew.wire.json_codec import as_text
 
+TURN_TOOK = "turn took "  # begins the note at the end of a turn
 DEPTHS = ("prompts", "replies", "calls", "full")
 
 
@@ -291,7 +292,7 @@ def _other_rows(entry: Entry, scope: ViewScope) -> Iterator[Row]:
         yield from _user_rows(entry, scope.options, scope.depth)
     elif entry.subtype == "turn_duration" and not scope.options.details:
         yield NoteRow(
-            f"turn took {format_duration(TurnDuration.of(entry).duration_ms / 1000)}", scope.depth, entry.time
+            f"{TURN_TOOK}{format_duration(TurnDuration.of(entry).duration_ms / 1000)}", scope.depth, entry.time
         )
     elif entry.type == "system" and (notice := _NOTICES.get(entry.subtype or "")) and (text := notice(entry)):
         yield NoteRow(text, scope.depth, entry.time, scope.options.lines)

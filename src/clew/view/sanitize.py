@@ -7,8 +7,18 @@ from itertools import accumulate
 from unicodedata import category, east_asian_width
 
 from clew.system.control_characters import clean
+from clew.system.environment import user_home
 
-__all__ = ["clean", "columns", "format_age", "format_duration", "format_size", "format_tokens", "one_line"]
+__all__ = [
+    "clean",
+    "columns",
+    "format_age",
+    "format_duration",
+    "format_size",
+    "format_tokens",
+    "one_line",
+    "short_path",
+]
 
 _COMBINING = ("Mn", "Me", "Cf")  # marks, and joiners and selectors that are not shown
 
@@ -29,6 +39,12 @@ def columns(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(0 if category(c) in _COMBINING else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def short_path(path: str) -> str:
+    """Return a path with `~` for the home folder; no other absolute path begins with that."""
+    home = user_home()
+    return f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path
 
 
 def format_age(then: datetime | None, now: datetime | None = None) -> str:

@@ -125,7 +125,9 @@ class McpServer(Struct):
                 self.state = "connected"
                 ready.set()
                 await done.wait()
-        except _errors(OSError, ValueError, TimeoutError, RuntimeError, KeyError) as error:
+        except OSError as error:
+            self.error = _describe_os_error(error)
+        except _errors(ValueError, RuntimeError, KeyError) as error:
             self.error = str(error) or type(error).__name__
         except BaseExceptionGroup as group:
             self.error = str(group.exceptions[0])
@@ -223,6 +225,14 @@ class McpServer(Struct):
             raise ToolFailed(text, is_misuse=False) from None
         except _errors() as error:
             raise ToolFailed(f"The MCP server {self.name} failed: {error}", is_misuse=False) from None
+
+
+def _describe_os_error(error: OSError) -> str:
+    """Return why a server could not be started, without the number of the error."""
+    if isinstance(error, TimeoutError) and not error.strerror:
+        return f"it did not answer within {start_seconds():g} seconds"
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{error.filename}: {reason}" if error.filename else reason
 
 
 def _fields(value: Any) -> Json:
