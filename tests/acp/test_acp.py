@@ -282,7 +282,7 @@ def test_a_permission_request_holds_all_that_is_asked_for(place: Place) -> None:
 
     rules = [
         ScriptRule(prompt="tidy the project", steps=[[use("Bash", command=script_text)], "Tidied."]),
-        ScriptRule(prompt="go", steps=[[send], [write], "Done."]),
+        ScriptRule(prompt="go", steps=[[send], [use("Read", file_path="old.txt")], [write], "Done."]),
     ]
     with running(MockScript(rules=rules)) as server:
         Place(place.root, server).talk(editor, talk)

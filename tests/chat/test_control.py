@@ -49,6 +49,9 @@ class AskFirst:
     def decide(self, tool: str, input: Json, cwd: Path, mode: Mode) -> Decision:
         return Decision("ask" if tool == "Save" else "allow")
 
+    def apply(self, update: Json) -> Mode | None:
+        return None
+
 
 @dataclass(frozen=True)
 class Plain:

@@ -202,7 +202,7 @@ def test_what_is_no_hook_is_named_and_not_run(tmp_path: Path) -> None:
         NoSuchEvent=[command("touch pwned")],
         FileChanged=[command("touch pwned")],
         Stop=[
-            {"hooks": [{"type": "agent", "prompt": "x"}, {"type": "prompt"}, {"type": "mcp_tool", "tool": "t"}]},
+            {"hooks": [{"type": "robot", "prompt": "x"}, {"type": "prompt"}, {"type": "mcp_tool", "tool": "t"}]},
             command("touch pwned", matcher="("),
         ],
     )
@@ -210,7 +210,7 @@ def test_what_is_no_hook_is_named_and_not_run(tmp_path: Path) -> None:
     for words in (
         "unknown hook event NoSuchEvent",
         "does not raise the hook event FileChanged",
-        "type agent",
+        "type robot",
         "matcher",
     ):
         assert any(words in notice for notice in known.notices), words

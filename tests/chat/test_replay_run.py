@@ -231,6 +231,9 @@ def test_hooks(tmp_path: Path) -> None:
                 return HookOutcome(block=True, reason="not yet")
             return HookOutcome(context=("mind this",) if event in ("UserPromptSubmit", "PostToolUse") else ())
 
+        def take_late(self) -> tuple[str, ...]:
+            return ()
+
     with world(tmp_path, [use("Echo", text="a")], "Done.", "Really.") as made:
         made.run("go", change=lambda means: replace(means, hooks=Hooks()))
     assert made.kinds().count("note") == 3

@@ -153,7 +153,7 @@ def test_a_prompt_that_a_hook_refuses_is_not_said(tmp_path: Path) -> None:
     settings = hooked(tmp_path / "hooks", UserPromptSubmit="print('no', file=sys.stderr); sys.exit(2)")
     with world(tmp_path, "Never.") as made:
         done = say(made, "go", settings=settings)
-    assert made.sent == [] and "no" in done.errors[0]
+    assert made.sent == [] and "no" in done.text and not done.is_error
 
 
 def test_a_prompt_that_waits_in_the_queue_is_told_to_hooks_too(tmp_path: Path) -> None:

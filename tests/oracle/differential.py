@@ -165,8 +165,6 @@ KNOWN: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     ("two texts", "", ("frames",), "the real result is the last text of a reply; that of clew has all of them"),
     ("refused request", "", ("requests", "frames"), "clew sends a request that is invalid once, and calls it an error"),
     ("parallel reads", "deny rules", ("requests", "frames", "session"), "clew sends results in the order of the calls"),
-    ("edit to the same", "", ("frames",), "clew asks for permission before it looks at the texts of an edit"),
-    ("edit what is not there", "", ("frames",), "clew asks for permission before it looks at the file"),
     *(
         (
             "mixed calls",

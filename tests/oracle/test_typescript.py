@@ -47,7 +47,7 @@ def test_a_whole_talk(modules: Path, tmp_path: Path) -> None:
     project.mkdir()
     (root / "node_modules").symlink_to(modules)
     program = root / "talk.mjs"
-    shutil.copy(Path(__file__).with_name("typescript.mjs"), program)
+    shutil.copy(Path(__file__).with_name("typescript") / "talk.mjs", program)
 
     def write(name: str) -> list[str | dict[str, object]]:
         return [use("Write", file_path=str(project / name), content="x\n")]

@@ -83,6 +83,11 @@ class UnsavedFileTool:
     def is_read_only(self, input: Json) -> bool:
         return self.tool.is_read_only(input)
 
+    async def check(self, input: Json, scene: ToolContext) -> None:
+        """Check the call, unless it is about text that is not on the disk yet."""
+        if await self.buffers.read_unsaved(scene.state.cwd / str(input["file_path"])) is None:
+            await self.tool.check(input, scene)
+
     async def call(self, input: Json, scene: ToolContext) -> CallResult:
         path = scene.state.cwd / str(input["file_path"])
         text = await self.buffers.read_unsaved(path)

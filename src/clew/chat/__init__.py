@@ -20,8 +20,8 @@ Modules:
     session_config     Load what settings and files of the user, the project and plugins say about a session.
     session_factory    Open a session from its description: read the configuration, start the servers, build the
                        engine.
-    session_hooks      Give the hooks of a session what they need of it: a model to ask, and the tools of its MCP
-                       servers.
+    session_hooks      Give the hooks of a session what they need of it: a model and an agent to ask, and the tools
+                       of its MCP servers.
     session_spec       The description of a session to open: everything that the user, an editor or an SDK asked
                        for.
     store/             The session file of a running chat: append, resume, fork, lock.

@@ -25,11 +25,19 @@ class PermissionPolicy(Protocol):
 
     def decide(self, tool: str, input: Json, cwd: Path, mode: Mode) -> Decision: ...
 
+    def apply(self, update: Json) -> Mode | None:
+        """Apply a permission update; return the new mode if it sets one. Raises ClewError, OSError."""
+        ...
+
 
 class HookRunner(Protocol):
     """Runs the hooks of an event."""
 
     async def run(self, event: str, payload: Json) -> HookOutcome: ...
+
+    def take_late(self) -> tuple[str, ...]:
+        """Return what hooks in the background have said for the model since the last call."""
+        ...
 
 
 class AllowAll:
@@ -38,12 +46,18 @@ class AllowAll:
     def decide(self, tool: str, input: Json, cwd: Path, mode: Mode) -> Decision:
         return Decision("allow")
 
+    def apply(self, update: Json) -> Mode | None:
+        return None
+
 
 class NoHooks:
     """Run no hooks."""
 
     async def run(self, event: str, payload: Json) -> HookOutcome:
         return HookOutcome()
+
+    def take_late(self) -> tuple[str, ...]:
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,5 +92,7 @@ class Deps:
     fallback: str = ""
     small_model: str = ""  # for small side requests, such as reading a web page
     skills: Skills | None = None  # source of the skills that subagents preload
-    nested_memory: Callable[[Path], str] = lambda path: ""  # memory files to send when the model reads this path
+    # The memory files to send when the model reads a path; with them, and with those at the start, what hooks are told.
+    nested_memory: Callable[[Path], tuple[str, Sequence[Json]]] = lambda path: ("", ())
+    first_memory: Sequence[Json] = ()
     stopwatch: Callable[[], float] = time.monotonic  # seconds, for durations in the session file

@@ -380,4 +380,6 @@ class Engine:
             return ()
         self._has_begun = True
         outcome = await run_hooks("SessionStart", {"source": self._source}, self.conversation, self.deps)
+        for file in self.deps.first_memory:
+            await run_hooks("InstructionsLoaded", file, self.conversation, self.deps)
         return tuple(system_reminder(f"A hook says: {text}") for text in outcome.context)

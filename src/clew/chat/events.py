@@ -154,6 +154,23 @@ class Notice(Event, frozen=True, kw_only=True):
 
     text: str
     level: Literal["info", "warning", "error"] = "info"
+    hook: str = ""  # the hook whose message it is, such as `PreToolUse:Bash`
+
+
+class HookStarted(Event, frozen=True, kw_only=True):
+    """A hook of the settings starts."""
+
+    hook_id: str
+    hook_event: str
+    hook_name: str  # the event and what it is about, such as `PreToolUse:Bash`
+
+
+class HookFinished(HookStarted, frozen=True, kw_only=True):
+    """A hook of the settings has ended; without a code it was stopped because it took too long."""
+
+    stdout: str
+    stderr: str
+    code: int | None = None
 
 
 class RequestStarted(Event, frozen=True, kw_only=True):
@@ -262,6 +279,7 @@ class TurnFinished(Event, frozen=True, kw_only=True):
     status: int | None = None  # HTTP status of the API, if it failed
     is_interrupted: bool = False
     structured_output: Json | None = None  # the answer in the form of the schema, if one was asked for
+    end_reason: Literal["", "hook_stopped", "stop_hook_prevented"] = ""  # which hook ended the turn
 
     @property
     def is_error(self) -> bool:

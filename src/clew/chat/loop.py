@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from clew.api.retry import TOO_LONG
 from clew.api.token_estimate import estimate_tokens
@@ -31,10 +32,13 @@ from clew.chat.store.pending_prompts import UserPrompt
 from clew.chat.tools.tool import RunAgent
 from clew.chat.turn.compaction import Compactor
 from clew.chat.turn.loop_guard import LoopGuard
+from clew.chat.turn.prompt_hooks import PromptVerdict, run_prompt_hooks
+from clew.chat.turn.stop_hooks import run_stop_hooks
 from clew.chat.turn.stream_reply import ReceivedReply, ReplyStreamer
 from clew.chat.turn.tool_calls import INTERRUPTED_CALL, CallRunner
 from clew.chat.turn.turn_limits import TurnLimits
 from clew.errors import ApiError
+from clew.system.environment import stop_hook_limit
 from clew.system.plural import plural
 from clew.wire.json_codec import Json
 
@@ -74,6 +78,7 @@ class Loop:
     _lost_replies: int = field(init=False, default=0)
     _has_compacted: bool = field(init=False, default=False)
     _was_empty: bool = field(init=False, default=False)
+    _end_reason: Literal["", "hook_stopped", "stop_hook_prevented"] = field(init=False, default="")
     _assumed_models: set[str] = field(
         init=False, default_factory=set
     )  # those without a price that the user was told of
@@ -97,6 +102,7 @@ class Loop:
         self._guard, self._text, self._cuts, self._lost_replies = LoopGuard(), "", 0, 0
         self._replies, self._turns, self._usage = 0, 1, ConversationCost(self.deps.cost.prices)
         self._has_compacted = self._was_empty = False
+        self._end_reason = ""
         self._limits.begin()
         self.streamer.api_seconds = 0.0
         try:
@@ -109,7 +115,9 @@ class Loop:
         for report in before:
             await self._record_prompt(report)
         if refusal := await self._record_prompt(prompt):
-            return self._finish("success", started, errors=(refusal,))
+            self._begin()
+            self._turns, self._text = 0, refusal
+            return self._finish("success", started)
         try:
             self._begin()
             received, ending, errors = await self._run_rounds()
@@ -148,14 +156,15 @@ class Loop:
             uuid = self.conversation.prompt(prompt)
             self.deps.emit(events.TaskReported(agent=self.agent, uuid=uuid, task_id=prompt.task, text=prompt.text))
             return ""
-        outcome = await self._runner.run_hooks("UserPromptSubmit", None, {"prompt": prompt.text})
-        if outcome.block or outcome.stop:
-            refusal = f"A hook refused the prompt: {outcome.reason}"
-            self.deps.emit(events.Notice(agent=self.agent, text=refusal, level="warning"))
-            return refusal
+        is_main = self.conversation.parent is None
+        verdict = await run_prompt_hooks(prompt, self._runner) if is_main else PromptVerdict()
+        if verdict.refusal:
+            self.deps.emit(events.Notice(text=verdict.refusal, level="warning", hook="UserPromptSubmit"))
+            return verdict.refusal
         uuid = self.conversation.prompt(prompt)
-        for text in outcome.context:
-            self.conversation.note(system_reminder(f"A hook says: {text}"))
+        if verdict.title:
+            self.conversation.journal.beside(journal_lines.title(verdict.title, self.conversation.session_id))
+        self._tell(verdict.context)
         self.deps.emit(events.PromptRecorded(agent=self.agent, uuid=uuid, content=prompt.content, is_queued=is_queued))
         return ""
 
@@ -184,11 +193,12 @@ class Loop:
 
     async def _run_rounds(self) -> tuple[ReceivedReply | None, Ending, tuple[str, ...]]:
         """Request replies and run calls until the turn is over. Return the last reply, the ending and the errors."""
-        was_blocked = False
+        blocks = 0  # how often hooks did not let the turn end
         if (ended := self._limits.end_at_budget()) is not None:
             return None, *ended
         while True:
             await self.compactor.make_room()
+            self._tell(self.deps.hooks.take_late())
             received = await self.streamer.stream_reply(self.stopped)
             self._replies += bool(received.reply.id)
             self._usage.add(received.reply.model or self.conversation.requested_model, received.reply.usage)
@@ -222,14 +232,19 @@ class Loop:
                 continue
             if (ended := self._limits.end_at_budget()) is not None:
                 return received, *ended
-            reason = await self._run_stop_hooks(was_blocked)
-            if not reason:
+            verdict = await run_stop_hooks(self._runner, self._text, blocks > 0)
+            if not verdict.reason:
+                self._end_reason = "stop_hook_prevented" if verdict.is_final else ""
                 return received, "success", ()
-            was_blocked = True
+            blocks += 1
             self._turns += 1
-            text = f"Stop hook feedback:\n{reason}"
+            text = f"Stop hook feedback:\n{verdict.reason}"
             uuid = self.conversation.note(system_reminder(text))
             self.deps.emit(events.StopBlocked(agent=self.agent, uuid=uuid, text=text))
+            if blocks >= stop_hook_limit():
+                warning = f"A hook did not let the turn end {blocks} times in a row, so it ends now."
+                self.deps.emit(events.Notice(agent=self.agent, text=warning, level="warning", hook="Stop"))
+                return received, "success", ()
 
     # -- between two requests
 
@@ -243,8 +258,10 @@ class Loop:
             self.conversation.records.add(result, self.conversation.journal, self.conversation.state.todos)
         if self.stopped.is_set():
             return None
-        if self._runner.end_reason:
-            return "success", (self._runner.end_reason,)
+        if reason := self._runner.end_reason:
+            self._end_reason = "hook_stopped"
+            self.deps.emit(events.Notice(agent=self.agent, text=f"A hook ended the turn: {reason}", level="warning"))
+            return "success", ()
         if (ended := self._limits.end_with_output()) is not None:
             self._text = self._limits.output_text or self._text
             return ended
@@ -285,21 +302,15 @@ class Loop:
             return f"The model stopped for a reason that is not known: {reason}."
         return None
 
+    def _tell(self, texts: Sequence[str]) -> None:
+        """Add texts of hooks for the model."""
+        for text in texts:
+            self.conversation.note(system_reminder(f"A hook says: {text}"))
+
     def _remind(self, text: str) -> None:
         """Add a text of the program for the model."""
         self._turns += 1
         self.conversation.note(system_reminder(text))
-
-    async def _run_stop_hooks(self, was_blocked: bool) -> str:
-        """Run the Stop hooks; return what the model must do before it may stop, or ""."""
-        payload: Json = {"stop_hook_active": was_blocked, "last_assistant_message": self._text}
-        name = "Stop"
-        if agent_id := self.conversation.journal.envelope.agent_id:
-            name = "SubagentStop"
-            path = str(self.conversation.journal.path)
-            payload |= {"agent_id": agent_id, "agent_type": self.conversation.kind, "agent_transcript_path": path}
-        outcome = await self._runner.run_hooks(name, None, payload)
-        return outcome.reason if outcome.block and not outcome.stop else ""
 
     # -- errors and interrupts
 
@@ -364,6 +375,7 @@ class Loop:
             status=error.status if error else None,
             is_interrupted=self.stopped.is_set(),
             structured_output=self.deps.output.answer if self.deps.output else None,
+            end_reason=self._end_reason,
         )
         self.deps.emit(finished)
         return finished

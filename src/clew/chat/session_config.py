@@ -18,7 +18,7 @@ from clew.chat.config.skill_files import Skill
 from clew.chat.hooks.hook_settings import read_hooks
 from clew.chat.hooks.runner import Hook, Hooks
 from clew.chat.input import memory_files
-from clew.chat.input.memory_files import Memories
+from clew.chat.input.memory_files import Memories, Memory
 from clew.chat.mcp.mcp_client import McpServer
 from clew.chat.mcp.server_scopes import ServerSearch
 from clew.chat.permission.decide import Permissions
@@ -38,6 +38,7 @@ class SessionConfig:
     skills: dict[str, Skill]
     kinds: dict[str, AgentKind]
     memories: Memories
+    first_memories: Sequence[Memory]  # sent at the start
     plugins: Sequence[Plugin]
     servers: Sequence[McpServer]  # not started yet
     styles: Mapping[str, OutputStyle]
@@ -73,7 +74,8 @@ def load_config(spec: SessionSpec) -> SessionConfig:
     style, style_notice = choose_style(settings.merged.get("outputStyle"), styles)
     servers, server_notices = _find_servers(spec, settings, plugins, notices)
     memories = Memories(spec.cwd, spec.claude, home, spec.is_trusted, spec.sources)
-    description = _describe(memories, skills, kinds, settings)  # it reads the memory files, which may add notices
+    first_memories = memories.first()  # which may add notices
+    description = _describe(first_memories, skills, kinds, settings)
     notices += [
         *check_keys(settings),
         *permissions.notices,
@@ -91,6 +93,7 @@ def load_config(spec: SessionSpec) -> SessionConfig:
         skills,
         kinds,
         memories,
+        first_memories,
         plugins,
         servers,
         styles,
@@ -157,12 +160,12 @@ def _find_servers(
 
 
 def _describe(
-    memories: Memories, skills: Mapping[str, Skill], kinds: Mapping[str, AgentKind], settings: Settings
+    memories: Sequence[Memory], skills: Mapping[str, Skill], kinds: Mapping[str, AgentKind], settings: Settings
 ) -> str:
     """Return the text before the first message: memory files, skills, agents and how commits are signed."""
     agents = f"These agents can be sent with the Task tool:\n{describe_kinds(kinds)}" if kinds else ""
     listed = skill_files.describe_skills(list(skills.values()))
-    parts = (memory_files.format_memories(memories.first()), listed, agents, _attribution(settings))
+    parts = (memory_files.format_memories(memories), listed, agents, _attribution(settings))
     return "\n\n".join(part for part in parts if part)
 
 

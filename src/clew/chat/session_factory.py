@@ -148,7 +148,8 @@ async def open_session(spec: SessionSpec, emit: Emit) -> AsyncIterator[ChatSessi
             hooks=config.hooks,
             skills=skills,
             memory="\n\n".join(filter(None, (config.description, describe_servers(servers)))),
-            nested_memory=lambda path: memory_files.format_memories(config.memories.near(path)),
+            nested_memory=lambda path: _near_memory(config, path),
+            first_memory=memory_files.describe_loading(config.first_memories),
             system=system_blocks(spec.system, spec.added_system, config.style_text, config.style.keeps_guidelines),
         )
         connect_hooks(config.hooks, deps, conversation, servers)
@@ -200,7 +201,8 @@ def build_deps(
     skills: Skills | None = None,
     output: StructuredOutput | None = None,
     memory: str = "",
-    nested_memory: Callable[[Path], str] = lambda path: "",
+    nested_memory: Callable[[Path], tuple[str, Sequence[Json]]] = lambda path: ("", ()),
+    first_memory: Sequence[Json] = (),
     system: Sequence[Json] | None = None,
     clock: Clock = now,
 ) -> Deps:
@@ -220,9 +222,16 @@ def build_deps(
         fallback=resolve_alias(spec.fallback),
         small_model=resolve_alias(spec.small_model),
         nested_memory=nested_memory,
+        first_memory=first_memory,
         skills=skills,
         output=output,
     )
+
+
+def _near_memory(config: SessionConfig, path: Path) -> tuple[str, list[Json]]:
+    """Return the memory files to send after a file was read, and what hooks are told about them."""
+    found = config.memories.near(path)
+    return memory_files.format_memories(found), memory_files.describe_loading(found, path)
 
 
 # -- MCP servers

@@ -255,6 +255,11 @@ def effort_level() -> str:
     return os.environ.get("CLAUDE_CODE_EFFORT_LEVEL") or ""
 
 
+def stop_hook_limit() -> int:
+    """Return how often in a row Stop hooks may let the model continue."""
+    return positive_number("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP") or 9
+
+
 def thinking_budget() -> int | None:
     """Return the tokens of thinking that the user set (`MAX_THINKING_TOKENS`); None if it is not set or no number."""
     value = os.environ.get("MAX_THINKING_TOKENS", "").strip()

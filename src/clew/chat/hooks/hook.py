@@ -15,7 +15,7 @@ from clew.system.regex_deadline import pattern
 from clew.wire.json_codec import Json
 
 Callback = Callable[[Json], Awaitable[Json]]  # takes the payload, returns the hook's JSON answer ({}: no opinion)
-Kind = Literal["command", "callback", "http", "prompt", "mcp_tool"]
+Kind = Literal["command", "callback", "http", "prompt", "agent", "mcp_tool"]
 
 TIMEOUT = 60.0
 _NAMES_ONLY = re.compile(r"[\w\s|,-]*")
@@ -23,7 +23,9 @@ _OTHER_NAME = {"Task": "Agent", "Agent": "Task"}
 # Each event, and the field of its payload that matchers are compared with.
 EVENTS: dict[str, str] = {
     "SessionStart": "source",
+    "InstructionsLoaded": "load_reason",
     "UserPromptSubmit": "",
+    "UserPromptExpansion": "command_name",
     "PreToolUse": "tool_name",
     "PostToolUse": "tool_name",
     "PostToolUseFailure": "tool_name",
@@ -37,14 +39,14 @@ EVENTS: dict[str, str] = {
     "PreCompact": "trigger",
     "PostCompact": "trigger",
     "CwdChanged": "",
+    "MessageDisplay": "",
     "SessionEnd": "reason",
 }
 # Events of Claude Code for which nothing happens in clew.
 NOT_RAISED = (
-    *("UserPromptExpansion", "PreModelSwitch", "PostModelSwitch", "PermissionDenied", "Setup", "TeammateIdle"),
-    *("TaskCreated", "TaskCompleted", "Elicitation", "ElicitationResult", "ConfigChange", "WorktreeCreate"),
-    *("WorktreeRemove", "FileChanged", "DirectoryAdded", "MessageDisplay"),
-    "InstructionsLoaded",
+    *("PreModelSwitch", "PostModelSwitch", "PermissionDenied", "Setup", "TeammateIdle", "TaskCreated"),
+    *("TaskCompleted", "Elicitation", "ElicitationResult", "ConfigChange", "WorktreeCreate", "WorktreeRemove"),
+    *("FileChanged", "DirectoryAdded"),
 )
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from clew.chat.config.settings import as_object
 from clew.chat.permission.decision import Kind
+from clew.chat.tools.process import CompletedCommand
 from clew.wire.json_codec import Json
 
 MAX_CONTEXT = 10_000  # characters of context from one hook
@@ -21,21 +22,25 @@ _BLOCKING = (
     "PostToolBatch",
     "PermissionRequest",
     "UserPromptSubmit",
+    "UserPromptExpansion",
     "Stop",
     "SubagentStop",
     "PreCompact",
 )
-_PLAIN_CONTEXT = ("SessionStart", "UserPromptSubmit")
+_PLAIN_CONTEXT = ("SessionStart", "UserPromptSubmit", "UserPromptExpansion")
 _USED_FIELDS = (
-    *(
-        "hookEventName",
-        "permissionDecision",
-        "permissionDecisionReason",
-        "updatedInput",
-        "additionalContext",
-        "decision",
-    ),
+    "hookEventName",
+    "permissionDecision",
+    "permissionDecisionReason",
+    "updatedInput",
+    "additionalContext",
+    "decision",
 )
+# Fields that are used at one event only.
+_FIELDS_OF_EVENTS = {
+    "PostToolUse": ("updatedToolOutput", "updatedMCPToolOutput"),
+    "UserPromptSubmit": ("sessionTitle",),
+}
 _RANK: dict[Kind | None, int] = {"deny": 3, "ask": 2, "allow": 1, None: 0}
 _KINDS: dict[str, Kind] = {"allow": "allow", "approve": "allow", "deny": "deny", "ask": "ask"}
 
@@ -50,6 +55,15 @@ class HookRun(Struct, frozen=True):
     seconds: float
 
 
+class HookReport(Struct, frozen=True):
+    """A hook that starts, or that has ended."""
+
+    id: str
+    event: str
+    name: str
+    ended: CompletedCommand | None = None
+
+
 class HookOutcome(Struct, frozen=True):
     """The merged answers of all hooks of an event."""
 
@@ -62,6 +76,10 @@ class HookOutcome(Struct, frozen=True):
     system_message: str = ""  # for the user
     ran: tuple[HookRun, ...] = ()
     variables: Mapping[str, str] = {}  # for later commands
+    updated_output: Any = None  # takes the place of the output of a tool
+    permission_updates: tuple[Json, ...] = ()  # of PermissionRequest hooks that allow
+    interrupts: bool = False  # a PermissionRequest hook denied and ends the turn
+    title: str = ""  # for the session
 
 
 class HookAnswer(Struct, frozen=True):
@@ -75,6 +93,10 @@ class HookAnswer(Struct, frozen=True):
     decision: Kind | None = None
     stop: bool = False
     message: str = ""
+    updated_output: Any = None
+    permission_updates: tuple[Json, ...] = ()
+    interrupts: bool = False
+    title: str = ""
 
 
 def interpret(event: str, target: str, ran: HookRun, is_late: bool, blocks_on_failure: bool) -> HookAnswer:
@@ -102,13 +124,23 @@ def _parse_stdout(event: str, ran: HookRun) -> HookAnswer:
     data: Any = None
     if text.startswith("{"):
         try:
-            data = json.loads(text)
+            data = json.loads(_without_async_line(text))
         except ValueError:
             note = f"The {event} hook [{ran.name}] answered with broken JSON, which is taken as text."
             return HookAnswer(ran, context=text[:MAX_CONTEXT] if event in _PLAIN_CONTEXT else "", message=note)
     if not isinstance(data, dict):
         return HookAnswer(ran, context=text[:MAX_CONTEXT] if event in _PLAIN_CONTEXT else "")
     return _parse_json(event, ran, data)
+
+
+def _without_async_line(text: str) -> str:
+    """Return the answer of a hook that first says that it continues in the background: clew waits for it."""
+    first, _, rest = text.partition("\n")
+    try:
+        is_async = as_object(json.loads(first)).get("async") is True
+    except ValueError:
+        is_async = False
+    return (rest.strip() or "{}") if is_async else text
 
 
 def _parse_json(event: str, ran: HookRun, data: Json) -> HookAnswer:
@@ -121,6 +153,7 @@ def _parse_json(event: str, ran: HookRun, data: Json) -> HookAnswer:
     decision = _KINDS.get(_string(special.get("permissionDecision")))
     reason = _string(special.get("permissionDecisionReason"))
     changed = special.get("updatedInput")
+    permission: Json = {}
     if event == "PermissionRequest":
         permission = as_object(special.get("decision"))
         decision = _KINDS.get(_string(permission.get("behavior")), decision)
@@ -139,12 +172,16 @@ def _parse_json(event: str, ran: HookRun, data: Json) -> HookAnswer:
         decision="deny" if is_blocked and event in ("PreToolUse", "PermissionRequest") else decision,
         stop=stops,
         message=message,
+        updated_output=special.get("updatedToolOutput", special.get("updatedMCPToolOutput")),
+        permission_updates=tuple(filter(as_object, permission.get("updatedPermissions") or ())),
+        interrupts=decision == "deny" and permission.get("interrupt") is True,
+        title=_string(special.get("sessionTitle")),
     )
 
 
 def _with_remark(message: str, event: str, ran: HookRun, special: Json) -> str:
     """Add to the message of a hook which parts of its answer clew does not use."""
-    unused = [name for name in special if name not in _USED_FIELDS]
+    unused = [name for name in special if name not in (*_USED_FIELDS, *_FIELDS_OF_EVENTS.get(event, ()))]
     stated = special.get("permissionDecision")
     if isinstance(stated, str) and stated not in _KINDS:
         unused.append(f"the decision {stated}")
@@ -176,6 +213,10 @@ def merge(answers: Sequence[HookAnswer]) -> HookOutcome:
         stop=stop,
         system_message="\n".join(answer.message for answer in answers if answer.message),
         ran=tuple(answer.ran for answer in answers),
+        updated_output=next((a.updated_output for a in reversed(answers) if a.updated_output is not None), None),
+        permission_updates=tuple(update for answer in answers for update in answer.permission_updates),
+        interrupts=any(answer.interrupts for answer in answers),
+        title=next((answer.title for answer in reversed(answers) if answer.title), ""),
     )
 
 

@@ -12,7 +12,13 @@ from clew.chat.hooks.hook import EVENTS, NOT_RAISED, TIMEOUT, Hook, Kind
 from clew.wire.json_codec import Json
 
 # The field of the settings that says what a hook of this kind runs.
-_MAIN_FIELDS: dict[str, str] = {"command": "command", "http": "url", "prompt": "prompt", "mcp_tool": "tool"}
+_MAIN_FIELDS: dict[str, str] = {
+    "command": "command",
+    "http": "url",
+    "prompt": "prompt",
+    "agent": "prompt",
+    "mcp_tool": "tool",
+}
 
 
 def read_hooks(
@@ -41,10 +47,6 @@ def read_hooks(
                     )
                     notices.append(f"{where}: a hook of {event} {what}; it is not run.")
                     continue
-                if fields.get("asyncRewake"):
-                    notices.append(
-                        f"{where}: a hook of {event} has asyncRewake, but clew does not wake the model for it."
-                    )
                 yield hook
 
 
@@ -71,7 +73,7 @@ def _read(event: str, matcher: str, fields: Json, variables: Mapping[str, str]) 
         chosen,
         {} if kind == "command" else fields,
         variables,
-        bool(fields.get("async") or fields.get("asyncRewake")),
+        bool(fields.get("async")) and not fields.get("asyncRewake"),  # the model must hear of a failure of that
         condition if isinstance(condition, str) else "",
     )
 

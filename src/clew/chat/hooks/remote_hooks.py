@@ -21,6 +21,7 @@ from clew.wire.json_codec import Json
 AskModel = Callable[
     [str, str], Awaitable[str]
 ]  # takes a question and a model ("" for the small one), returns the answer
+RunAgent = Callable[[str, str], Awaitable[str]]  # takes a task and a model, returns the last text of an agent
 CallTool = Callable[[str, str, Json], Awaitable[str]]  # takes a server, a tool and its input, returns the text
 
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
@@ -35,6 +36,7 @@ class RemoteHooks(Struct, frozen=True):
     """What hooks of these kinds need of a session. A missing part makes them fail with a clear message."""
 
     ask_model: AskModel | None = None
+    run_agent: RunAgent | None = None
     call_tool: CallTool | None = None
     allowed_urls: Sequence[str] | None = None  # patterns; None for all
     allowed_variables: Sequence[str] | None = None  # that headers may contain; None for those that a hook names
@@ -46,7 +48,7 @@ class RemoteHooks(Struct, frozen=True):
                 match hook.kind:
                     case "http":
                         text = await self._post(hook, payload)
-                    case "prompt":
+                    case "prompt" | "agent":
                         text = await self._question(hook, payload)
                     case _:
                         text = await self._call(hook, payload)
@@ -75,13 +77,14 @@ class RemoteHooks(Struct, frozen=True):
         return answer.text
 
     async def _question(self, hook: Hook, payload: Json) -> str:
-        """Let a model judge the event; "no" blocks it."""
-        if self.ask_model is None:
+        """Let a model, or an agent with tools, judge the event; "no" blocks it."""
+        ask = self.run_agent if hook.kind == "agent" else self.ask_model
+        if ask is None:
             raise ValueError("no model can be asked here")
         data = json.dumps(payload, ensure_ascii=False, default=str)
         prompt = str(hook.run)
-        filled = prompt.replace("$ARGUMENTS", data) if "$ARGUMENTS" in prompt else f"{prompt}\n\n{data}"
-        answer = await self.ask_model(_QUESTION.format(filled), str(hook.details.get("model") or ""))
+        filled = prompt.replace("$ARGUMENTS", data) if "$ARGUMENTS" in prompt else f"{prompt}\n\nARGUMENTS: {data}"
+        answer = await ask(_QUESTION.format(filled), str(hook.details.get("model") or ""))
         verdict = _parse_verdict(answer)
         if verdict["ok"]:
             return ""

@@ -6,15 +6,16 @@ import asyncio
 import json
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from uuid import uuid4
 
 from msgspec.structs import replace
 
 from clew.chat.config.settings import Settings, SettingsSource
 from clew.chat.hooks import env_file
 from clew.chat.hooks.hook import EVENTS, TIMEOUT, Callback, Hook
-from clew.chat.hooks.hook_output import HookAnswer, HookOutcome, HookRun, interpret, merge
+from clew.chat.hooks.hook_output import HookAnswer, HookOutcome, HookReport, HookRun, interpret, merge
 from clew.chat.hooks.hook_settings import read_hooks
 from clew.chat.hooks.remote_hooks import RemoteHooks, allowed_urls, allowed_variables
 from clew.chat.tools.process import CompletedCommand, run_shell
@@ -38,8 +39,10 @@ class Hooks:
         self.notices = tuple(notices)
         self.project = project
         self.remote = RemoteHooks(allowed_urls=allowed_urls(settings), allowed_variables=allowed_variables(settings))
+        self.report: Callable[[HookReport], None] = lambda report: None  # is told when a hook starts and ends
         self._variables = settings.variables
         self._background: set[asyncio.Task[HookAnswer]] = set()
+        self._late: list[str] = []  # what hooks in the background said for the model
 
     async def run(self, event: str, payload: Json) -> HookOutcome:
         """Run all hooks of an event in parallel and merge their answers. `payload` contains session_id,
@@ -56,7 +59,7 @@ class Hooks:
             if hook.is_async:
                 task = asyncio.create_task(self._run_hook(hook, full_payload, target))
                 self._background.add(task)
-                task.add_done_callback(self._background.discard)
+                task.add_done_callback(self._end_background)
         waited = [hook for hook in chosen if not hook.is_async]
         if not waited or event not in env_file.EVENTS:
             return merge(await asyncio.gather(*(self._run_hook(hook, full_payload, target) for hook in waited)))
@@ -67,6 +70,16 @@ class Hooks:
             found = await env_file.read_env_file(path, self.project, child_environment(**self._variables))
             return replace(outcome, variables=found)
 
+    def take_late(self) -> tuple[str, ...]:
+        """Return what hooks in the background have said for the model since the last call."""
+        said, self._late = tuple(self._late), []
+        return said
+
+    def _end_background(self, task: asyncio.Task[HookAnswer]) -> None:
+        self._background.discard(task)
+        if not task.cancelled() and task.exception() is None:
+            self._late += filter(None, (task.result().message, task.result().context))
+
     async def close(self) -> None:
         """End the hooks that still run in the background."""
         running = list(self._background)
@@ -76,14 +89,17 @@ class Hooks:
 
     async def _run_hook(self, hook: Hook, payload: Json, target: str) -> HookAnswer:
         started = time.monotonic()
+        event = str(payload["hook_event_name"])
+        report = HookReport(str(uuid4()), event, f"{event}:{target}" if target else event)
         if not isinstance(hook.run, str):
             ended = await _call(hook.run, hook.timeout, payload)
-        elif hook.kind == "command":
-            ended = await self._start(hook, hook.run, payload)
         else:
-            ended = await self.remote.run(hook, payload)
+            self.report(report)
+            is_command = hook.kind == "command"
+            ended = await (self._start(hook, hook.run, payload) if is_command else self.remote.run(hook, payload))
+            self.report(replace(report, ended=ended))
         ran = HookRun(hook.name, ended.code, ended.stdout, ended.stderr, time.monotonic() - started)
-        return interpret(payload["hook_event_name"], target, ran, ended.is_late, hook.blocks_on_failure)
+        return interpret(event, target, ran, ended.is_late, hook.blocks_on_failure)
 
     async def _start(self, hook: Hook, command: str, payload: Json) -> CompletedCommand:
         cwd = Path(str(payload.get("cwd") or self.project))

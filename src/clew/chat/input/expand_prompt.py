@@ -23,6 +23,8 @@ from clew.chat.tools.tool import Tool, ToolContext, ToolFailed, text_of
 from clew.system.environment import user_home
 from clew.wire.json_codec import Json
 
+_SOURCES = {"user": "userSettings", "project": "projectSettings"}  # of commands, in the words that hooks are told
+
 
 class GrantedRules:
     """The permissions of a session, extended while a command runs that grants more."""
@@ -38,6 +40,9 @@ class GrantedRules:
 
     def decide(self, tool: str, input: Json, cwd: Path, mode: Mode) -> Decision:
         return self._now.decide(tool, input, cwd, mode)
+
+    def apply(self, update: Json) -> Mode | None:
+        return self.permissions.apply(update)
 
 
 class Expander(Struct):
@@ -63,6 +68,13 @@ class Expander(Struct):
         return UserPrompt(
             command_tags(line.command, line.arguments),
             (f"{where}{expansion.text}", *expansion.more, *await self._read_mentions(expansion.files)),
+            typed=line.text,
+            expansion={
+                "expansion_type": "mcp_prompt" if line.command in self.skill_expander.fetchers else "slash_command",
+                "command_name": line.command,
+                "command_args": line.arguments,
+                "command_source": _SOURCES.get(skill.scope, skill.scope),
+            },
         )
 
     async def _read_mentions(self, names: Iterable[str]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from clew.chat.config.frontmatter import list_field, split_header
 from clew.chat.config.settings import managed_folder
 from clew.chat.input.file_mentions import find_mentions
 from clew.chat.permission.path_scope import Anchors, ResolvedPath, is_inside, is_secret, matches_pattern
+from clew.wire.json_codec import Json
 
 Scope = Literal["managed", "user", "project", "local"]
 MAX_IMPORT_DEPTH = 4  # imports of imports
@@ -175,6 +176,20 @@ def _cut(text: str) -> str:
         if len(text) <= MAX_CHARACTERS
         else text[:MAX_CHARACTERS] + f"\n[cut: {len(text) - MAX_CHARACTERS:,} more characters]"
     )
+
+
+def describe_loading(memories: Sequence[Memory], trigger: Path | None = None) -> list[Json]:
+    """Return what hooks are told about memory files that were loaded: at the start, or because a file was read."""
+    return [
+        {
+            "file_path": str(memory.path),
+            "memory_type": memory.scope.capitalize(),
+            "load_reason": "include" if memory.importer else "nested_traversal" if trigger else "session_start",
+            **({"trigger_file_path": str(trigger)} if trigger else {}),
+            **({"parent_file_path": str(memory.importer)} if memory.importer else {}),
+        }
+        for memory in memories
+    ]
 
 
 def format_memories(memories: Sequence[Memory]) -> str:

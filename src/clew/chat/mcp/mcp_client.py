@@ -44,6 +44,9 @@ class McpTool(Struct, frozen=True):
     def is_read_only(self, input: Json) -> bool:
         return self.reads
 
+    async def check(self, input: Json, scene: ToolContext) -> None:
+        """Leave the check to the server."""
+
     async def call(self, input: Json, scene: ToolContext) -> CallResult:
         result = await self.call_server(self.server_name, input)
         content = [_convert_block(part, scene) for part in result.get("content") or () if isinstance(part, dict)]

@@ -220,6 +220,9 @@ class RecordedTool:
     def is_read_only(self, input: Json) -> bool:
         return True
 
+    async def check(self, input: Json, scene: ToolContext) -> None:
+        """Accept any input: the result is recorded."""
+
     async def call(self, input: Json, scene: ToolContext) -> CallResult:
         return await self._player.play_call(input, scene)
 
@@ -237,6 +240,9 @@ class RecordedHooks:
         if event.startswith("PostToolUse") and playback.ends and playback.is_played:
             return HookOutcome(stop=True, reason="the recording ends here")
         return HookOutcome()
+
+    def take_late(self) -> tuple[str, ...]:
+        return ()
 
 
 class RecordedCompactor(Compactor, kw_only=True):

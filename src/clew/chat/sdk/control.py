@@ -339,6 +339,8 @@ class Control:
                 self._run_in_background(self._questions.ask_user(event))
             case events.Notice():
                 self._warn(f"clew: {event.text}")
+                for frame in self._framing.frames(event):
+                    self.send(frame)
             case _:
                 self._emit_mode()
                 if isinstance(event, events.PromptRecorded):

@@ -54,6 +54,8 @@ def _limits(model: str) -> Json:
 
 def _terminal_reason(finished: TurnFinished) -> str:
     """Why the turn ended, in the SDKs' terms."""
+    if finished.end_reason:
+        return finished.end_reason
     if finished.is_interrupted:
         return "aborted_tools" if finished.stop_reason == "tool_use" else "aborted_streaming"
     if finished.ending == "error_max_turns":

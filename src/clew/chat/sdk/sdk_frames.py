@@ -32,6 +32,7 @@ class FrameBuilder:
     shows_partial: bool = False  # send every event of the API stream
     shows_prompts: bool = False  # send prompts back
     shows_agents: bool = False  # send the text of subagents too, not only their calls
+    shows_hooks: bool = False  # send when any hook starts and ends, and not only those at the start of a session
     listed: Json = field(default_factory=dict)  # servers, commands, agents and skills for the init message
     prompt_uuid: str = ""  # of the prompt that the SDK sent, if it named one
     _thinking_tokens: int = 0  # estimated, of the current reply
@@ -79,6 +80,12 @@ class FrameBuilder:
                 yield self._call_result(event)
             case events.TurnFinished() if not event.agent:
                 yield from self._finish(event)
+            case events.HookStarted():
+                if self.shows_hooks or event.hook_event == "SessionStart":
+                    yield self._hook(event)
+            case events.Notice() if event.hook:
+                level = "notice" if event.level == "info" else event.level
+                yield self.system("informational", content=f"{event.hook} says: {event.text}", level=level)
             case _:
                 yield from self._status(event)
 
@@ -123,6 +130,15 @@ class FrameBuilder:
             "session_id": self.session_id,
             "uuid": self.new_id(),
         }
+
+    def _hook(self, event: events.HookStarted) -> Json:
+        fields: Json = {"hook_id": event.hook_id, "hook_name": event.hook_name, "hook_event": event.hook_event}
+        if not isinstance(event, events.HookFinished):
+            return self.system("hook_started", **fields)
+        outcome = "cancelled" if event.code is None else "error" if event.code else "success"
+        ended: Json = {"output": event.stdout + event.stderr, "stdout": event.stdout, "stderr": event.stderr}
+        code = {} if event.code is None else {"exit_code": event.code}
+        return self.system("hook_response", **fields, **ended, **code, outcome=outcome)
 
     def _init(self, event: events.TurnStarted) -> Json:
         offered: Json = {"mcp_servers": [], "slash_commands": [], "agents": [], "skills": [], "plugins": []}

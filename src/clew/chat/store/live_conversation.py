@@ -70,6 +70,7 @@ class LiveConversation:
     requested_model: str = ""  # the model of the last request
     thinking_models: dict[str, str] = field(default_factory=dict)  # by signature of a thinking block: its model
     last_prompt: str = ""
+    prompt_id: str = ""  # of the newest prompt, for hooks and the status line
     last_usage: Json = field(default_factory=dict)
     calls_made: int = 0
     records: ResultRecords = field(default_factory=ResultRecords)

@@ -11,6 +11,7 @@ from msgspec import Struct
 from clew.chat.store import journal_lines
 from clew.chat.store.journal import Journal
 from clew.chat.tools.tool import Content, ToolState, text_of
+from clew.wire.json_codec import Json
 
 
 class UserPrompt(Struct, frozen=True):
@@ -20,10 +21,17 @@ class UserPrompt(Struct, frozen=True):
     notes: tuple[Content, ...] = ()
     task: str = ""  # set for the report of a background task that has ended
     uuid: str = ""  # of its line, if the sender chose one
+    typed: str = ""  # what the user typed, if a command made the content of it
+    expansion: Json | None = None  # which command that was, as hooks are told
 
     @property
     def text(self) -> str:
         return text_of(self.content)
+
+    @property
+    def spoken(self) -> str:
+        """What the user typed."""
+        return self.typed or self.text
 
 
 class PromptQueue:

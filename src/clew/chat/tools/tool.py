@@ -116,4 +116,11 @@ class Tool(Protocol):
         """Return True if the call changes nothing; such calls may run in parallel."""
         ...
 
+    async def check(self, input: Json, scene: ToolContext) -> None:
+        """Raise ToolFailed if the call cannot succeed, such as an edit of a text that is not in the file.
+
+        It changes nothing, and runs before hooks and before the user is asked.
+        """
+        ...
+
     async def call(self, input: Json, scene: ToolContext) -> CallResult: ...

@@ -24,9 +24,14 @@ class SpecTool:
     schema: Json
     run: Callable[[Json, ToolContext], Awaitable[CallResult]]
     reads: bool = False  # True if no call changes anything
+    precondition: Callable[[Json, ToolContext], object] | None = None  # raises ToolFailed if a call cannot succeed
 
     def is_read_only(self, input: Json) -> bool:
         return self.reads
+
+    async def check(self, input: Json, scene: ToolContext) -> None:
+        if self.precondition is not None:
+            self.precondition(input, scene)
 
     async def call(self, input: Json, scene: ToolContext) -> CallResult:
         return await self.run(input, scene)

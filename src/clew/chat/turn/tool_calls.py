@@ -16,6 +16,7 @@ from clew.chat.config.system_prompt import system_reminder
 from clew.chat.deps import Deps
 from clew.chat.hooks.runner import HookOutcome
 from clew.chat.permission.decision import Decision
+from clew.chat.permission.suggest_rules import as_permission_updates
 from clew.chat.store.live_conversation import LiveConversation, PendingCall
 from clew.chat.tools.builtin.background import Background
 from clew.chat.tools.builtin.plan_mode import read_plan
@@ -24,8 +25,10 @@ from clew.chat.tools.input_schema import failure_result, unknown_tool_error, val
 from clew.chat.tools.tool import CallResult, RunAgent, Tool, ToolContext, ToolFailed, text_of
 from clew.chat.turn.background_tasks import watch_task
 from clew.chat.turn.hook_events import run_hooks
+from clew.chat.turn.hook_results import replace_output
 from clew.chat.turn.side_request import extract, search_web
 from clew.conversation.agent_sessions import SUBAGENT_TOOLS
+from clew.errors import ClewError
 from clew.wire.json_codec import Json
 
 DECLINED = "The user declined this call. It was not run, and nothing was changed by it."
@@ -132,8 +135,12 @@ class CallRunner(Struct):
             return failure_result(unknown_tool_error(call.name))
         try:
             call_input = _check_input(call, tool)
+            if not self._is_denied(call, call_input):  # what a denied file contains must not show in an error
+                await tool.check(call_input, self._context(call))
         except ToolFailed as failed:
             return failure_result(failed)
+        except OSError as error:
+            return failure_result(ToolFailed(f"{type(error).__name__}: {error}", is_misuse=False))
         decision, context = await self._decide(call, call_input)
         if decision.kind != "allow":
             self.denials.append({"tool_name": call.name, "tool_use_id": call.id, "tool_input": call_input})
@@ -141,8 +148,10 @@ class CallRunner(Struct):
         if decision.input is not None:
             call_input = decision.input
         self.deps.emit(events.CallStarted(agent=self.agent, call_id=call.id, name=call.name, input=call_input))
+        started = self.deps.stopwatch()
         result = await self._call(tool, call, call_input)
-        return await self._run_result_hooks(call, call_input, result, context)
+        milliseconds = round((self.deps.stopwatch() - started) * 1000)
+        return await self._run_result_hooks(call, call_input, result, milliseconds, context)
 
     async def _call(self, tool: Tool, call: PendingCall, call_input: Json) -> CallResult:
         try:
@@ -201,6 +210,13 @@ class CallRunner(Struct):
 
     # -- permissions
 
+    def _is_denied(self, call: PendingCall, call_input: Json) -> bool:
+        conversation = self.conversation
+        return (
+            self.deps.permissions.decide(call.name, call_input, conversation.state.cwd, conversation.mode).kind
+            == "deny"
+        )
+
     async def _decide(self, call: PendingCall, call_input: Json) -> tuple[Decision, tuple[str, ...]]:
         """Return the decision, and texts of hooks for the model. A hook can deny what rules allow, but not allow
         what they deny.
@@ -226,10 +242,15 @@ class CallRunner(Struct):
         return decision, outcome.context
 
     async def _request_permission(self, call: PendingCall, call_input: Json, decision: Decision) -> Decision:
-        outcome = await self.run_hooks("PermissionRequest", call, {"tool_name": call.name, "tool_input": call_input})
+        about = {"tool_name": call.name, "tool_input": call_input}
+        suggested = as_permission_updates(decision.suggestions)
+        outcome = await self.run_hooks("PermissionRequest", call, {**about, "permission_suggestions": suggested})
         if outcome.decision == "allow" and not decision.rule:
+            self._apply_updates(outcome.permission_updates)
             return Decision("allow", input=outcome.updated_input or decision.input)
         if outcome.decision == "deny" or outcome.block:
+            if outcome.interrupts:
+                self.stopped.set()
             return Decision("deny", message=outcome.reason or DECLINED)
         if not self.deps.can_prompt_user:
             text = decision.message or NOT_PERMITTED.format(name=call.name)
@@ -266,6 +287,17 @@ class CallRunner(Struct):
             if user_decision.kind == "allow" and user_decision.input is None
             else user_decision
         )
+
+    def _apply_updates(self, updates: Sequence[Json]) -> None:
+        """Apply the permission updates of a hook, as those of a user who answers."""
+        for update in updates:
+            try:
+                mode = self.deps.permissions.apply(update)
+            except (ClewError, OSError) as error:
+                self.deps.emit(events.Notice(agent=self.agent, text=str(error), level="warning"))
+                continue
+            if mode is not None:
+                self.conversation.mode = mode
 
     def _report_denial(self, call: PendingCall, text: str) -> None:
         self.deps.emit(events.CallDenied(agent=self.agent, call_id=call.id, name=call.name, message=text))
@@ -317,25 +349,34 @@ class CallRunner(Struct):
         return outcome
 
     async def _run_result_hooks(
-        self, call: PendingCall, call_input: Json, result: CallResult, context: tuple[str, ...]
+        self, call: PendingCall, call_input: Json, result: CallResult, milliseconds: int, context: tuple[str, ...]
     ) -> CallResult:
-        """Run the hooks after a call and add their texts to the result."""
+        """Run the hooks after a call, use the output that they give in its place, and add their texts to the result."""
         name = "PostToolUseFailure" if result.is_error else "PostToolUse"
-        response = result.detail if result.detail is not None else text_of(result.content)
-        outcome = await self.run_hooks(
-            name, call, {"tool_name": call.name, "tool_input": call_input, "tool_response": response}
-        )
+        about: Json = {"tool_name": call.name, "tool_input": call_input, "duration_ms": milliseconds}
+        if result.is_error:
+            about |= {"error": text_of(result.content), "is_interrupt": self.stopped.is_set()}
+        else:
+            about["tool_response"] = result.detail if result.detail is not None else text_of(result.content)
+        outcome = await self.run_hooks(name, call, about)
+        if outcome.updated_output is not None and not result.is_error:
+            result = self._replace_output(call, result, outcome.updated_output)
         reason = (outcome.reason,) if outcome.block and outcome.reason else ()
         added = [system_reminder(f"A hook says: {text}") for text in (*context, *outcome.context, *reason)]
         path = call_input.get("file_path")
-        if (
-            call.name == "Read"
-            and not result.is_error
-            and isinstance(path, str)
-            and (memory := self.deps.nested_memory(Path(path)))
-        ):
-            added.append(system_reminder(memory))
+        if call.name == "Read" and not result.is_error and isinstance(path, str):
+            memory, loaded = self.deps.nested_memory(Path(path))
+            added += [system_reminder(memory)] if memory else []
+            for file in loaded:
+                await self.run_hooks("InstructionsLoaded", None, file)
         return replace(result, notes=(*result.notes, *added)) if added else result
+
+    def _replace_output(self, call: PendingCall, result: CallResult, updated: Any) -> CallResult:
+        replaced = replace_output(call.name, result, updated)
+        if replaced is None:
+            text = f"A PostToolUse hook gave an output that is not of the form of {call.name}'s; it is not used."
+            self.deps.emit(events.Notice(agent=self.agent, text=text, level="warning"))
+        return replaced or result
 
 
 def _check_input(call: PendingCall, tool: Tool) -> Json:

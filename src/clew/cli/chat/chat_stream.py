@@ -31,6 +31,7 @@ def add_arguments(command: ArgumentParser) -> None:
     )
     group.add_argument("--permission-prompt-tool", metavar="NAME", default="", help="stdio: the program is asked")
     group.add_argument("--include-partial-messages", action="store_true", help="tell every event of the stream")
+    group.add_argument("--include-hook-events", action="store_true", help="tell when hooks start and end")
     group.add_argument("--replay-user-messages", action="store_true", help="say prompts back")
     group.add_argument("--forward-subagent-text", action="store_true", help="tell also what agents say")
     group.add_argument("--session-mirror", action="store_true", help="tell also every line that is written down")
@@ -54,6 +55,7 @@ async def serve(options: Namespace, spec: SessionSpec, prompt: str | None = None
         shows_partial=options.include_partial_messages,
         shows_prompts=options.replay_user_messages,
         shows_agents=options.forward_subagent_text,
+        shows_hooks=options.include_hook_events,
     )
     spec = replace(
         spec,

@@ -91,6 +91,11 @@ def _find_task(scene: ToolContext, name: str) -> Background:
     return task
 
 
+def check_task(input: Json, scene: ToolContext) -> None:
+    """Raise ToolFailed if there is no such task."""
+    _find_task(scene, str(input.get("task_id") or input.get("bash_id") or input.get("shell_id")))
+
+
 async def read_new_output(input: Json, scene: ToolContext) -> CallResult:
     """Implement BashOutput: return the output of a command since the last call."""
     name = input["bash_id"]
@@ -180,6 +185,7 @@ BASH_OUTPUT = SpecTool(
     object_schema(bash_id=_ID, filter=optional_field(TEXT, "A regular expression: return only lines that match")),
     read_new_output,
     reads=True,
+    precondition=check_task,
 )
 TASK_OUTPUT = SpecTool(
     "TaskOutput",
@@ -191,10 +197,19 @@ TASK_OUTPUT = SpecTool(
     ),
     wait_for_output,
     reads=True,
+    precondition=check_task,
 )
 KILL_SHELL = SpecTool(
-    "KillShell", "Stop a command that runs in the background.", object_schema(shell_id=_ID), stop_task
+    "KillShell",
+    "Stop a command that runs in the background.",
+    object_schema(shell_id=_ID),
+    stop_task,
+    precondition=check_task,
 )
 TASK_STOP = SpecTool(
-    "TaskStop", "Stop a command or an agent that runs in the background.", object_schema(task_id=_ID), stop_task
+    "TaskStop",
+    "Stop a command or an agent that runs in the background.",
+    object_schema(task_id=_ID),
+    stop_task,
+    precondition=check_task,
 )

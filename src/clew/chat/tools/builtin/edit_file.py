@@ -65,6 +65,18 @@ def _short(text: str) -> str:
 
 def _apply_edits(path: Path, edits: Sequence[Json], scene: ToolContext) -> tuple[str, str]:
     """Apply the edits in order, all or none. Return the text before and after."""
+    old, raw = _prepare(path, edits, scene)
+    write_file(path, encode(old, raw, path), scene)
+    return old.plain, raw.replace("\r\n", "\n")
+
+
+def check(input: Json, scene: ToolContext) -> None:
+    """Raise ToolFailed if the edits cannot be made."""
+    _prepare(resolve_argument(input["file_path"], scene.state), input.get("edits") or [input], scene)
+
+
+def _prepare(path: Path, edits: Sequence[Json], scene: ToolContext) -> tuple[Text, str]:
+    """Return the text of the file, and what the edits make of it. Raises ToolFailed."""
     if any(e["old_string"] == e["new_string"] for e in edits):
         raise ToolFailed("No changes to make: old_string and new_string are exactly the same.")
     resolve_for_writing(path, scene.state)
@@ -72,8 +84,7 @@ def _apply_edits(path: Path, edits: Sequence[Json], scene: ToolContext) -> tuple
     raw = old.raw
     for number, one in enumerate(edits):
         raw = _apply_edit(raw, one, old.line_end, f" (edit {number + 1})" if len(edits) > 1 else "")
-    write_file(path, encode(old, raw, path), scene)
-    return old.plain, raw.replace("\r\n", "\n")
+    return old, raw
 
 
 def _open_text(path: Path, first: str, scene: ToolContext) -> Text:
@@ -129,6 +140,7 @@ EDIT = SpecTool(
     "empty old_string makes a new file.",
     object_schema(file_path=_PATH, **_EDIT),
     edit,
+    precondition=check,
 )
 MULTI_EDIT = SpecTool(
     "MultiEdit",
@@ -137,4 +149,5 @@ MULTI_EDIT = SpecTool(
         file_path=_PATH, edits=required_field(array_schema(object_schema(**_EDIT), least=1), "The edits, in order")
     ),
     edit_many,
+    precondition=check,
 )

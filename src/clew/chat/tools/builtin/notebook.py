@@ -128,7 +128,8 @@ def _parts(cell: Json, language: str) -> list[Json]:
     return parts
 
 
-async def edit(input: Json, scene: ToolContext) -> CallResult:
+def prepare_edit(input: Json, scene: ToolContext) -> tuple[Json, Text, str, str]:
+    """Return the changed notebook, its text before, and the id and type of the cell. Raises ToolFailed."""
     path = resolve_argument(input["notebook_path"], scene.state)
     if path.suffix.lower() != ".ipynb":
         raise ToolFailed("File must be a Jupyter notebook (.ipynb file). Use Edit for other files.")
@@ -143,7 +144,12 @@ async def edit(input: Json, scene: ToolContext) -> CallResult:
         raise os_error(error, path, "read") from error
     read_tracking.require_read(path, content, scene.state)
     book, original = _parse_notebook(path, content.data)
-    name, kind = _apply_change(book, input, mode, kind)
+    return book, original, *_apply_change(book, input, mode, kind)
+
+
+async def edit(input: Json, scene: ToolContext) -> CallResult:
+    path, mode = resolve_argument(input["notebook_path"], scene.state), input.get("edit_mode", "replace")
+    book, original, name, kind = prepare_edit(input, scene)
     after = _serialize(book, original.plain)
     write_file(path, encode(original, convert_line_ends(after, original.line_end), path), scene)
     verb = {"replace": "Updated", "insert": "Inserted", "delete": "Deleted"}[mode]
@@ -233,4 +239,5 @@ NOTEBOOK_EDIT = SpecTool(
         edit_mode=optional_field(enum_schema("replace", "insert", "delete"), "What to do; replace if not given"),
     ),
     edit,
+    precondition=prepare_edit,
 )

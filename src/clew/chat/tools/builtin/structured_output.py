@@ -52,6 +52,9 @@ class StructuredOutput:
     def is_read_only(self, input: Json) -> bool:
         return True
 
+    async def check(self, input: Json, scene: ToolContext) -> None:
+        """Accept any input: `call` counts the attempts that do not fit."""
+
     async def call(self, input: Json, scene: ToolContext) -> CallResult:
         problems = [f"{_place(each.absolute_path)}: {each.message}" for each in self._validator.iter_errors(input)]
         if problems:

@@ -41,16 +41,30 @@ def create_skill_tool(skills: Skills | None) -> SpecTool:
         ),
         _launcher(skills),
         reads=True,
+        precondition=lambda input, scene: _require_known(skills, _name(input)),
     )
+
+
+def _name(input: Json) -> str:
+    return str(input["skill"]).removeprefix("/")
+
+
+def _require_known(skills: Skills | None, name: str) -> None:
+    """Raise ToolFailed if the model may not use a skill of this name."""
+    known = skills.names() if skills else ()
+    if name not in known:
+        raise ToolFailed(
+            f"Unknown skill: {name}." + (f" There are: {', '.join(known)}." if known else " There are none.")
+        )
 
 
 def _launcher(skills: Skills | None) -> Callable[[Json, ToolContext], Awaitable[CallResult]]:
     async def launch(input: Json, scene: ToolContext) -> CallResult:
-        name = input["skill"].removeprefix("/")
+        name = _name(input)
+        _require_known(skills, name)
         skill = await skills.body(name, input.get("args", "")) if skills else None
         if skill is None:
-            known = ", ".join(skills.names()) if skills else ""
-            raise ToolFailed(f"Unknown skill: {name}." + (f" There are: {known}." if known else " There are none."))
+            raise ToolFailed(f"Unknown skill: {name}.")
         where = f"Base directory for this skill: {skill.folder}\n\n" if skill.folder else ""
         return CallResult(
             f"Launching skill: {name}", {"success": True, "commandName": name}, notes=(where + skill.text,)

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
@@ -120,4 +121,18 @@ def create_web_fetch(network: Network | None = None) -> SpecTool:
         ),
         Fetcher(network).call,
         reads=True,
+        precondition=_check_address,
     )
+
+
+def _check_address(input: Json, scene: ToolContext) -> None:
+    """Raise ToolFailed if the address is not one of a page."""
+    try:
+        parts = urlsplit(input["url"])
+        is_page = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        is_page = False
+    if not is_page:
+        raise ToolFailed(
+            f"InputValidationError: {input['url']!r} is not the address of a page. Give a whole one: https://…"
+        )

@@ -14,19 +14,11 @@ from clew.wire.json_codec import Json
 
 async def write(input: Json, scene: ToolContext) -> CallResult:
     path, new = resolve_argument(input["file_path"], scene.state), input["content"]
-    resolve_for_writing(path, scene.state)
-    try:
-        content = read_content(path)
-    except FileNotFoundError:
+    old = check(input, scene)
+    if old is None:
         write_file(path, encode(Text(""), new, path), scene)
         detail = {"type": "create", "filePath": str(path), "content": new, "structuredPatch": [], "originalFile": None}
         return CallResult(f"File created successfully at: {path}", detail)
-    except OSError as error:
-        raise os_error(error, path, "open") from error
-    read_tracking.require_read(path, content, scene.state)
-    old = decode(content.data)
-    if old is None:
-        raise ToolFailed(f"{path} is a binary file, which Write does not replace. Remove it first if that is meant.")
     note, data = "", b""
     try:
         data = encode(old, convert_line_ends(new, old.line_end), path)
@@ -44,6 +36,23 @@ async def write(input: Json, scene: ToolContext) -> CallResult:
     return CallResult(f"The file {path} has been updated successfully.{note}", detail)
 
 
+def check(input: Json, scene: ToolContext) -> Text | None:
+    """Return the text of the file that would be replaced, None if there is none. Raises ToolFailed if it may not be."""
+    path = resolve_argument(input["file_path"], scene.state)
+    resolve_for_writing(path, scene.state)
+    try:
+        content = read_content(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise os_error(error, path, "open") from error
+    read_tracking.require_read(path, content, scene.state)
+    old = decode(content.data)
+    if old is None:
+        raise ToolFailed(f"{path} is a binary file, which Write does not replace. Remove it first if that is meant.")
+    return old
+
+
 WRITE = SpecTool(
     "Write",
     "Write a whole file. One that exists must have been read first and is replaced; to change a part of it use Edit.",
@@ -52,4 +61,5 @@ WRITE = SpecTool(
         content=required_field(TEXT, "All that the file shall hold"),
     ),
     write,
+    precondition=check,
 )
