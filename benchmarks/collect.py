@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.corpus import generate, parse_size
-from benchmarks.measure import Line, children_cpu, cpu_of, transcripts
+from benchmarks.measure import ROUNDS, Line, children_cpu, cpu_of, transcripts
 
 MANY = 10_000
 IDLE = 12.0  # seconds of watching a folder in which nothing happens
@@ -55,14 +56,12 @@ def measure(root: Path, scratch: Path) -> Iterator[Line]:
 def ingest(root: Path, scratch: Path) -> Iterator[Line]:
     files = transcripts(root)
     archive = scratch / "plain" / "archive.db"
-    first = poll(root, archive)
+    first, cat, wall = first_poll(root, archive)
     size = first["bytes"] / 1e6
-    start = time.perf_counter()
-    cat = cpu_of(["sh", "-c", 'find "$0" -type f -exec cat {} + | sha256sum', str(root)], 1)
-    wall = time.perf_counter() - start
     yield Line("first poll: speed", size / first["cpu"], "MB/s", "≥ 20", size / first["cpu"] >= 20)
     yield Line("first poll: wall ÷ cat | sha256sum", first["wall"] / wall, "×")
-    yield Line("first poll: CPU ÷ cat | sha256sum", first["cpu"] / cat, "×")
+    ratio = first["cpu"] / cat
+    yield Line("first poll: CPU ÷ cat | sha256sum", ratio, "×", "≤ 3.5", ratio <= 3.5)
     yield Line("first poll: peak memory", first["peak"], "MB", "≤ 150", first["peak"] <= 150)
     stored = sum(path.stat().st_size for path in archive.parent.iterdir()) / 1e6
     yield Line("archive ÷ what was read", stored / size, "×", "≤ 1", stored <= size)
@@ -70,6 +69,21 @@ def ingest(root: Path, scratch: Path) -> Iterator[Line]:
     yield Line(f"no-op poll, {len(files)} transcripts: CPU", again["cpu"] * 1000, "ms")
     masked = poll(root, scratch / "masked" / "archive.db", "redact")
     yield Line("first poll with secrets masked: speed", size / masked["cpu"], "MB/s")
+
+
+def first_poll(root: Path, archive: Path) -> tuple[dict[str, float], float, float]:
+    """Poll into a new archive and hash the same files, by turns: the best poll, and the CPU and wall time of the hash.
+
+    The last archive stays.
+    """
+    polls, hashed = [], []
+    for _ in range(ROUNDS):
+        shutil.rmtree(archive.parent, ignore_errors=True)
+        polls.append(poll(root, archive))
+        start = time.perf_counter()
+        cpu = cpu_of(["sh", "-c", 'find "$0" -type f -exec cat {} + | sha256sum', str(root)], 1)
+        hashed.append((cpu, time.perf_counter() - start))
+    return min(polls, key=lambda each: each["cpu"]), min(hashed)[0], min(wall for _, wall in hashed)
 
 
 def giving_back(root: Path, archive: Path) -> Iterator[Line]:

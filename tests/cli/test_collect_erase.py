@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import apsw
 import pytest
 
+from clew.collect.archive.packing import unpack
 from clew.demo.demo_tree import DemoSummary
 from tests.cli.conftest import Run
 
@@ -30,7 +33,14 @@ def add_session(claude: Path, id: str, text: str, project: str = "-home-ada-secr
 
 
 def everything(data: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in (data / "clew" / "archive").iterdir())
+    """Every byte of every file of the archive, and what is packed in it."""
+    folder = data / "clew" / "archive"
+    connection = apsw.Connection(str(folder / "archive.db"))
+    query = "SELECT packing, data, size FROM content UNION ALL SELECT packing, data, size FROM pack"
+    rows: list[Any] = connection.execute(query).fetchall()
+    packed = [unpack(*row) or b"" for row in rows]
+    connection.close()
+    return b"\n".join([*(path.read_bytes() for path in folder.iterdir()), *packed])
 
 
 ONE, TWO = "aaaaaaaa-0000-4000-8000-000000000001", "bbbbbbbb-0000-4000-8000-000000000002"

@@ -21,14 +21,14 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def damage_archive(data: Path, line: int = 3) -> str:
-    """Flip a bit in a line that only the largest session contains; return the path of the session."""
+    """Damage the position of a line that only the largest session contains; return the path of the session."""
     connection = apsw.Connection(str(data / "clew" / "archive" / "archive.db"))
-    query = """SELECT f.path, c.id, c.data FROM content c JOIN occurrence o ON o.content = c.id
+    query = """SELECT f.path, c.id FROM content c JOIN occurrence o ON o.content = c.id
       JOIN file f ON f.generation = o.generation WHERE o.number = ? AND f.kind = 'session'
       AND (SELECT count(*) FROM occurrence p WHERE p.content = c.id) = 1 ORDER BY f.size DESC LIMIT 1"""
     rows: list[Any] = connection.execute(query, (line,)).fetchall()
-    [(path, id, stored)] = rows
-    connection.execute("UPDATE content SET data = ? WHERE id = ?", (bytes([stored[0] ^ 4]) + stored[1:], id))
+    [(path, id)] = rows
+    connection.execute("UPDATE content SET start = start + 1 WHERE id = ?", (id,))
     connection.close()
     return str(path)
 

@@ -101,3 +101,10 @@ class World:
     def close(self) -> None:
         self.connection.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def flip_bit(connection: apsw.Connection, table: str, id: int) -> None:
+    """Flip a bit in the middle of the stored bytes of a content or a pack."""
+    data = bytearray(connection.execute(f"SELECT data FROM {table} WHERE id = ?", (id,)).get)
+    data[len(data) // 2] ^= 1
+    connection.execute(f"UPDATE {table} SET data = ? WHERE id = ?", (bytes(data), id))

@@ -15,13 +15,13 @@ from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import apsw
 
 from clew.collect.archive.archive_backup import back_up, put_back
 from clew.collect.archive.archive_schema import open_archive
-from clew.collect.archive.checksums import unpack
+from clew.collect.archive.content_reader import CONTENT, ContentReader
 from clew.collect.archive.erase import erase
 from clew.collect.collector import Collector
 from clew.collect.config import SinkConfig
@@ -29,7 +29,7 @@ from clew.collect.sinks.address import deliveries
 from clew.collect.sinks.outbox import Delivery, SequenceCursor
 from clew.collect.sinks.rejected import list_rejected, retry_rejected
 from clew.errors import StoreError
-from tests.collect.collect_fixture import KEY, SHM, session
+from tests.collect.collect_fixture import KEY, SHM, flip_bit, session
 from tests.collect.machine import Crash
 from tests.collect.store_kinds import StoreKind
 
@@ -88,8 +88,9 @@ class Life:
 
     def archived(self) -> set[bytes]:
         """Every line in the archive."""
-        query = "SELECT c.packing, c.data FROM occurrence o JOIN content c ON c.id = o.content"
-        return {bytes(unpack(*row) or b"") for row in self.connection.execute(query)}
+        query = f"SELECT {CONTENT} FROM occurrence o JOIN content c ON c.id = o.content"
+        reader = ContentReader(self.connection)
+        return {reader.read(*row[:5]) or b"" for row in cast("Any", self.connection.execute(query))}
 
 
 class HistoryMachine:
@@ -266,14 +267,14 @@ class HistoryMachine:
         """A bit of the archive flips while the source is there; lines are sent, and a scrub repairs it."""
         self.poll(who)
         life = self.life(who)
-        rows: list[Any] = life.connection.execute("SELECT id, packing, data FROM content ORDER BY id").fetchall()
-        there = life.lines()
-        rows = [row for row in rows if unpack(*row[1:]) in there and row[2]]
+        rows: list[Any] = life.connection.execute(f"SELECT id, {CONTENT} FROM content c ORDER BY id").fetchall()
+        there, reader = life.lines(), ContentReader(life.connection)
+        rows = [row for row in rows if reader.read(*row[1:6]) in there]
         if not rows:
             return
-        number, _, data = rows[which % len(rows)]
-        flipped = bytes([data[0] ^ 4]) + data[1:]
-        life.connection.execute("UPDATE content SET data = ? WHERE id = ?", (flipped, number))
+        content, _, _, pack, *_ = rows[which % len(rows)]
+        table, number = ("content", content) if pack is None else ("pack", pack)
+        flip_bit(life.connection, table, number)
         self.has_repeats = True  # in a file, if an acknowledgement was lost before
         self.deliver(who, "", 0)
         self.poll(who, scrub=True)
@@ -413,11 +414,13 @@ class HistoryMachine:
     @staticmethod
     def _newest(life: Life) -> Iterator[tuple[str, list[bytes]]]:
         """Each session with its lines in the newest generation."""
-        query = """SELECT f.path, c.packing, c.data FROM file f JOIN occurrence o ON o.generation = f.generation
+        query = f"""SELECT f.path, {CONTENT} FROM file f JOIN occurrence o ON o.generation = f.generation
           JOIN content c ON c.id = o.content ORDER BY f.id, o.offset"""
         found: dict[str, list[bytes]] = {}
-        for path, packing, data in life.connection.execute(query):
-            found.setdefault(str(path), []).append(unpack(packing, data) or b"")
+        reader = ContentReader(life.connection)
+        row: Any
+        for row in life.connection.execute(query):
+            found.setdefault(row[0], []).append(reader.read(*row[1:6]) or b"")
         yield from found.items()
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from clew.collect import discovery, fingerprint, ingest, line_reader
 from clew.collect.archive import archive_schema, archive_writer
 from clew.collect.archive.archive_writer import RACY, SETTLED, ArchiveWriter
+from clew.collect.archive.content_writer import ContentWriter
 from clew.collect.collector import Collector
 from clew.collect.discovery import SourceState
 from clew.collect.ingest import FileIngester
@@ -296,8 +297,8 @@ def half_a_document_is_stored(patch: Patch) -> None:
 @switches_off("R19 one transaction", cases.commits_rows_and_offsets_together)
 def rows_are_committed_before_offsets(patch: Patch) -> None:
     @patch.wrap(ArchiveWriter._add_occurrences)
-    def wrong(original, self, rows):
-        original(self, rows)
+    def wrong(original, self, places, hashes, contents):
+        original(self, places, hashes, contents)
         self.close()
 
 
@@ -310,9 +311,9 @@ def offsets_are_not_saved(patch: Patch) -> None:
 
 @switches_off("R20 contents once", cases.keeps_equal_lines_once)
 def contents_are_not_shared(patch: Patch) -> None:
-    @patch.wrap(ArchiveWriter.store_content)
-    def wrong(original, self, hash, masked):
-        return self._insert_content(hash, len(masked.data), 0, masked, masked.data)
+    @patch.wrap(ContentWriter._find_known)
+    def wrong(original, self, hashes, contents):
+        return {}
 
 
 @switches_off("R21 old generations stay", cases.begins_a_generation_before_its_rows)
@@ -392,5 +393,5 @@ def a_batch_with_poison_is_dropped(patch: Patch) -> None:
 @switches_off("R29 masked", cases.sends_no_secret)
 def secrets_are_sent(patch: Patch) -> None:
     @patch.wrap(record.read_records)
-    def wrong(original, host, rows, policy):
-        return original(host, rows, Policy())
+    def wrong(original, connection, host, rows, policy):
+        return original(connection, host, rows, Policy())

@@ -20,7 +20,7 @@ from clew.collect.archive.reader import Archive
 from clew.collect.archive.verify_contents import verify_archive
 from clew.collect.sql.archive_engine import open_archive_engine
 from clew.errors import StoreError
-from tests.collect import archive_version_1
+from tests.collect import archive_version_1, archive_version_2
 from tests.collect.collect_fixture import KEY, World, line, session
 
 ONE, TWO = session(1), session(2)
@@ -30,10 +30,19 @@ FILES = {
 }
 
 
+BUILD = {1: archive_version_1.build, 2: archive_version_2.build}
+
+
+@pytest.fixture(params=[1, 2])
+def number(request: pytest.FixtureRequest) -> int:
+    """The version of an archive."""
+    return int(request.param)
+
+
 @pytest.fixture
-def old(tmp_path: Path) -> str:
+def old(tmp_path: Path, number: int) -> str:
     path = str(tmp_path / "archive" / "archive.db")
-    archive_version_1.build(path, KEY, str(tmp_path / "claude"), FILES, {"file:/out.jsonl": 12})
+    BUILD[number](path, KEY, str(tmp_path / "claude"), FILES, {"file:/out.jsonl": 12})
     return path
 
 
@@ -50,8 +59,8 @@ def version(path: str) -> int:
         connection.close()
 
 
-def test_a_reader_reads_the_first_version_without_upgrading_it(old: str) -> None:
-    assert contents(old) == FILES and version(old) == 1
+def test_a_reader_reads_an_earlier_version_without_upgrading_it(old: str, number: int) -> None:
+    assert contents(old) == FILES and version(old) == number
     with open_archive_engine(old) as engine, engine.run("SELECT count(*) AS n FROM sessions") as result:
         assert list(result.rows) == [(2,)]
     connection = open_read_only(old)
@@ -59,11 +68,11 @@ def test_a_reader_reads_the_first_version_without_upgrading_it(old: str) -> None
     connection.close()
 
 
-def test_an_upgrade_keeps_every_byte_and_a_copy_of_the_old_file(old: str) -> None:
+def test_an_upgrade_keeps_every_byte_and_a_copy_of_the_old_file(old: str, number: int) -> None:
     open_archive(old).close()
     assert version(old) == VERSION and contents(old) == FILES
-    copy = f"{old}.version-1"
-    assert version(copy) == 1 and contents(copy) == FILES
+    copy = f"{old}.version-{number}"
+    assert version(copy) == number and contents(copy) == FILES
     assert os.name == "nt" or stat.S_IMODE(Path(copy).stat().st_mode) == 0o600
     connection = open_archive(old)
     assert verify_archive(connection).is_sound
@@ -82,14 +91,14 @@ def test_an_upgraded_archive_has_the_tables_of_a_new_one(old: str, tmp_path: Pat
     new.close()
 
 
-def test_collecting_continues_after_an_upgrade() -> None:
+def test_collecting_continues_after_an_upgrade(number: int) -> None:
     world = World()
     try:
         world.connection.close()
         Path(world.path).unlink()
         for path, data in FILES.items():
             world.write(path, data)
-        archive_version_1.build(world.path, KEY, os.path.realpath(world.root), FILES)
+        BUILD[number](world.path, KEY, os.path.realpath(world.root), FILES)
         world.connection = world.open()
         assert world.poll(scrub=True).lines == 0, "the same lines are not read twice"
         world.append(TWO, b'":1}\n')

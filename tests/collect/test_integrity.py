@@ -22,7 +22,7 @@ from clew.collect.masking import Policy
 from clew.collect.sinks.jsonl import JsonLines
 from clew.collect.sinks.outbox import Delivery, SequenceCursor
 from clew.errors import ClewError
-from tests.collect.collect_fixture import KEY, World, line, session
+from tests.collect.collect_fixture import KEY, World, flip_bit, line, session
 
 ONE, TWO = session(1), session(2)
 NOTE = "projects/-home-ada-shop/3f2a0c5e-0000-4000-8000-000000000001/tool-results/out.txt"
@@ -41,14 +41,15 @@ def world() -> Iterator[World]:
 
 
 def change_content(world: World, number: int = 3, path: str = ONE) -> None:
-    """Flip a bit in the stored bytes of one line."""
-    query = """SELECT c.id, c.data FROM content c JOIN occurrence o ON o.content = c.id JOIN generation g ON
+    """Flip a bit in the stored bytes of one line; of a line in a pack, in its position there."""
+    query = """SELECT c.id, c.pack FROM content c JOIN occurrence o ON o.content = c.id JOIN generation g ON
       g.id = o.generation JOIN file f ON f.id = g.file WHERE f.path = ? AND o.number = ?"""
     rows: list[Any] = world.connection.execute(query, (path, number)).fetchall()
-    [(id, data)] = rows
-    changed = bytearray(data)
-    changed[len(changed) // 2] ^= 1
-    world.connection.execute("UPDATE content SET data = ? WHERE id = ?", (bytes(changed), id))
+    [(id, pack)] = rows
+    if pack is None:
+        flip_bit(world.connection, "content", id)
+    else:
+        world.connection.execute("UPDATE content SET start = start | 1 << 40 WHERE id = ?", (id,))
 
 
 def verified(world: World) -> VerifyReport:
@@ -73,6 +74,21 @@ def test_a_damaged_line_is_named_and_never_given_back(world: World, number: int)
     assert (damage, rest) == ([number], b"".join(whole[: number - 1] + whole[number:]))
 
 
+def test_a_damaged_pack_damages_the_lines_in_it_and_no_other(world: World) -> None:
+    before = world.kept()
+    query = """SELECT f.path, c.pack, o.number FROM content c JOIN occurrence o ON o.content = c.id
+      JOIN file f USING(generation)"""
+    rows: list[Any] = world.connection.execute(query).fetchall()
+    packs = {pack for path, pack, _ in rows if path == ONE and pack is not None}
+    assert packs and len({pack for _, pack, _ in rows}) > len(packs)
+    for pack in packs:
+        flip_bit(world.connection, "pack", pack)
+    damaged = {(bad.path, bad.line) for bad in verified(world).damaged}
+    assert damaged and damaged <= {(path, number) for path, pack, number in rows if pack in packs}
+    world.poll(scrub=True)
+    assert verified(world).is_sound and world.kept() == before
+
+
 @pytest.mark.parametrize("statement", [
     "UPDATE occurrence SET content = content + 1 WHERE seq = 2",
     "UPDATE occurrence SET length = length + 1 WHERE seq = 2",
@@ -83,7 +99,13 @@ def test_a_damaged_line_is_named_and_never_given_back(world: World, number: int)
     "UPDATE generation SET offset = offset - 1 WHERE id = 1",
     "UPDATE content SET packing = 2 WHERE id = 1",
     "UPDATE content SET size = size + 1 WHERE id = 1",
+    "UPDATE content SET start = start + 1 WHERE id = 1",
+    "UPDATE content SET pack = 99 WHERE id = 1",
+    "UPDATE content SET pack = NULL WHERE id = 1",
     "DELETE FROM content WHERE id = 1",
+    "DELETE FROM pack WHERE id = 1",
+    "UPDATE pack SET size = size - 1 WHERE id = 1",
+    "UPDATE pack SET packing = 2 WHERE id = 1",
 ])  # fmt: skip
 def test_rows_that_changed_are_noticed_and_repaired(world: World, statement: str) -> None:
     before = world.kept()

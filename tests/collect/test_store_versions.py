@@ -94,7 +94,7 @@ def frozen_rows(world: World) -> tuple[list[dict[str, Any]], list[dict[str, list
     """All lines, and the facts of each file, for the frozen writer."""
     host = world.archive.host
     query = f"SELECT {COLUMNS} WHERE {DELIVERABLE} ORDER BY o.seq"
-    records = list(read_records(host, world.connection.execute(query), Policy(KEY)))
+    records = list(read_records(world.connection, host, world.connection.execute(query), Policy(KEY)))
     lines = [{**dict(zip(LINE.columns, build_line_row(each), strict=True)), "raw": each.raw} for each in records]
     facts = []
     for file in changed_since(world.connection, 0):

@@ -9,11 +9,12 @@ from typing import Any
 import apsw
 
 from clew.collect.archive.archive_writer import ArchiveWriter
-from clew.collect.archive.checksums import line_sum, read_line
+from clew.collect.archive.checksums import line_sum
+from clew.collect.archive.content_reader import CONTENT, ContentReader
 from clew.collect.safe_open import File, read_at
 
-_LINES = """
-SELECT o.generation, o.offset, o.number, o.length, o.sum, c.packing, c.data, c.size, c.hash
+_LINES = f"""
+SELECT o.generation, o.offset, o.number, o.length, o.sum, {CONTENT}
 FROM occurrence o LEFT JOIN content c ON c.id = o.content WHERE o.generation = ? ORDER BY o.offset
 """
 
@@ -31,12 +32,13 @@ def repair_generation(writer: ArchiveWriter, generation: int, file: File, end: b
     """
     position = 0
     damaged: list[Sequence[Any]] = []
+    reader = ContentReader(writer.connection)
     row: Any
     for row in writer.connection.execute(_LINES, (generation,)):
         if row[1] != position:
             return False
         position += row[3]
-        if not read_line(row)[1]:
+        if not reader.read_line(row[:5], row[5:])[1]:
             damaged.append(row)
     end_of_lines = writer.connection.execute("SELECT offset FROM generation WHERE id = ?", (generation,)).get
     return end_of_lines == position and all(_repair_content(writer, row, file, end) for row in damaged)

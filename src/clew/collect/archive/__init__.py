@@ -11,14 +11,19 @@ Modules:
                        together.
     archived_sessions  Look up archived and reconstructed sessions of one folder, for searches that include deleted
                        ones.
-    checksums          Verify what the archive returns: a hash for each content, a checksum for each row that says
-                       where it belongs.
+    checksums          Checksums of the rows of the archive, which bind a content to its position in a file.
+    content_reader     Read contents of the archive and verify them: alone, or out of a pack that they share.
+    content_writer     Store contents once each: those of one call share packs, so that what repeats from line to
+                       line is packed once.
     delete_sessions    Delete sessions that the archive has byte for byte, and bring them back.
     deleted_tree       A cache folder with deleted and reconstructed sessions, laid out like a Claude Code folder.
     erase              Erase sessions, projects or a text from an archive, and remember it, so that they are not
                        collected again.
+    packing            Pack bytes for the archive with zstd, or with zlib where Python has no zstd, and unpack them.
     reader             Read an archive: list its files, and return each generation byte for byte.
     reconstruct        Reconstruct sessions whose transcripts were deleted before they were archived.
+    repack             Write packs again without the bytes that no content refers to any more, so that nothing of
+                       them is left.
     restore_files      Restore files from the archive byte for byte, never over an existing file.
     sqlite_errors      Translate SQLite errors of the archive into one-sentence errors with a next step.
     sync_deleted_tree  Bring the deleted tree up to date with the archive.

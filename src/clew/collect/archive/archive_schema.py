@@ -2,8 +2,9 @@
 
 A **file** is a path below a root. Each time its earlier content turns out to have changed, a new **generation**
 begins; older generations stay. A generation is a sequence of **occurrences**, each a **content** at an offset: a
-line without its newline, or a whole side file. A content is stored once, however often it occurs. Rows and offsets
-are written in one transaction, and a commit is on the disk before it returns.
+line without its newline, or a whole side file. A content is stored once, however often it occurs; those that are
+read together share a **pack**, which is compressed as one. Rows and offsets are written in one transaction, and a
+commit is on the disk before it returns.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ CREATE TABLE generation(
 ) STRICT;
 CREATE TABLE content(
   id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, size INTEGER NOT NULL, packing INTEGER NOT NULL,
-  rules INTEGER NOT NULL, masked INTEGER NOT NULL, data BLOB
+  rules INTEGER NOT NULL, masked INTEGER NOT NULL, data BLOB, pack INTEGER, start INTEGER NOT NULL DEFAULT 0
 ) STRICT;
+CREATE TABLE pack(id INTEGER PRIMARY KEY, size INTEGER NOT NULL, packing INTEGER NOT NULL, data BLOB NOT NULL) STRICT;
 CREATE TABLE occurrence(
   seq INTEGER PRIMARY KEY, generation INTEGER NOT NULL REFERENCES generation, offset INTEGER NOT NULL,
   number INTEGER NOT NULL, length INTEGER NOT NULL, content INTEGER NOT NULL REFERENCES content,

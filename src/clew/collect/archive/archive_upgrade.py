@@ -1,7 +1,7 @@
 """Upgrade an archive of an earlier version: ordered steps in one transaction, after a copy of the file was made.
 
 A process that is killed leaves the old version, or the new one; the next one upgrades again. Readers do not upgrade:
-they see an archive of the first version through temporary views.
+they see an archive of an earlier version through temporary views.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from clew.collect.archive.checksums import generation_sum, line_sum
 from clew.errors import StoreError
 from clew.system.sqlite_file import WriteTransaction, run_pragmas
 
-VERSION = 2
+VERSION = 3
 APPLICATION = int.from_bytes(b"clew")
 
 _TO_VERSION_2 = """
@@ -36,11 +36,21 @@ UPDATE generation SET sum = generation_sum(id, file, number, offset, lines, rest
 UPDATE occurrence SET sum = line_sum(
   generation, offset, number, length, (SELECT hash FROM content c WHERE c.id = occurrence.content));
 """
+_TO_VERSION_3 = """
+ALTER TABLE content ADD COLUMN pack INTEGER;
+ALTER TABLE content ADD COLUMN start INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE pack(id INTEGER PRIMARY KEY, size INTEGER NOT NULL, packing INTEGER NOT NULL, data BLOB NOT NULL) STRICT;
+"""
 _VERSION_1_VIEWS = """
 PRAGMA temp_store = MEMORY;
 CREATE TEMP VIEW generation AS SELECT *, NULL AS sum FROM main.generation;
 CREATE TEMP VIEW occurrence AS SELECT *, NULL AS sum FROM main.occurrence;
 CREATE TEMP VIEW erased AS SELECT '' AS kind, '' AS value, 0 AS time WHERE 0;
+"""
+_VERSION_2_VIEWS = """
+PRAGMA temp_store = MEMORY;
+CREATE TEMP VIEW content AS SELECT *, NULL AS pack, 0 AS start FROM main.content;
+CREATE TEMP VIEW pack AS SELECT 0 AS id, 0 AS size, 0 AS packing, x'' AS data WHERE 0;
 """
 
 
@@ -58,7 +68,14 @@ def _add_checksums(connection: apsw.Connection) -> None:
     connection.execute(_TO_VERSION_2)
 
 
-_STEPS: Mapping[int, Callable[[apsw.Connection], None]] = {1: _add_checksums}  # by the version that they start from
+def _add_packs(connection: apsw.Connection) -> None:
+    connection.execute(_TO_VERSION_3)
+
+
+_STEPS: Mapping[int, Callable[[apsw.Connection], None]] = {  # by the version that they start from
+    1: _add_checksums,
+    2: _add_packs,
+}
 
 
 def read_version(connection: apsw.Connection) -> int:
@@ -112,5 +129,7 @@ def copy_archive(connection: apsw.Connection, path: str, vfs: str | None = None)
 
 def add_version_views(connection: apsw.Connection, version: int) -> None:
     """Let a reader see an archive of an earlier version as one of the current version."""
-    if version == 1:
+    if version < 2:
         run_pragmas(connection, _VERSION_1_VIEWS)
+    if version < 3:
+        run_pragmas(connection, _VERSION_2_VIEWS)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from itertools import count
 from typing import Any, NamedTuple
 
 import apsw
 
 from clew.collect.archive.archive_schema import last_number, reserve_numbers
-from clew.collect.archive.checksums import ABSENT, DEFLATED, RAW, line_sum, unpack
+from clew.collect.archive.checksums import line_sum
+from clew.collect.archive.content_writer import ContentWriter
 from clew.collect.archive.erase import ERASED, read_erased
+from clew.collect.archive.packing import RAW
 from clew.collect.discovery import SourceFile, SourceState
 from clew.collect.fingerprint import ReadPosition, StoredPosition, seal_position
 from clew.collect.line_reader import LongLine
@@ -20,9 +20,6 @@ from clew.collect.masking import MaskedBytes, Policy
 from clew.collect.read_limits import ReadLimits
 from clew.collect.safe_open import File, read_at
 from clew.errors import Stale
-
-_MIN_PACKED_BYTES = 256  # shorter contents are not compressed
-_ZLIB_LEVEL = 1  # halves transcripts at 75 MB/s; level 6 gains 4 % at 55 MB/s (measured)
 
 CHANGED, RACY, SETTLED = 0, 1, 2
 """Whether equal metadata proves that a file is unchanged: it changed during the read; just before it; neither."""
@@ -45,6 +42,9 @@ class KnownFile(NamedTuple):
     number: int
     is_stub: bool
     mark: StoredPosition
+
+
+_Place = tuple[int, int, int, int]  # the generation, offset, number and length of a line
 
 
 class QuarantinedLine(NamedTuple):
@@ -104,9 +104,9 @@ class ArchiveWriter:
         self.policy = policy
         self.limits = limits
         self.quarantined = 0
-        self.repaired = 0
         self.erased = read_erased(connection, "line")
-        self._written = 0
+        self.contents = ContentWriter(connection)
+        self._rebuilt = 0
         self._cleared: dict[tuple[int, int], int] = {}  # numbers of lines by generation and offset
 
     def _begin(self) -> None:
@@ -117,8 +117,13 @@ class ArchiveWriter:
         self._begin()
         return self.connection.execute(statement, values)
 
+    @property
+    def repaired(self) -> int:
+        """How many contents and generations were written again since the last commit."""
+        return self.contents.repaired + self._rebuilt
+
     def settle(self) -> None:
-        if self._written >= self.limits.commit_bytes:
+        if self.contents.written >= self.limits.commit_bytes:
             self.close()
 
     def close(self) -> None:
@@ -128,10 +133,10 @@ class ArchiveWriter:
                 (str(self.repaired),),
             )
             self._execute("UPDATE sink SET seq = 0 WHERE name LIKE '%#facts'")
-            self.repaired = 0
+            self.contents.repaired = self._rebuilt = 0
         if self.connection.in_transaction:
             self.connection.execute("COMMIT")
-        self._written = 0
+        self.contents.written = 0
 
     def undo(self) -> None:
         if self.connection.in_transaction:
@@ -234,23 +239,24 @@ class ArchiveWriter:
         damage: Sequence[QuarantinedLine],
     ) -> None:
         """Add lines, without their newlines, after a position; `hashes` are those of the unmasked lines."""
-        offset, number = position.offset, position.lines
+        self._begin()
         damaged = {line_damage.offset: line_damage for line_damage in damage}
-        rows = []
-        for line, hash, masked in zip(lines, hashes, self._mask_lines(lines, offset, damaged), strict=True):
-            number += 1
+        contents = list(self._mask_lines(lines, position.offset, damaged))
+        if self.policy.key is not None or self.erased:
+            contents = [self._without_erased(*pair) for pair in zip(hashes, contents, strict=True)]
+            hashes = [
+                hash if content.data is line else sha256(content.data).digest()
+                for hash, content, line in zip(hashes, contents, lines, strict=True)
+            ]
+        offset, rows = position.offset, []
+        for number, line in enumerate(lines, position.lines + 1):
             length = len(line) + 1
-            masked = self._without_erased(hash, masked)
-            hash = hash if masked.data is line else sha256(masked.data).digest()
-            if self.policy.key is None:
-                content = self.store_content(hash, masked)
-            else:
-                if masked.withheld and offset not in damaged:
-                    self.quarantine(generation, [QuarantinedLine(offset, length, "withheld", masked.withheld)])
-                content = self.store_content(hash, masked)
-            rows.append((generation, offset, number, length, content, hash))
+            rows.append((generation, offset, number, length))
             offset += length
-        self._add_occurrences(rows)
+        self._add_occurrences(rows, hashes, contents)
+        for (_, offset, _, length), content in zip(rows, contents, strict=True):
+            if content.withheld and offset not in damaged:
+                self.quarantine(generation, [QuarantinedLine(offset, length, "withheld", content.withheld)])
         self.quarantine(generation, damage)
 
     def _without_erased(self, hash: bytes, masked: MaskedBytes) -> MaskedBytes:
@@ -275,67 +281,64 @@ class ArchiveWriter:
         masked = self._without_erased(sha256(data).digest(), self.policy.mask_document(data))
         if masked.withheld:
             self.quarantine(generation, [QuarantinedLine(0, len(data), "withheld", masked.withheld)])
-        hash = sha256(masked.data).digest()
-        self._add_occurrences([(generation, 0, 1, len(data), self.store_content(hash, masked), hash)])
+        self._add_occurrences([(generation, 0, 1, len(data))], [sha256(masked.data).digest()], [masked])
 
     def add_long_line(self, generation: int, number: int, line: LongLine, file: File) -> None:
         """Add a line that is too long to hold in memory, copied as a stream and verified by its hash."""
-        size, hash = line.length - 1, line.hash
-        masked = MaskedBytes(b"")
+        self._begin()
+        size, place = line.length - 1, (generation, line.offset, number, line.length)
+        withheld = ""
         if self.policy.key is not None:
             masked = self.policy.withhold(line.hash, "it is too long to be looked through")
-            hash = sha256(masked.data).digest()
-            content = self.store_content(hash, masked)
+            withheld = masked.withheld
+            self._add_occurrences([place], [sha256(masked.data).digest()], [masked])
         elif size > self.limits.max_stored:
-            masked = MaskedBytes(b"", withheld="it is too long to be kept")
-            content = self._find_content(line.hash) or self._insert_content(line.hash, size, ABSENT, masked, None)
+            withheld = "it is too long to be kept"
+            self._insert(
+                [place], [self.contents.find(line.hash) or self.contents.add_absent(line.hash, size)], [line.hash]
+            )
         else:
-            content = self._find_content(line.hash) or self._store_stream(line, size, file)
-        if masked.withheld:
-            self.quarantine(generation, [QuarantinedLine(line.offset, line.length, "withheld", masked.withheld)])
-        self._add_occurrences([(generation, line.offset, number, line.length, content, hash)])
+            content = self.contents.find(line.hash) or self._store_stream(line, size, file)
+            self._insert([place], [content], [line.hash])
+        if withheld:
+            self.quarantine(generation, [QuarantinedLine(line.offset, line.length, "withheld", withheld)])
 
     def quarantine(self, generation: int, lines: Iterable[QuarantinedLine]) -> None:
         for line in lines:
             self.quarantined += 1
             self._execute("INSERT INTO quarantine VALUES(?,?,?,?,?,?)", (generation, *line))
 
-    def _add_occurrences(self, rows: Sequence[tuple[int, int, int, int, int, bytes]]) -> None:
-        """Add rows of generation, offset, number, length, content and hash. One that is read again keeps its number."""
+    def _add_occurrences(
+        self, places: Sequence[_Place], hashes: Sequence[bytes], contents: Sequence[MaskedBytes]
+    ) -> None:
+        """Store contents and where they occur."""
         self._begin()
-        new = count(last_number(self.connection, "last_seq") + 1)
+        self._insert(places, self.contents.store(hashes, contents), hashes)
+
+    def _insert(self, places: Sequence[_Place], contents: Sequence[int], hashes: Sequence[bytes]) -> None:
+        """Add occurrences of contents by their ids. One that is read again keeps its number."""
+        last = last_number(self.connection, "last_seq")
+        new = range(last + 1, last + 1 + len(places))
+        numbers = map(self._take_number, places, new) if self._cleared else new
         self.connection.executemany(
             "INSERT INTO occurrence(seq, generation, offset, number, length, content, sum) VALUES(?,?,?,?,?,?,?)",
-            [(self._cleared.pop(row[:2], 0) or next(new), *row[:5], line_sum(*row[:4], row[5])) for row in rows],
+            [
+                (seq, *place, content, line_sum(*place, hash))
+                for seq, place, content, hash in zip(numbers, places, contents, hashes, strict=True)
+            ],
         )
 
-    def store_content(self, hash: bytes, masked: MaskedBytes) -> int:
-        """Store a content unless it is known. A known one is compared, and replaced if it is damaged."""
-        row = self._execute("SELECT id, packing, data, size FROM content WHERE hash = ?", (hash,)).fetchone()
-        if row is not None and unpack(*row[1:3]) == masked.data and row[3] == len(masked.data):
-            return int(row[0])
-        if row is not None:
-            self._replace_content(int(row[0]), hash, masked)
-            return int(row[0])
-        packing, data = _pack(masked.data)
-        return self._insert_content(hash, len(masked.data), packing, masked, data)
-
-    def _replace_content(self, content: int, hash: bytes, masked: MaskedBytes) -> None:
-        """Write a damaged content again."""
-        packing, data = _pack(masked.data)
-        self._execute(
-            "UPDATE content SET hash = ?, size = ?, packing = ?, rules = ?, masked = ?, data = ? WHERE id = ?",
-            (hash, len(masked.data), packing, masked.rules, masked.masked, data, content),
-        )
-        self.repaired += 1
+    def _take_number(self, place: _Place, new: int) -> int:
+        return self._cleared.pop(place[:2], new)
 
     def repair_line(self, generation: int, offset: int, hash: bytes, masked: MaskedBytes) -> None:
         """Store the content of a line again, and refer to it."""
-        content = self.store_content(hash, masked)
+        self._begin()
+        [content] = self.contents.store([hash], [masked])
         self._execute(
             "UPDATE occurrence SET content = ? WHERE generation = ? AND offset = ?", (content, generation, offset)
         )
-        self.repaired += 1
+        self._rebuilt += 1
 
     def clear_generation(self, generation: int) -> None:
         """Remove the lines of a generation before they are read again."""
@@ -345,19 +348,7 @@ class ArchiveWriter:
         self._cleared = {(int(row[0]), int(row[1])): int(row[2]) for row in kept}
         for table in ("occurrence", "quarantine"):
             self._execute(f"DELETE FROM {table} WHERE generation = ?", (generation,))
-        self.repaired += 1
-
-    def _find_content(self, hash: bytes) -> int | None:
-        row = self._execute("SELECT id FROM content WHERE hash = ?", (hash,)).fetchone()
-        return None if row is None else int(row[0])
-
-    def _insert_content(self, hash: bytes, size: int, packing: int, masked: MaskedBytes, data: bytes | None) -> int:
-        self._written += len(data or b"")
-        self._execute(
-            "INSERT INTO content(hash, size, packing, rules, masked, data) VALUES(?,?,?,?,?,?)",
-            (hash, size, packing, masked.rules, masked.masked, data),
-        )
-        return self.connection.last_insert_rowid()
+        self._rebuilt += 1
 
     def _store_stream(self, line: LongLine, size: int, file: File) -> int:
         """Copy a long line into the archive. Raises Stale, and undoes the copy, if the file changed meanwhile."""
@@ -372,7 +363,7 @@ class ArchiveWriter:
             self._execute("RELEASE stream" if is_complete else "ROLLBACK TO stream")
         if not is_complete:
             raise Stale(str(file.name))
-        self._written += size
+        self.contents.written += size
         return row
 
     def _copy(self, line: LongLine, size: int, file: File, row: int) -> bytes:
@@ -383,9 +374,3 @@ class ArchiveWriter:
                 hash.update(block)
                 at += len(block)
         return hash.digest()
-
-
-def _pack(data: bytes) -> tuple[int, bytes]:
-    if len(data) >= _MIN_PACKED_BYTES and len(packed := zlib.compress(data, _ZLIB_LEVEL)) < len(data):
-        return DEFLATED, packed
-    return RAW, data

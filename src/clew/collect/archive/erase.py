@@ -11,12 +11,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import apsw
 
 from clew.collect.archive.archive_schema import reserve_numbers
-from clew.collect.archive.checksums import ABSENT, RAW, unpack
+from clew.collect.archive.content_reader import CONTENT, ContentReader
+from clew.collect.archive.packing import ABSENT, RAW
+from clew.collect.archive.repack import repack
 from clew.wire.json_codec import decode
 from clew.wire.project_slug import slugs
 
@@ -110,6 +112,7 @@ def _delete_unused(connection: apsw.Connection) -> int:
     unused = "id NOT IN (SELECT content FROM occurrence)"
     contents = int(connection.execute(f"SELECT count(*) FROM content WHERE {unused}").get)
     connection.execute(f"DELETE FROM content WHERE {unused}")
+    repack(connection)
     connection.execute("INSERT INTO about VALUES('repairs', '1') ON CONFLICT(name) DO UPDATE SET value = value + 1")
     return contents
 
@@ -162,12 +165,12 @@ def _replace_contents(connection: apsw.Connection, replaced: Sequence[tuple[int,
 
 
 def _contents(connection: apsw.Connection, condition: str = "") -> Iterator[tuple[int, bytes, bytes]]:
-    row: Any
-    query = f"SELECT id, hash, packing, data FROM content WHERE packing <> {ABSENT} {condition}"
-    for row in connection.execute(query):
-        raw = unpack(row[2], row[3])
+    query = f"SELECT id, {CONTENT} FROM content c WHERE packing <> {ABSENT} {condition} ORDER BY id"
+    reader = ContentReader(connection)
+    for id, *content, hash in connection.execute(query):
+        raw = reader.read(*content)
         if raw is not None:
-            yield row[0], row[1], raw
+            yield id, hash, raw
 
 
 def _store(connection: apsw.Connection, data: bytes) -> int:

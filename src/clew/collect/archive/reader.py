@@ -6,12 +6,14 @@ import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
 from clew.collect.archive.archive_schema import open_read_only
-from clew.collect.archive.checksums import ABSENT, damaged_error, generation_sum, read_line
+from clew.collect.archive.checksums import damaged_error, generation_sum
+from clew.collect.archive.content_reader import CONTENT, ContentReader
+from clew.collect.archive.packing import ABSENT
 from clew.collect.archive.sqlite_errors import translate_errors
 from clew.collect.discovery import is_replaced_kind
 from clew.errors import Ambiguous, NotFound, StoreError
@@ -22,8 +24,8 @@ SELECT f.id, r.path, f.path, f.kind, f.project, f.session, f.agent, f.gone, g.id
   g.offset + length(g.rest), g.lines, g.mtime
 FROM file f JOIN root r ON r.id = f.root JOIN generation g ON g.file = f.id
 """
-_CONTENTS = """
-SELECT o.generation, o.offset, o.number, o.length, o.sum, c.packing, c.data, c.size, c.hash, c.rules
+_CONTENTS = f"""
+SELECT o.generation, o.offset, o.number, o.length, o.sum, c.rules, {CONTENT}
 FROM occurrence o LEFT JOIN content c ON c.id = o.content WHERE o.generation = ? ORDER BY o.offset
 """
 
@@ -163,15 +165,17 @@ class Archive:
         """
         end = b"" if is_replaced_kind(file.kind) else b"\n"
         last = 0
+        reader = ContentReader(self.connection)
+        row: Any
         for row in self.connection.execute(_CONTENTS, (file.generation,)):
-            offset, number, length, size = row[1], row[2], row[3], row[7]
-            raw, is_sound = read_line(row)
-            is_sound = is_sound and offset == last and (bool(row[9]) or abs(length - size - len(end)) != 1)
+            offset, number, length, _, rules, packing, _, _, _, size, hash = row[1:]
+            raw, is_sound = reader.read_line(row[:5], row[6:])
+            is_sound = is_sound and offset == last and (bool(rules) or abs(length - size - len(end)) != 1)
             last = offset + length if is_sound else last
             if is_sound and raw is not None:
                 yield raw + end
-            elif is_sound and row[5] == ABSENT and damage is None:
-                text = f"A line of {size} bytes of {file.path} is not in the archive, only its hash {row[8].hex()}."
+            elif is_sound and packing == ABSENT and damage is None:
+                text = f"A line of {size} bytes of {file.path} is not in the archive, only its hash {hash.hex()}."
                 raise StoreError(text, "absent", False)
             elif damage is None:
                 raise damaged_error(file.path, number)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from clew.collect.archive.checksums import generation_sum, is_sound_content, line_sum
+from clew.collect.archive.checksums import generation_sum, line_sum
+from clew.collect.archive.content_reader import CONTENT, ContentReader
 
 _MAX_PROBLEMS = 20  # of the structure of the file; more say nothing new
 _LINES = """
@@ -85,16 +86,18 @@ def _check_contents(
     bad: set[int],
     progress: Callable[[int, int], None] | None,
 ) -> None:
-    query = "SELECT packing, data, size, hash FROM content WHERE id = ?"
+    query = f"SELECT {CONTENT} FROM content c WHERE id = ?"
+    reader = ContentReader(connection)
     total = int(connection.execute("SELECT coalesce(sum(size), 0) FROM content").get)
     for (id,) in connection.execute("SELECT id FROM content NOT INDEXED ORDER BY id"):
         report.contents += 1
         try:
             rows: list[Any] = connection.execute(query, (id,)).fetchall()
-            [(packing, data, size, hash)] = rows
-            if not is_sound_content(packing, data, size, hash):
+            [content] = rows
+            raw, is_sound = reader.read_sound(content)
+            if not is_sound:
                 bad.add(id)
-            report.bytes += len(data or b"")
+            report.bytes += len(raw or b"")
             if progress:
                 progress(min(total, report.bytes), total)
         except (*_READ_ERRORS, *_VALUE_ERRORS):

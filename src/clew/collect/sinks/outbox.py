@@ -121,7 +121,7 @@ class SequenceCursor:
         while (position := self.position) < last:
             limit = sent.limit(position, last)
             if rows := self.connection.execute(query, (position, limit)).fetchall():
-                for batch in split_batches(read_records(host, rows, policy), self.rows, self.size):
+                for batch in split_batches(read_records(self.connection, host, rows, policy), self.rows, self.size):
                     if batch[0].seq > sent.head:
                         batch, mark = mark_records(batch, mark)
                     if sound := self._sound(batch):

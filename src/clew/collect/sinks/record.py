@@ -6,12 +6,15 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from clew.collect.archive.checksums import ABSENT, read_line
+import apsw
+
+from clew.collect.archive.content_reader import CONTENT, ContentReader
+from clew.collect.archive.packing import ABSENT
 from clew.collect.discovery import is_replaced_kind
 from clew.collect.masking import Policy
 
 DAMAGED = "it is damaged in the archive"
-_BATCH_BYTES = 64 << 10  # bytes of lines as they are stored
+_BATCH_BYTES = 128 << 10  # bytes of lines
 
 
 class Record(NamedTuple):
@@ -71,29 +74,32 @@ class Record(NamedTuple):
         return fields
 
 
-COLUMNS = """
+COLUMNS = f"""
 o.seq, f.path, f.kind, f.project, f.session, f.agent, f.id, g.number, o.number, o.offset, o.length, f.mtime,
-c.hash, c.packing, c.data, g.id, o.sum, c.size
+c.hash, g.id, o.sum, {CONTENT}
 FROM occurrence o JOIN generation g ON g.id = o.generation JOIN file f ON f.id = g.file
 JOIN content c ON c.id = o.content
 """
 
 
-def read_records(host: str, rows: Iterable[Sequence[Any]], policy: Policy) -> Iterator[Record]:
+def read_records(
+    connection: apsw.Connection, host: str, rows: Iterable[Sequence[Any]], policy: Policy
+) -> Iterator[Record]:
     """Yield the records of rows with these columns, masked by the policy in batches."""
+    reader = ContentReader(connection)
     batch: list[Sequence[Any]] = []
     size = 0
     for row in rows:
         batch.append(row)
-        size += len(row[14] or b"")
+        size += row[19]
         if size >= _BATCH_BYTES:
-            yield from _mask_batch(host, batch, policy)
+            yield from _mask_batch(reader, host, batch, policy)
             batch, size = [], 0
-    yield from _mask_batch(host, batch, policy)
+    yield from _mask_batch(reader, host, batch, policy)
 
 
-def _mask_batch(host: str, rows: Sequence[Sequence[Any]], policy: Policy) -> Iterator[Record]:
-    sources = [(row, is_replaced_kind(row[2]), *_read(row)) for row in rows]
+def _mask_batch(reader: ContentReader, host: str, rows: Sequence[Sequence[Any]], policy: Policy) -> Iterator[Record]:
+    sources = [(row, is_replaced_kind(row[2]), *_read(reader, row)) for row in rows]
     lines = policy.mask_lines([raw for _, is_file, raw, _ in sources if raw is not None and not is_file])
     for row, is_file, raw, withheld in sources:
         names = (row[0], host, *row[1:12], row[12].hex())
@@ -104,8 +110,9 @@ def _mask_batch(host: str, rows: Sequence[Sequence[Any]], policy: Policy) -> Ite
             yield Record._make((*names, masked.data, masked.masked, masked.withheld, None))
 
 
-def _read(row: Sequence[Any]) -> tuple[bytes | None, str]:
+def _read(reader: ContentReader, row: Sequence[Any]) -> tuple[bytes | None, str]:
     """Return the verified bytes of a line; else None and why."""
-    number, offset, length, hash, packing, data, generation, sum, size = (*row[8:11], *row[12:18])
-    raw, is_sound = read_line((generation, offset, number, length, sum, packing, data, size, hash))
-    return raw, "" if raw is not None else "it is too long to be kept" if is_sound and packing == ABSENT else DAMAGED
+    (number, offset, length), generation, sum, content = row[8:11], row[13], row[14], row[15:]
+    raw, is_sound = reader.read_line((generation, offset, number, length, sum), content)
+    is_absent = is_sound and content[0] == ABSENT
+    return raw, "" if raw is not None else "it is too long to be kept" if is_absent else DAMAGED

@@ -45,7 +45,7 @@ def list_rejected(connection: apsw.Connection, sink: str = "") -> list[RejectedR
 def read_rejected(connection: apsw.Connection, seq: int, policy: Policy) -> Record | None:
     """Return a record by its number, masked by the policy; None if it does not exist."""
     rows = connection.execute(f"SELECT {COLUMNS} WHERE o.seq = ?", (seq,)).fetchall()
-    return next(read_records(_host(connection), rows, policy), None)
+    return next(read_records(connection, _host(connection), rows, policy), None)
 
 
 def retry_rejected(delivery: Delivery[Any]) -> Delivery[Any]:
@@ -89,7 +89,7 @@ class _RejectedLines(_Rejected):
             rows = self.connection.execute(
                 f"SELECT {COLUMNS} WHERE o.seq IN ({', '.join('?' * len(part))}) ORDER BY o.seq", part
             ).fetchall()
-            yield from split_batches(read_records(_host(self.connection), rows, policy))
+            yield from split_batches(read_records(self.connection, _host(self.connection), rows, policy))
 
     def accept(self, batch: Sequence[Record]) -> None:
         self.forget(batch[0].seq, batch[-1].seq)

@@ -105,7 +105,9 @@ class StateCursor:
         host = str(self.connection.execute("SELECT value FROM about WHERE name = 'host'").get)
         query = f"SELECT {COLUMNS} WHERE g.id = f.generation AND f.id = ? AND o.offset >= ? ORDER BY o.offset"
         for file in files:
-            yield from read_records(host, self.connection.execute(query, (file[3], starts[file[3]])), policy)
+            yield from read_records(
+                self.connection, host, self.connection.execute(query, (file[3], starts[file[3]])), policy
+            )
 
     def _start(
         self, point: DeliveredUpTo | None, saved: int, mtime: int, offset: int, file: int, kind: str, began: int

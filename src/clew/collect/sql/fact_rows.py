@@ -34,6 +34,7 @@ _MAX_NAME = 200  # characters of a key column; a PostgreSQL index entry has at m
 _MAX_ERROR = 2000  # characters of the error of a failed call
 _MAX_NUMBER = 10**15
 _NO_TIME = ("", 0, "")
+_OF_AGENT, _OF_SKILL = "attributionAgent", "attributionSkill"
 _UNSUPPORTED = re.compile("[\0\ud800-\udfff]")
 
 _CHANGED_FILES = f"""
@@ -67,7 +68,7 @@ def build_facts(connection: apsw.Connection, host: str, file: ChangedFile, polic
     rows = connection.execute(query, (file.generation,))
     lines: list[bytes] = []
     damaged: list[int] = []
-    for record in read_records(host, rows, policy):
+    for record in read_records(connection, host, rows, policy):
         lines.append(record.raw or b"")
         if record.withheld == DAMAGED:
             damaged.append(record.line)
@@ -166,8 +167,13 @@ class _FactBuilder:
         commands = {turn.number: turn.text.split(maxsplit=1) for turn in self.session.turns if turn.kind == "command"}
         return {number: sql_name(words[0]) for number, words in commands.items() if words}
 
+    @cached_property
+    def _attributed(self) -> frozenset[str]:
+        """The fields for attributions that occur in the file: most files have none."""
+        return frozenset(field for field in (_OF_AGENT, _OF_SKILL) if field.encode() in self.data)
+
     def _attribution(self, entries: tuple[Entry, ...], field: str) -> str:
-        return attribution(entries, field) if field.encode() in self.data else ""
+        return attribution(entries, field) if field in self._attributed else ""
 
     @cached_property
     def _copied_before(self) -> int:
@@ -196,7 +202,7 @@ class _FactBuilder:
             len(session.branches),
             len(session.rounds),
             sql_text(session.slug),
-            sql_name(self._attribution(session.entries, "attributionAgent") if self.file.agent else ""),
+            sql_name(self._attribution(session.entries, _OF_AGENT) if self.file.agent else ""),
         )
 
     def _turn_rows(self) -> Iterator[tuple[Value, ...]]:
@@ -252,7 +258,7 @@ class _FactBuilder:
             int(spend.is_copy or reply is None or reply.entries[-1].offset < self._copied_before),
             sql_text(reply.text if reply else ""),
             self._commands.get(turn, ""),
-            sql_name(self._attribution(reply.entries, "attributionSkill") if reply else ""),
+            sql_name(self._attribution(reply.entries, _OF_SKILL) if reply else ""),
         )
 
     def _call_rows(self) -> Iterator[tuple[Value, ...]]:

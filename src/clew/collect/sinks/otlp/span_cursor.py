@@ -144,7 +144,7 @@ class SpanCursor:
 
     def _build_source(self, host: str, file: _SpanFile, policy: Policy) -> SpanSource:
         query = f"SELECT {COLUMNS} WHERE o.generation = ? ORDER BY o.offset"
-        lines = list(read_records(host, self.connection.execute(query, (file.generation,)), policy))
+        lines = list(read_records(self.connection, host, self.connection.execute(query, (file.generation,)), policy))
         data = b"".join((line.raw or b"") + b"\n" for line in lines)
         conversation = Session(data)
         named = file.session or conversation.id
@@ -165,7 +165,7 @@ class SpanCursor:
 
     def _read_agent_meta(self, host: str, session: str, agent: str, policy: Policy) -> AgentMeta:
         query = f"{_OF_SESSION} = 'meta' AND f.agent = ?"
-        for line in read_records(host, self.connection.execute(query, (session, agent)), policy):
+        for line in read_records(self.connection, host, self.connection.execute(query, (session, agent)), policy):
             try:
                 return msgspec.json.decode(line.raw or b"", type=AgentMeta)
             except msgspec.DecodeError:  # it is incomplete: Claude Code is writing it
@@ -176,7 +176,7 @@ class SpanCursor:
         """Return the id of the call whose result names the agent; older versions record it nowhere else."""
         lines: dict[int, list[bytes]] = {}
         query = f"{_OF_SESSION} IN ('session', 'agent') ORDER BY o.offset"
-        for line in read_records(host, self.connection.execute(query, (session,)), policy):
+        for line in read_records(self.connection, host, self.connection.execute(query, (session,)), policy):
             lines.setdefault(line.file, []).append(line.raw or b"")
         for of_file in lines.values():
             for call in Session(b"".join(line + b"\n" for line in of_file)).calls:
