@@ -14,6 +14,7 @@ from clew.browse.filtered_sessions import (
     count_values,
     group_name,
     list_sessions,
+    listed_words,
     select_sessions,
 )
 from clew.browse.summary_thread import SummarySnapshot
@@ -28,7 +29,8 @@ def row(number: int, *, age: float = 0.0, **facts: object) -> ListRow:
     session, ended = f"{number:08d}-0000-4000-8000-000000000000", NOW - age
     path = Path(f"/c/projects/-p/{session}.jsonl")
     summary = SessionSummary(session, str(path), folder="-p", ended=ended, **facts)  # type: ignore[arg-type]
-    return ListRow(session, str(path), SessionFile(path, path.parent, 1, 1), ended, summary)
+    words = listed_words(summary, path.parent.name)
+    return ListRow(session, str(path), SessionFile(path, path.parent, 1, 1), ended, summary, words)
 
 
 ROWS = [

@@ -77,13 +77,17 @@ class ListFilters(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ListRow:
-    """A session in the list; `summary` is None if it has not been read yet. `ended` is in seconds since 1970."""
+    """A session in the list; `summary` is None if it has not been read yet. `ended` is in seconds since 1970.
+
+    `words` is the text in which the words of a filter are looked for, in lower case.
+    """
 
     session: str
     path: str
     file: SessionFile
     ended: float
     summary: SessionSummary | None
+    words: str
 
     def is_live(self, now: float) -> bool:
         return 0 <= now - self.ended < LIVE_SECONDS
@@ -111,19 +115,26 @@ def list_sessions(snapshot: SummarySnapshot) -> list[ListRow]:
         folder = Path(path).parent
         file = SessionFile(Path(path), folder, found.size, found.mtime_ns)
         ended = summary.ended if summary and summary.ended else last_used(file).timestamp()
-        row = ListRow(found.session, path, file, ended, summary)
+        row = ListRow(found.session, path, file, ended, summary, listed_words(summary, folder.name))
         known = newest.get(row.session)
         if known is None or known.ended < ended:
             newest[row.session] = row
     return sorted(newest.values(), key=lambda row: (-row.ended, row.session))
 
 
+def listed_words(summary: SessionSummary | None, folder: str) -> str:
+    """Return the text of a session in which the words of a filter are looked for."""
+    known = (summary.title, summary.first_prompt, summary.cwd, summary.branch) if summary else (folder,)
+    return " ".join(known).lower()
+
+
 def select_sessions(rows: Sequence[ListRow], filters: ListFilters, marks: SessionMarks, now: float) -> list[ListRow]:
     """Return the sessions that pass the filters, in their order. Sessions that are not read yet pass only filters by
     project and time. Raises ValueError for a time that cannot be understood.
     """
-    tests = list(_tests(rows, filters, marks, now))
-    found = [row for row in rows if all(test(row) for test in tests)]
+    found = list(rows)
+    for test in _tests(rows, filters, marks, now):
+        found = [row for row in found if test(row)]
     key = _ORDER_KEYS.get(filters.order)
     return sorted(found, key=key) if key else found
 
@@ -180,9 +191,7 @@ def _word_test(text: str) -> Callable[[ListRow], bool]:
     words = text.lower().split()
 
     def has_words(row: ListRow) -> bool:
-        summary = row.summary
-        known = (summary.title, summary.first_prompt, summary.cwd, summary.branch) if summary else (_folder(row),)
-        whole = " ".join(known).lower()
+        whole = row.words
         return all(word in whole or (len(word) >= MIN_ID and row.session.startswith(word)) for word in words)
 
     return has_words

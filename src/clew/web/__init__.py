@@ -10,6 +10,7 @@ Modules:
     export_page        Export a session as one file.
     files_page         The files that sessions changed, and which prompt wrote each line of one of them.
     find_page          Find words in all turns of a session, loaded by the browser or not.
+    first_load         Load what the first pages need while the browser starts.
     forms              Read the forms that pages send: short, of our own pages, and with the token of the signed-in
                        browser.
     gone_page          The page of a session whose transcript is gone: where it is known from, what is left of it,

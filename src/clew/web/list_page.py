@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
@@ -27,7 +29,7 @@ from clew.errors import NotFound
 from clew.report.session_summary import SessionSummary
 from clew.system.plural import plural
 from clew.view.display_time import current_zone
-from clew.view.sanitize import format_size, format_tokens
+from clew.view.sanitize import format_age, format_size, format_tokens
 from clew.web.app_state import AppState
 from clew.web.session_row import format_cost, project_hue, row_values, shown_title
 from clew.web.session_rows import TYPING_AGE, SessionRows
@@ -48,6 +50,17 @@ LABELS = {
     "is": "Is",
 }
 
+MAX_RENDERED = 4000  # rows that are kept as HTML
+
+
+class RenderedRow(NamedTuple):
+    """A row as HTML, and what it was made from."""
+
+    summary: SessionSummary
+    state: tuple[object, ...]
+    html: Markup
+
+
 Counts = dict[str, list[tuple[str, int]]]  # the values of each filter, with the number of sessions
 
 
@@ -56,6 +69,7 @@ class ListPage:
         self._state, self._rows = state, rows
         self._gone: tuple[float, tuple[SessionItem, ...], int] = (-1e9, (), 0)
         self._counted: tuple[object, Counts] = (None, {})
+        self._rendered: dict[str, RenderedRow] = {}
 
     def routes(self) -> list[Route]:
         return [
@@ -136,19 +150,37 @@ class ListPage:
 
     def _groups(
         self, shown: list[ListRow], filters: ListFilters, marks: SessionMarks, now: float
-    ) -> list[tuple[str, list[dict[str, Any]]]]:
+    ) -> list[tuple[str, list[Markup]]]:
         """Return the rows under their headings; rows that are not in the order of time have none."""
-        groups: list[tuple[str, list[dict[str, Any]]]] = []
+        groups: list[tuple[str, list[Markup]]] = []
         is_by_time = filters.order in ("", "newest", "oldest")
         for row in shown:
-            values = row_values(self._state, row, marks, now)
-            if values is None:
+            html = self._render_row(row, marks, now)
+            if html is None:
                 continue
             name = group_name(row.ended, now, current_zone()) if is_by_time else ""
             if not groups or groups[-1][0] != name:
                 groups.append((name, []))
-            groups[-1][1].append(values)
+            groups[-1][1].append(html)
         return groups
+
+    def _render_row(self, row: ListRow, marks: SessionMarks, now: float) -> Markup | None:
+        """Return a row as HTML; a list that changes with every key shows most rows again and again."""
+        age, is_pinned = format_age(datetime.fromtimestamp(row.ended, UTC)), row.session in marks.pins
+        tags = tuple(marks.tags_of(row))
+        state = (row.ended, age, row.is_live(now), is_pinned, tags, self._state.is_revealed, current_zone())
+        known = self._rendered.get(row.session)
+        if known is not None and known.summary is row.summary and known.state == state:
+            return known.html
+        values = row_values(self._state, row, marks, now)
+        if values is None:
+            return None
+        html = self._state.renderer.session_row(values)
+        if row.summary is not None:
+            if len(self._rendered) >= MAX_RENDERED:
+                self._rendered.clear()
+            self._rendered[row.session] = RenderedRow(row.summary, state, html)
+        return html
 
     def _menus(self, filters: ListFilters, counts: Counts) -> list[dict[str, Any]]:
         """Return the menus of filters: their values with counts, and the addresses that they lead to."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup
+from starlette.concurrency import iterate_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.responses import StreamingResponse as Streaming
@@ -50,6 +51,8 @@ from clew.web.turn_html import (
 OUTLINE_WIDTH = 90  # characters of a prompt in the outline
 LIVE_SECONDS = 300  # a file that changed within this time is called live
 EARLY_TURNS = 8  # turns of a large file that are shown before all of it is read
+FIRST_SIZE = 1 << 10  # characters of them that are sent first, so that the first prompt is seen at once
+PIECE_SIZE = 1 << 14
 
 
 class ReaderPage:
@@ -73,7 +76,8 @@ class ReaderPage:
         async def parts() -> AsyncIterator[str]:
             yield self._state.renderer.text("reader.html", **top, **names, size=size, find=find)
             if size >= MIN_BYTES and at == 1 and not choice.only and not self._state.shelf.is_open(session):
-                yield await asyncio.to_thread(self._early, session, choice)
+                async for piece in iterate_in_threadpool(self._early(session, choice)):
+                    yield piece
             opening = asyncio.ensure_future(page_target(self._state, request))
             async for line in progress_lines(opening, lambda: self._state.shelf.progress(session)):
                 yield line
@@ -229,11 +233,20 @@ class ReaderPage:
             return self._state.clean_text(target.reading.agent.description or target.agent)
         return self._state.clean_text(Outline(self._state.shelf.find(session)).title) or NO_PROMPT
 
-    def _early(self, session: str, choice: ReaderChoice) -> str:
+    def _early(self, session: str, choice: ReaderChoice) -> Iterator[str]:
+        """Yield the first turns of a large file, the first lines of them as soon as they are rendered."""
         file = self._state.shelf.find(session)
         early = early_rows(Session(file.path, file=file), choice.options, EARLY_TURNS)
-        body = "".join(fragments(early if self._state.is_revealed else mask_rows(early), "early-"))
-        return f'<div id="early" aria-hidden="true" inert>\n{body}</div>\n' if body else ""
+        pieces: list[str] = []
+        size, limit = 0, FIRST_SIZE
+        for html in fragments(early if self._state.is_revealed else mask_rows(early), "early-"):
+            pieces += [html] if size else ['<div id="early" aria-hidden="true" inert>\n', html]
+            size += len(html)
+            if size >= limit:
+                yield "".join(pieces)
+                pieces, limit = [], size + PIECE_SIZE
+        if size:
+            yield "".join([*pieces, "</div>\n"])
 
     def _numbers(self, target: PageTarget) -> dict[str, Any]:
         """Return the numbers of the header: those of the branch that is shown."""

@@ -25,6 +25,7 @@ from clew.web.compare_page import ComparePage
 from clew.web.export_page import ExportPage
 from clew.web.files_page import FilesPage
 from clew.web.find_page import FindPage
+from clew.web.first_load import loading_ahead
 from clew.web.gone_page import GonePage
 from clew.web.list_page import ListPage
 from clew.web.live_updates import LiveUpdates
@@ -61,7 +62,8 @@ def make_app(
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
-        yield
+        with loading_ahead(state):
+            yield
         state.searcher.close()
         summaries.stop()
         usage.stop()

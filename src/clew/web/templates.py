@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -106,6 +107,22 @@ class Renderer:
 
     def address(self, name: str) -> str:
         return f"/asset/{self.files[name].mark}/{name}"
+
+    @property
+    def template_names(self) -> list[str]:
+        return self._templates.list_templates()
+
+    def load(self, template: str) -> None:
+        """Compile a template before it is used."""
+        self._templates.get_template(template)
+
+    def session_row(self, values: dict[str, Any]) -> Markup:
+        """Render a session as a row of a list."""
+        return Markup(self._rows.session_row(values))
+
+    @cached_property
+    def _rows(self) -> Any:
+        return self._templates.get_template("list_row.html").module
 
     def text(self, template: str, **values: Any) -> str:
         return self._templates.get_template(template).render(values)

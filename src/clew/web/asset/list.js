@@ -2,7 +2,7 @@
 // The list of sessions: filters while the user types, loads further rows, keeps the chosen row, shows a preview, stays live.
 (() => {
   const place = clew.one("#rows"), form = clew.one("#find"), preview = clew.one("#preview");
-  let request = null, timer = 0, buildTimer = 0;
+  let request = null, isLoading = false, timer = 0, buildTimer = 0;
 
   const query = () => new URLSearchParams(Array.from(new FormData(form)).filter(([, value]) => value)).toString();
   const rowOf = (id) => place.querySelector(`li.session[data-id="${CSS.escape(id)}"]`);
@@ -17,10 +17,11 @@
 
   const reload = async () => {
     request?.abort();
-    request = new AbortController();
+    const mine = request = new AbortController();
     const words = query();
+    isLoading = true;
     try {
-      const html = await fetchRows(words, request.signal);
+      const html = await fetchRows(words, mine.signal);
       const kept = clew.chosen()?.dataset?.id;
       place.innerHTML = html;
       place.classList.remove("is-stale");
@@ -32,9 +33,15 @@
       if (failed.name === "AbortError") return;
       place.classList.add("is-stale");
       clew.toast("The server does not answer; the list is not up to date.", "bad");
+    } finally {
+      if (mine === request) isLoading = false;
     }
   };
-  form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(reload, 60); });
+  // The first key is answered at once; while an answer is awaited, keys that follow quickly become one request.
+  form.addEventListener("input", () => {
+    clearTimeout(timer);
+    if (isLoading) timer = setTimeout(reload, 60); else reload();
+  });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     clearTimeout(timer);

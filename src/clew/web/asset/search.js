@@ -4,7 +4,7 @@
   const form = clew.one("#find"), field = form.elements.q, place = clew.one("#found"), facets = clew.one("#facets");
   const help = clew.one(".help", place)?.cloneNode(true);
   const MAX_RECENT = 8;
-  let request = null, timer = 0, buildTimer = 0, counting = 0;
+  let request = null, isLoading = false, timer = 0, buildTimer = 0, counting = 0;
 
   const query = () => new URLSearchParams(Array.from(new FormData(form)).filter(([, value]) => value)).toString();
   const get = async (address, signal) => {
@@ -15,8 +15,9 @@
 
   const search = async () => {
     request?.abort();
-    request = new AbortController();
-    const words = query(), { signal } = request;
+    const mine = request = new AbortController();
+    const words = query(), { signal } = mine;
+    isLoading = true;
     try {
       const html = await get("/search/hits?" + words, signal);
       place.innerHTML = html;
@@ -31,6 +32,8 @@
       if (failed.name === "AbortError") return;
       place.classList.add("is-stale");
       clew.toast("The server does not answer; these are not the results of this search.", "bad");
+    } finally {
+      if (mine === request) isLoading = false;
     }
   };
   const count = async (signal) => {
@@ -42,7 +45,12 @@
     clearTimeout(buildTimer);
     if (clew.one("[data-building]", place)) buildTimer = setTimeout(search, 1000);
   };
-  const later = () => { clearTimeout(timer); timer = setTimeout(search, form.elements.semantic?.checked ? 500 : 40); };
+  // The first key is answered at once; while an answer is awaited, keys that follow quickly become one request.
+  const later = () => {
+    const delay = form.elements.semantic?.checked ? 500 : isLoading ? 40 : 0;
+    clearTimeout(timer);
+    if (delay) timer = setTimeout(search, delay); else search();
+  };
 
   form.addEventListener("input", later);
   form.addEventListener("submit", (event) => {
