@@ -8,7 +8,8 @@ import apsw
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.index.base64_filter import MIN_RUN, has_run, prepare_text, strip_base64
+from clew.index.base64_filter import COMPOSED, MIN_RUN, has_run, prepare_text, strip_base64
+from clew.index.collect_forms import MAX_KNOWN, FormCollector
 from clew.index.tokenizer import TOKENIZER, compose, separate_wide, tokenize
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=60)
@@ -57,3 +58,27 @@ def test_threads_may_cut_words_at_once() -> None:
     for thread in work:
         thread.join()
     assert found == [40_000] * 4
+
+
+def test_a_character_that_needs_no_look_at_its_neighbours_is_never_composed() -> None:
+    letters = [
+        letter for code in (*range(0x80, 0xD800), *range(0xE000, 0x20000)) if COMPOSED.fullmatch(letter := chr(code))
+    ]
+    assert len(letters) > 40_000
+    for beside in "e가か":
+        text = beside + beside.join(letters)
+        assert compose(text) == text
+
+
+def test_few_and_many_different_wide_characters_are_set_apart_alike() -> None:
+    for count in (1, 3, 40):
+        run = "".join(chr(0x4E00 + number) for number in range(count))
+        assert prepare_text(f"a{run}b") == "a" + "".join(f" {letter} " for letter in run) + "b"
+
+
+def test_words_that_are_remembered_are_bounded() -> None:
+    collector = FormCollector()
+    for start in range(0, 3 * MAX_KNOWN, 10_000):
+        text = " ".join(f"partOf{number}x" for number in range(start, start + 10_000))
+        assert len(set(collector.collect([("prompt", text)]))) > 10_000
+    assert len(collector.known) <= MAX_KNOWN + 10_000

@@ -34,3 +34,11 @@ def test_only_a_file_with_the_same_bytes_before_its_old_end_has_only_grown(
     with open(path, "rb") as file:
         assert has_only_grown(file, before, 7, len(after)) is expected
         assert not has_only_grown(file, before, 8, len(after))
+
+
+def test_a_fingerprint_is_continued_from_an_earlier_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(bytes(range(256)) * 20)
+    with path.open("rb") as file:
+        for start in (0, 1, 700, 5120):
+            assert fingerprint(file, 5120, start, fingerprint(file, start)) == fingerprint(file, 5120)

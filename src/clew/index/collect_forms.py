@@ -15,6 +15,7 @@ LONGEST = 60  # characters of an identifier
 MIN_PART = 3
 MAX_PARTS = 8  # a random id has more
 CHUNK = 1 << 17  # characters that are read together; larger strings are slower, as each needs new memory
+MAX_KNOWN = 50_000  # words that are remembered
 _LIMITS = {"input": 4_000, "result": 1_000}  # characters of a text that are read; other fields are read whole
 # The shape of a text: `a` for small letters and digits, `A` for capitals, spaces for all others. Finding humps in it takes
 # a third of the time of a regular expression.
@@ -23,24 +24,24 @@ _HUMPS = ("aA", "AAa")
 
 
 class FormCollector:
-    """Collects the forms of many texts; each word is looked at once."""
+    """Collects the forms of many texts; a word is looked at when it is first seen."""
 
     def __init__(self) -> None:
-        self._known: set[str] = set()
+        self.known: set[str] = set()
 
     def collect(self, texts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, int, str]]:
         """Yield (key, kind, word) for each new word of some (field, text) that can also be found by `key`."""
-        chunks: dict[bool, list[str]] = {True: [], False: []}
-        sizes = {True: 0, False: 0}
-        for field, text in texts:
-            start = text[: _LIMITS.get(field)]
-            is_ascii = start.isascii()
-            chunks[is_ascii].append(start)
-            sizes[is_ascii] += len(start)
-            if sizes[is_ascii] >= CHUNK:
-                yield from self._collect("\n".join(chunks[is_ascii]))
-                chunks[is_ascii], sizes[is_ascii] = [], 0
-        for chunk in chunks.values():
+        starts = [text[: _LIMITS.get(field)] for field, text in texts]
+        for is_ascii in (True, False):
+            chunk: list[str] = []
+            size = 0
+            for start in starts:
+                if start.isascii() is is_ascii:
+                    chunk.append(start)
+                    size += len(start)
+                    if size >= CHUNK:
+                        yield from self._collect("\n".join(chunk))
+                        chunk, size = [], 0
             yield from self._collect("\n".join(chunk))
 
     def _collect(self, text: str) -> Iterator[tuple[str, int, str]]:
@@ -51,28 +52,31 @@ class FormCollector:
                     yield part, PARTS, identifier.lower()
         if text.isascii():
             return
-        new = self._new({word for word in set(text.split()) if not word.isascii()})
+        lines = " ".join([line for line in text.split("\n") if not line.isascii()])
+        new = self._new({word for word in set(lines.split()) if not word.isascii()})
         for word in tokenize(" ".join(new)) if new else ():
             if len(word) > 1 and (key := fold(word)) != word:
                 yield key, ACCENTS, word
 
     def _new(self, words: set[str]) -> set[str]:
-        """Return the words that were not looked at before."""
-        new = words - self._known
-        self._known |= new
+        """Return the words that were not looked at before, as far as they are remembered."""
+        new = words - self.known
+        if len(self.known) > MAX_KNOWN:
+            self.known.clear()
+        self.known |= new
         return new
 
 
 def _identifiers(text: str) -> set[str]:
     """Return the words in camel case."""
     letters = text if text.isascii() else text.encode("ascii", "replace").decode()
-    shape = letters.translate(_SHAPE)
+    shape = letters.translate(_SHAPE) + " "
+    find, rfind = shape.find, shape.rfind
     found = set()
     for hump in _HUMPS:
-        at = shape.find(hump)
+        at = find(hump)
         while at >= 0:
-            start, stop = shape.rfind(" ", 0, at) + 1, shape.find(" ", at)
-            stop = stop if stop >= 0 else len(shape)
-            found.add(letters[start:stop])
-            at = shape.find(hump, stop)
+            stop = find(" ", at)
+            found.add(letters[rfind(" ", 0, at) + 1 : stop])
+            at = find(hump, stop)
     return found

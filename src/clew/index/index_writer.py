@@ -325,7 +325,9 @@ class IndexWriter:
             row.has_title = True  # the id is set when the piece is inserted
         if not transcript.agent:
             set_shown_title(row.facts, transcript.path, state[1])
-        file_columns = (transcript.path, transcript.folder, *state, offset, fingerprint(file, offset))
+        row.mark = fingerprint(file, offset, row.offset, row.mark)
+        row.offset = offset
+        file_columns = (transcript.path, transcript.folder, *state, offset, row.mark)
         self.shard.execute(_UPDATE, (*file_columns, *row.facts.row(), row.id))
 
     def _begin_transaction(self) -> None:

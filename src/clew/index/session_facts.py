@@ -169,18 +169,19 @@ def set_shown_title(facts: SessionFacts, path: str, size: int) -> None:
 
 def update_round(entry: IndexedEntry, facts: SessionFacts, is_agent: bool) -> None:
     """Set the round that an entry belongs to, counted like `session.rounds`."""
-    if entry.type not in ("user", "assistant", "attachment") or (entry.is_sidechain and not is_agent):
+    kind = entry.type
+    if kind not in ("user", "assistant", "attachment") or (entry.is_sidechain and not is_agent):
         return
-    may_begin = entry.type != "assistant" and (
-        entry.permission_mode is not None or not facts.round or not entry.results
-    )
-    marks = marks_of(entry, entry.parent, entry.permission_mode, is_agent) if may_begin else None
-    divider = Divider(facts.round)
-    if marks is not None and divider.add(marks):
-        facts.round = divider.number
-        features = features_of(entry, marks, facts.round)
-        facts.round_class = _round_class(features, features.kind(marks.pause(parse_timestamp(facts.spoken or None))))
-    if isinstance(entry.timestamp, str) and (marks is not None or entry.type != "attachment"):
+    marks = None
+    if kind != "assistant" and (entry.permission_mode is not None or not facts.round or not entry.results):
+        marks = marks_of(entry, entry.parent, entry.permission_mode, is_agent)
+        divider = Divider(facts.round)
+        if marks is not None and divider.add(marks):
+            facts.round = divider.number
+            features = features_of(entry, marks, facts.round)
+            before = parse_timestamp(facts.spoken or None)
+            facts.round_class = _round_class(features, features.kind(marks.pause(before)))
+    if isinstance(entry.timestamp, str) and (marks is not None or kind != "attachment"):
         facts.spoken = _row_text(entry.timestamp) if parse_timestamp(entry.timestamp) else facts.spoken
 
 

@@ -22,11 +22,14 @@ class ReadState(NamedTuple):
     mark: bytes
 
 
-def fingerprint(file: BinaryIO, offset: int) -> bytes:
-    """Return a checksum of the bytes before an offset. It takes about half a second for a GB."""
-    file.seek(0)
-    checksum = 0
-    left = offset
+def fingerprint(file: BinaryIO, offset: int, start: int = 0, mark: bytes = b"") -> bytes:
+    """Return a checksum of the bytes before an offset. It takes about half a second for a GB.
+
+    `mark` is that of the bytes before `start`, if it is known: then only the bytes after it are read.
+    """
+    file.seek(start)
+    checksum = int.from_bytes(mark, "big")
+    left = offset - start
     while left and (chunk := file.read(min(_CHUNK, left))):
         checksum = crc32(chunk, checksum)
         left -= len(chunk)
