@@ -35,7 +35,7 @@ def find_leaf(links: Chain, pins: Sequence[Entry], era: Era, history: bool = Fal
     above = links.path_to(selected, history) if history else links.ancestors(selected)
     if any(e.type in SPOKEN for e in above):
         return selected
-    spoken = [e for e in _leaf_candidates(links) if e.type in SPOKEN]
+    spoken = [e for e in links.leaf_candidates if e.type in SPOKEN]
     continued = {_message_above(links, entry) for entry in spoken}
     ends = [entry for entry in spoken if entry.uuid not in continued]
     return max(ends, key=lambda e: e.time or _NO_TIME) if ends else selected
@@ -46,14 +46,8 @@ def _message_above(links: Chain, entry: Entry) -> str | None:
     return next((e.uuid for e in links.ancestors(entry) if e is not entry and e.type in SPOKEN), None)
 
 
-def _leaf_candidates(links: Chain) -> list[Entry]:
-    """Return the lines that can be a leaf: not an agent's, and not replaced by a later line with the same uuid."""
-    current = (entry for entry in links.order if links.nodes[entry.uuid] is entry)
-    return [entry for entry in current if links.agent or not entry.is_sidechain]
-
-
 def _select_leaf(links: Chain, pins: Sequence[Entry], era: Era, history: bool) -> Entry | None:
-    candidates = _leaf_candidates(links)
+    candidates = links.leaf_candidates
     if not candidates:
         return None
     if not era.leaf_by_order:
@@ -159,8 +153,8 @@ def insert_siblings(path: list[Entry], links: Chain) -> list[Entry]:
     off_path = [e for uuid, e in links.nodes.items() if uuid not in on_path]
     blocks: dict[str | None, list[Entry]] = {}
     for entry in off_path:
-        if entry.type == "assistant" and reply_id(entry) is not None and reply_id(entry) in last:
-            blocks.setdefault(reply_id(entry), []).append(entry)
+        if entry.type == "assistant" and (mid := reply_id(entry)) is not None and mid in last:
+            blocks.setdefault(mid, []).append(entry)
     answers = [(e, use) for e in off_path if e.type == "user" and (use := _answered_call(e)) is not None]
     if not blocks and not answers:
         return path

@@ -47,4 +47,6 @@ def sessions(
 
 def request(session: Session, version: str = NEWEST, prompt: str | None = None) -> Request:
     """Return what one version of Claude Code would send to resume this session."""
+    if version == NEWEST and prompt is None:
+        return session.resume_request
     return build_request(session.items, version, prompt, link=session.link_for_resume)

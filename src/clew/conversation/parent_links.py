@@ -37,6 +37,12 @@ class Chain(Struct, frozen=True, dict=True):
     agent: bool = False
     ends: Mapping[str | None, Entry] = field(default_factory=dict)  # by anchor, the last line that was moved after it
 
+    @cached_property
+    def leaf_candidates(self) -> list[Entry]:
+        """The lines that can be a leaf: not an agent's, and not replaced by a later line with the same uuid."""
+        current = (entry for entry in self.order if self.nodes[entry.uuid] is entry)
+        return [entry for entry in current if self.agent or not entry.is_sidechain]
+
     def named_parent(self, entry: Entry) -> Entry | None:
         """Return the parent that an entry names, if it is in the file."""
         parent = self._parent_uuid(entry)

@@ -66,12 +66,20 @@ def build_request(
     `prompt` is the next prompt of the user, `context` the attachments that Claude Code adds to it, and `link` links the
     entries that the version reads.
     """
+    chosen = choose_path(items, version, link)
+    return chosen if chosen.refusal else _build(chosen, Era(version), prompt, context)
+
+
+def choose_path(
+    items: Iterable[Item], version: str = NEWEST, link: Callable[[Sequence[Entry], Era], Chain] = link_for_resume
+) -> Request:
+    """Return the leaf and the path of the request that one version would build, without its messages."""
     era = Era(version)
     try:
         entries = list(readable_entries(items, era))
         _refuse_bad_file(entries, era)
         _refuse_broken_worktree(entries, era)
-        return _build(entries, link(entries, era), era, prompt, context)
+        return _choose_path(entries, link(entries, era), era)
     except Unreadable as reason:
         return Request(refusal=str(reason))
 
@@ -92,7 +100,7 @@ def readable_entries(items: Iterable[Item], era: Era) -> Iterable[Entry]:
             if era.stops_at_null_lines:
                 return
         if isinstance(item, Entry):
-            if not item.raw.startswith(BOM) or (era.reads_bom and not (era.renders_attachments and item.offset)):
+            if item.line.head(len(BOM)) != BOM or (era.reads_bom and not (era.renders_attachments and item.offset)):
                 yield item
         elif isinstance(item, Damaged) and item.salvaged and era.saves_joined_lines:
             first = item.salvaged[0]
@@ -109,7 +117,7 @@ def _is_strict(entry: Entry) -> bool:
     return True
 
 
-def _build(entries: Sequence[Entry], links: Chain, era: Era, prompt: str | None, context: Sequence[Entry]) -> Request:
+def _choose_path(entries: Sequence[Entry], links: Chain, era: Era) -> Request:
     end = find_leaf(links, [e for e in entries if e.type == "last-prompt"], era)
     if end is None:
         raise Unreadable("no conversation in this file")
@@ -123,6 +131,11 @@ def _build(entries: Sequence[Entry], links: Chain, era: Era, prompt: str | None,
     path = complete_path(path, links, era)
     if era.reads_snapshots:
         _refuse_empty_snapshots(entries, path, era)
+    return Request(leaf=end, path=tuple(path))
+
+
+def _build(chosen: Request, era: Era, prompt: str | None, context: Sequence[Entry]) -> Request:
+    path = chosen.path
     model = _resume_model(path)
     path_drafts = build_drafts(path, era, model)
     reply_model = _resume_model([d.entry for d in path_drafts if d.entry and d.role == "assistant"])
@@ -135,7 +148,7 @@ def _build(entries: Sequence[Entry], links: Chain, era: Era, prompt: str | None,
         *prompt_drafts,
         *map(_detach_session_change, build_drafts(context, era, model)),
     ]
-    return Request(build_messages(sent, era, model), model, end, tuple(path), left_out=left_out)
+    return replace(chosen, messages=build_messages(sent, era, model), model=model, left_out=left_out)
 
 
 def _detach_session_change(draft: MessageDraft) -> MessageDraft:

@@ -23,7 +23,7 @@ from clew.conversation.parent_links import Chain, link_entries
 from clew.conversation.preserved_lines import relink_preserved
 from clew.conversation.prompt_queue import Timeline, queue_timeline
 from clew.conversation.replies import Call, Pairing, Reply, merge_replies, pair_calls
-from clew.conversation.resume_request import link_for_resume
+from clew.conversation.resume_request import Request, build_request, link_for_resume
 from clew.conversation.rounds import Round, rounds_of
 from clew.conversation.speaker import starts_turn
 from clew.conversation.surroundings import IsShown, Surroundings, messages_around
@@ -61,10 +61,19 @@ class Session:
         self._source = source
         self.file = file
         self._folder = folder
+        self._edited: Session | None = None
         self.path: Path | None = file.path if file else Path(source) if isinstance(source, str | Path) else None
 
     def __repr__(self) -> str:
         return f"<Session {self.id}>"
+
+    def with_items(self, items: tuple[Item, ...]) -> Session:
+        """Return a session of other items in the place of this file. The last one is kept: an edit asks for it again."""
+        if items is self.items:
+            return self
+        if self._edited is None or self._edited.items is not items:
+            self._edited = Session(items, file=self.file)
+        return self._edited
 
     @cached_property
     def id(self) -> str:
@@ -125,6 +134,11 @@ class Session:
             return ()
         path = after_compaction(path_to_message(self.resume_links, self.leaf, Era.newest()))
         return tuple(complete_path(path, self.resume_links, Era.newest()))
+
+    @cached_property
+    def resume_request(self) -> Request:
+        """What the newest version would send to resume this session."""
+        return build_request(self.items, link=self.link_for_resume)
 
     @cached_property
     def active(self) -> tuple[Entry, ...]:

@@ -41,7 +41,8 @@ def end_with(session: Session, position: str) -> tuple[Item, ...]:
     agents = {
         e.uuid for a in session.agents if a.file is None and a.call and a.call.id in calls for e in a.session.entries
     }
-    removed = {e.offset for e in session.entries if not _is_kept(e, on_path | agents, calls, last)}
+    kept = on_path | agents
+    removed = {e.offset for e in session.entries if not _is_kept(e, kept, calls, last)}
     return remove_entries(session, removed, end=end)
 
 

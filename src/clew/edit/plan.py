@@ -153,8 +153,7 @@ class Plan:
 
     def then(self, items: tuple[Item, ...], step: str) -> Plan:
         """Add a step that results in these items."""
-        session = self.session if items is self.session.items else Session(items, file=self.source.file)
-        return replace(self, session=session, steps=(*self.steps, step))
+        return replace(self, session=self.session.with_items(items), steps=(*self.steps, step))
 
     def _cut(self, items: tuple[Item, ...], step: str) -> Plan:
         """Add a step that removes something, and remove results that lose their call."""

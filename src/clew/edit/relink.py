@@ -49,7 +49,7 @@ def remove_entries(
 
 def pin_leaf(items: tuple[Item, ...], like: Session, uuid: str | None) -> tuple[Item, ...]:
     """Return the items, with a pin at the end if they would otherwise continue from another leaf than `uuid`."""
-    session = Session(items, file=like.file)
+    session = like.with_items(items)
     if uuid is None or session.leaf is None or session.leaf.uuid == uuid:
         return items
     return renumber((*items, make_pin(like, uuid)))

@@ -21,7 +21,7 @@ _ORDER = ("cache_read_input_tokens", "cache_creation_input_tokens", "input_token
 
 def restate_usage(before: Session, items: tuple[Item, ...]) -> tuple[Item, ...]:
     """Return the items with the usage of the last reply reduced; unchanged if no less is sent."""
-    was, now = WeighedPath(before), WeighedPath(Session(items, file=before.file))
+    was, now = WeighedPath(before), WeighedPath(before.with_items(items))
     last, scale = now.last_report, was.scale
     if last is None or scale is None:
         return items

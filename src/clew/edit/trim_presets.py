@@ -96,7 +96,7 @@ def trim_session(session: Session, what: Trim) -> tuple[Item, ...]:
     #   thinking: {120: {0: None}}   tools: {120: {1: b'…'}, 480: {0: b'…'}}   →   {120: {0: None, 1: b'…'}, 480: {0: b'…'}}
     start = session
     if what.compacted and (items := drop_compacted(session)) is not session.items:
-        start = Session(items, file=session.file)
+        start = session.with_items(items)
     items = apply_removals(start, join_removals(_removals(start, what)))
     return items if items is session.items else restate_usage(session, items)
 

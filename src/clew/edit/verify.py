@@ -9,6 +9,7 @@ from clew.conversation.entry_graph import Cycle, Dangling
 from clew.conversation.load import request
 from clew.conversation.resume_request import Request
 from clew.conversation.session import Session
+from clew.conversation.speaker import prompt_text, starts_turn
 from clew.wire.json_codec import encode
 
 
@@ -22,7 +23,7 @@ def find_differences(planned: Session, sent: Request, written: Session) -> tuple
     result: list[str] = []
     if len(written.damage) > len(planned.damage):
         result.append("a line that was written cannot be read")
-    if [turn.text for turn in planned.turns] != [turn.text for turn in written.turns]:
+    if _prompts_on_path(planned) != _prompts_on_path(written):
         result.append("the turns are not those that were planned")
     if encode(sent.messages) != encode(request(written).messages):  # == fails on deep values
         result.append("a resume would not send what was planned")
@@ -52,6 +53,12 @@ def _check(before: Session, after: Session, sent: Request) -> Iterable[str]:
     if broken := _broken_rules(sent):
         known_rules = _broken_rules(request(before))
         yield from (f"the API would refuse {message}" for rule, message in broken.items() if rule not in known_rules)
+
+
+def _prompts_on_path(session: Session) -> list[str]:
+    """Return the texts of the prompts that start the turns of a session."""
+    path = session.links.path_to(session.leaf, history=True) if session.leaf else []
+    return [prompt_text(entry) for entry in path if starts_turn(entry, session.is_agent)]
 
 
 def _broken_rules(sent: Request) -> dict[str, str]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import Any, TypeAlias
 
 import msgspec
@@ -16,6 +18,7 @@ from msgspec import Raw
 from clew.wire.json_codec import decode_slowly, encode
 
 Changes: TypeAlias = "Mapping[str, bytes | Changes | None]"
+Fields: TypeAlias = dict[str, bytes | Raw]
 
 _OPEN = re.compile(rb"\s*\{")
 _KEY = re.compile(rb'[\s,]*"(?:[^"\\]|\\.)*"\s*:\s*')
@@ -51,6 +54,38 @@ def splice(json: bytes, changes: Changes) -> bytes:
     chunks.append(json[at:closing])
     chunks += (b"," + encode(name) + b":" + _changed_value(b"{}", change) for name, change in added)
     return _without_first_comma(b"".join(chunks)) + json[closing:]
+
+
+def split_fields(json: bytes) -> Fields | None:
+    """Return the exact bytes of each field of an object; None if it cannot be traversed."""
+    try:
+        return _FIELDS.decode(json)  # type: ignore[return-value]
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def splice_fields(json: bytes, fields: Fields, changes: Mapping[str, bytes]) -> bytes:
+    """Return an object with some fields replaced, given what `split_fields` returned for it, which is changed too.
+
+    The object is joined from its fields. If the length shows that nothing is missing, every other byte is the same;
+    white space, a repeated field or an escape in a name would have made the original longer.
+    """
+    if not changes:
+        return json
+    longer = 0
+    for name, new in changes.items():
+        longer += len(new) - len(memoryview(fields[name]))
+        fields[name] = new
+    parts: list[Any] = list(chain.from_iterable(zip(map(_field_start, fields), fields.values(), strict=True)))
+    parts[0] = b"{" + parts[0][1:]
+    parts.append(b"}")
+    joined = b"".join(parts)  # a `Raw` is a buffer
+    return joined if len(joined) == len(json) + longer else splice(json, changes)
+
+
+@lru_cache(maxsize=1024)  # the same few names occur in every line
+def _field_start(name: str) -> bytes:
+    return b',"%b":' % name.encode()
 
 
 def split_array(json: bytes | Raw) -> list[bytes]:

@@ -85,6 +85,10 @@ class Line(Struct, frozen=True, gc=False):
         """The exact bytes, newline included."""
         return self.buffer[self.start : self.stop]
 
+    def head(self, size: int) -> bytes:
+        """Return the first bytes, without copying those after them."""
+        return self.buffer[self.start : min(self.stop, self.start + size)]
+
     def tail(self, size: int) -> bytes:
         """Return the last bytes, without reading those before them."""
         return self.buffer[max(self.start, self.stop - size) : self.stop]

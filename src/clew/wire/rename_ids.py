@@ -5,14 +5,14 @@ Only reference fields change. The content of messages is not touched, even where
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
 from clew.wire.entry import Entry
-from clew.wire.json_codec import encode
-from clew.wire.json_splice import Changes, splice
+from clew.wire.json_codec import decode, encode
+from clew.wire.json_splice import Fields, splice, splice_fields, split_fields
 from clew.wire.path_mapping import PathMapping
 
 UUID_FIELDS = (
@@ -27,14 +27,8 @@ UUID_FIELDS = (
     "interruptedMessageId",
 )
 _SESSION_FIELDS = ("sessionId", "session_id")
-_COMMON_TYPES = frozenset({"user", "assistant", "system", "attachment"})
-_RARE_KEYS = (
-    b'"forkedFrom":',
-    b'"compactMetadata":',
-    b'"session_id":',
-    b'"persistedOutputPath":',
-    *(f'"{name}":'.encode() for name in UUID_FIELDS[3:] if name != "sourceToolAssistantUUID"),
-)
+_NESTED_FIELDS = ("snapshot", "forkedFrom", "worktreeSession", "compactMetadata", "data")
+_SAVED_OUTPUT = b'"persistedOutputPath":'
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +40,8 @@ class IdMapping:
     source: str = ""  # the session that the entries were copied from
     cwd: tuple[str, str] | None = None  # old and new working directory
     folder: tuple[str, str] | None = None  # old and new folder of the session
+    _uuids: dict[bytes, bytes] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _paths: dict[bytes, bytes] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def uuid(self, old: str) -> str:
         return new_uuid(self.session, old) if old in self.known else old
@@ -53,6 +49,26 @@ class IdMapping:
     def path(self, old: str) -> str:
         """Return a path at or below the old working directory, moved to the new one."""
         return PathMapping(*self.cwd).apply(old) if self.cwd else old
+
+    def uuid_json(self, old: bytes) -> bytes:
+        """Return the JSON of the new id for that of an old one. Most ids occur in several lines, so they are kept."""
+        new = self._uuids.get(old)
+        if new is None:
+            new = self._uuids[old] = _change_text(old, self.uuid)
+        return new
+
+    def path_json(self, old: bytes) -> bytes:
+        new = self._paths.get(old)
+        if new is None:
+            new = self._paths[old] = _change_text(old, self.path)
+        return new
+
+
+def _change_text(json: bytes, change: Callable[[str], str]) -> bytes:
+    """Return the JSON of a changed text; the same bytes if it stays the same or is no text."""
+    old = decode(json)
+    new = change(old) if isinstance(old, str) else old
+    return json if new == old else encode(new)
 
 
 def new_uuid(session: str, old: str) -> str:
@@ -65,51 +81,32 @@ def new_uuid(session: str, old: str) -> str:
 def rename_references(entry: Entry, names: IdMapping) -> bytes:
     """Return the JSON of an entry with its references renamed and every other byte unchanged."""
     json = entry.line.json
-    if entry.type in _COMMON_TYPES and entry.line.whole and not any(probe in json for probe in _RARE_KEYS):
-        quick = _replace_in_place(entry, json, names)
-        if quick is not None:
-            return quick
-    return splice(json, _field_changes(entry.data, names))
+    fields = split_fields(json) if entry.line.whole else None
+    if fields is not None:
+        return splice_fields(json, fields, _field_changes(fields, names, json))
+    return splice(json, _field_changes({name: encode(value) for name, value in entry.data.items()}, names, json))
 
 
-def _replace_in_place(entry: Entry, json: bytes, names: IdMapping) -> bytes | None:
-    """Rename in an ordinary line by replacing bytes; None if a field and its value do not occur exactly once.
-
-    `"uuid":"abc"` cannot occur inside a JSON string, where its quotes would be escaped, so one hit is the field.
-    """
-    for name, old, new in _renamed_fields(entry, names):
-        if old is None or old == new:
-            continue
-        field = b'"' + name + b'":'
-        stated = field + encode(old)
-        at = json.find(stated)
-        if at < 0 or json.find(stated, at + 1) >= 0:
-            return None
-        json = json[:at] + field + encode(new) + json[at + len(stated) :]
-    return json
-
-
-def _renamed_fields(entry: Entry, names: IdMapping) -> Iterator[tuple[bytes, str | None, str]]:
-    yield b"uuid", entry.uuid, names.uuid(entry.uuid or "")
-    yield b"parentUuid", entry.parent, names.uuid(entry.parent or "")
-    yield b"logicalParentUuid", entry.logical_parent, names.uuid(entry.logical_parent or "")
-    yield b"sourceToolAssistantUUID", entry.source_tool_assistant, names.uuid(entry.source_tool_assistant or "")
-    yield b"sessionId", entry.session_id, names.session
-    if entry.cwd is not None:
-        yield b"cwd", entry.cwd, names.path(entry.cwd)
-
-
-def _field_changes(data: dict[str, Any], names: IdMapping) -> Changes:
-    changes: dict[str, Any] = {}
+def _field_changes(fields: Fields, names: IdMapping, json: bytes) -> dict[str, bytes]:
+    """Return the changes of an entry. Only fields that can refer to something are decoded, not the message."""
+    changes: dict[str, bytes] = {}
     for name in UUID_FIELDS:
-        if isinstance(data.get(name), str):
-            changes[name] = encode(names.uuid(data[name]))
+        if name in fields:
+            old = bytes(fields[name])
+            if (new := names.uuid_json(old)) != old:
+                changes[name] = new
     for name in _SESSION_FIELDS:
-        if isinstance(data.get(name), str):
+        if name in fields and bytes(fields[name]).startswith(b'"'):
             changes[name] = encode(names.session)
-    if names.cwd is not None and isinstance(data.get("cwd"), str):
-        changes["cwd"] = encode(names.path(data["cwd"]))
-    return changes | {name: inner for name, inner in _nested_changes(data, names) if inner}
+    if names.cwd is not None and "cwd" in fields:
+        changes["cwd"] = names.path_json(bytes(fields["cwd"]))
+    nested = {name: decode(fields[name]) for name in _NESTED_FIELDS if name in fields}
+    if "toolUseResult" in fields and _SAVED_OUTPUT in json:
+        nested["toolUseResult"] = decode(fields["toolUseResult"])
+    for name, inner in _nested_changes(nested, names) if nested else ():
+        if inner:
+            changes[name] = splice(bytes(fields[name]), inner)
+    return changes
 
 
 def _nested_changes(data: dict[str, Any], names: IdMapping) -> Iterator[tuple[str, dict[str, Any]]]:

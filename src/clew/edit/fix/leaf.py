@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from clew.conversation.active_path import NIL
 from clew.conversation.load import request
 from clew.conversation.parent_links import SPOKEN
+from clew.conversation.resume_request import choose_path
 from clew.conversation.session import Session
 from clew.edit.fix.links import LINKED, Repaired, replace_entries
 from clew.edit.relink import pin_leaf
@@ -89,7 +90,7 @@ def _last_message(session: Session) -> Entry | None:
 
 def make_leaf_newest(session: Session) -> Repaired | None:
     """Give the leaf the newest time, where versions that choose by time would stop at an entry above it."""
-    end, old = session.leaf, request(session, BY_TIME).leaf
+    end, old = session.leaf, choose_path(session.items, BY_TIME, session.link_for_resume).leaf
     if end is None or old is None or old.uuid == end.uuid:
         return None
     path = session.resume_links.path_to(end)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from clew.conversation.resume_request import choose_path
 from clew.conversation.session import Session
 from clew.edit.fix.calls import answer_open_calls, keep_first_results, orphans_to_text, separate_calls
 from clew.edit.fix.leaf import (
@@ -29,7 +30,8 @@ from clew.edit.fix.links import (
     separate_duplicates,
 )
 from clew.edit.salvaged_entries import split_damaged
-from clew.facts.health import BAD_TEXT, VERSIONS, health
+from clew.facts.health import BAD_TEXT, VERSIONS
+from clew.facts.inventory import unique_prompts
 from clew.wire.entry import Damaged
 from clew.wire.entry_edit import parse_at
 from clew.wire.json_codec import encode
@@ -55,19 +57,20 @@ class Fix:
 def repair(plan: Plan) -> tuple[Plan, tuple[Fix, ...]]:
     """Return a plan whose session every version reads as well as possible, and the fixes."""
     session, fixes = plan.session, list[Fix]()
-    restored = restored_prompts(plan.source)
+    restored: Kept | None = None
     if damaged := tuple(item.line.number for item in plan.source.damage if item.salvaged):
-        restored = _record_fix(fixes, "damage", damaged, restored, session)
+        restored = _record_fix(fixes, "damage", damaged, restored_prompts(plan.source), session)
     for name, fix in FIXES.items():
         if repaired := fix(session):
-            session = Session(repaired.items, file=plan.source.file)
+            restored = restored or restored_prompts(session)
+            session = session.with_items(repaired.items)
             restored = _record_fix(fixes, name, repaired.lines, restored, session)
     agents = dict(plan.agents)
     for agent in plan.source.agents:
         if agent.file and agent.session.damage:
             agents[agent.id] = split_damaged(agent.session)
             lines = tuple(item.line.number for item in agent.session.damage)
-            restored = _record_fix(fixes, "agent", lines, restored, session)
+            restored = _record_fix(fixes, "agent", lines, restored or restored_prompts(session), session)
     if not fixes:
         return plan, ()
     repaired_plan = plan.then(session.items, f"repair: {', '.join(fix.name for fix in fixes)}")
@@ -76,7 +79,9 @@ def repair(plan: Plan) -> tuple[Plan, tuple[Fix, ...]]:
 
 def restored_prompts(session: Session) -> Kept:
     """Return how many prompts each version restores; 0 if it refuses to resume the session."""
-    return tuple(0 if resume.refusal else resume.kept for resume in health(session, VERSIONS).resumes)
+    prompts = {entry.offset for entry in unique_prompts(session)}
+    chosen = (choose_path(session.items, version, session.link_for_resume) for version in VERSIONS)
+    return () if session.is_agent else tuple(len(prompts & {e.offset for e in sent.path}) for sent in chosen)
 
 
 def _record_fix(fixes: list[Fix], name: str, lines: tuple[int, ...], before: Kept, session: Session) -> Kept:
@@ -87,7 +92,7 @@ def _record_fix(fixes: list[Fix], name: str, lines: tuple[int, ...], before: Kep
 
 def fix_encoding(session: Session) -> Repaired | None:
     """Rewrite lines with invalid UTF-8 or a byte order mark so that every version reads them."""
-    odd = {e.offset: e for e in session.entries if e.leniency == BAD_TEXT or e.raw.startswith(BOM)}
+    odd = {e.offset: e for e in session.entries if e.leniency == BAD_TEXT or e.line.head(len(BOM)) == BOM}
     return replace_entries(session, {offset: parse_at(encode(e.data), e.line) for offset, e in odd.items()})
 
 

@@ -97,7 +97,7 @@ def _rebuild(
     """Return the changed items with new uuids for new texts, below a boundary."""
     marked = {task.carrier.uuid: task for task in done if task.carrier.uuid}
     names = IdMapping(session.id, marked)
-    leaf = Session(changed, file=session.file).leaf
+    leaf = session.with_items(changed).leaf
     leaf_uuid = names.uuid(leaf.uuid) if leaf and leaf.uuid else None
     items, mark = _insert_boundary(
         session, content, _rename_texts(changed, names, marked), names, done[-1].carrier.uuid
