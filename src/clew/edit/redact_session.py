@@ -7,12 +7,12 @@ all searched. What cannot be searched (a line that is not an entry, a binary fil
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.conversation.load import read
 from clew.conversation.session import Session
 from clew.edit.plan_files import side_sources
 from clew.edit.redactor import Redactor, count_kinds, has_repeated_names
@@ -69,21 +69,31 @@ class RedactionCounts:
 def redact(plan: Plan, redactor: Redactor) -> tuple[Plan, RedactionCounts]:
     """Return a plan whose session contains nothing that the redactor matches, and the counts."""
     items, tally = redact_items(plan.session, redactor)
+    searched = [plan.session]
     agents: dict[str, Session] = {}
     for agent in plan.source.agents:
         if agent.file is not None:
-            old = plan.agents.get(agent.id, agent.session)
-            items_left, counts = redact_items(split_damaged(old), redactor, "agents: ")
+            old = split_damaged(plan.agents.get(agent.id, agent.session))
+            items_left, counts = redact_items(old, redactor, "agents: ")
+            searched.append(old)
             agents[agent.id] = Session(items_left, file=agent.file)
             tally += counts
     extra: dict[str, Path | Session] = {}
     for name, source in plan.extra.items():
         extra[name] = source
         if isinstance(source, Session):
-            items_left, counts = redact_items(split_damaged(source), redactor, "agents: ")
+            old = split_damaged(source)
+            items_left, counts = redact_items(old, redactor, "agents: ")
+            searched.append(old)
             extra[name] = Session(items_left, file=source.file)
             tally += counts
-    redacted_plan = replace(plan.then(items, f"redact {redactor}"), agents=agents, extra=extra, redactor=redactor)
+    redacted_plan = replace(
+        plan.then(items, f"redact {redactor}"),
+        agents=agents,
+        extra=extra,
+        redactor=redactor,
+        searched=tuple(searched),
+    )
     return redacted_plan, tally + sum(
         (_count_side_file(path, redactor) for path in side_sources(redacted_plan)), RedactionCounts()
     )
@@ -117,7 +127,7 @@ def _check_in_batches(items: Iterable[Item], redactor: Redactor) -> Iterator[tup
     size = 0
     for item in items:
         batch.append(item)
-        size += len(item.raw)
+        size += item.line.size
         if size >= _BATCH_BYTES:
             yield from _check_batch(batch, redactor)
             batch, size = [], 0
@@ -186,12 +196,24 @@ def redact_side_file(path: Path, data: bytes, redactor: Redactor) -> bytes | Non
     return redactor.content(data)
 
 
-def has_leak(path: Path, redactor: Redactor) -> bool:
-    """Return whether a written file still contains what the redactor matches."""
-    if path.suffix != ".jsonl":
-        data = path.read_bytes()
-        return redact_side_file(path, data, redactor) != data
-    for item, data, may_match in _check_in_batches(read(path).items, redactor):
+def has_leak_in_side_file(path: Path, redactor: Redactor) -> bool:
+    """Return whether a written side file still contains what the redactor matches."""
+    data = path.read_bytes()
+    return redact_side_file(path, data, redactor) != data
+
+
+def has_leak(
+    written: Sequence[Item], redactor: Redactor, planned: Sequence[Item] = (), harmless: Collection[int] = ()
+) -> bool:
+    """Return whether items that were read back still contain what the redactor matches.
+
+    What was written for a planned item is not searched again if its `id` is among the `harmless` ones: it was searched
+    before it was written, and only ids were renamed since.
+    """
+    if len(written) >= len(planned):  # else items were read back as one, and which is which is not known
+        pairs = zip_longest(written, planned)
+        written = [item for item, before in pairs if before is None or id(before) not in harmless]
+    for item, data, may_match in _check_in_batches(written, redactor):
         if isinstance(item, Entry):
             if may_match and redactor.entry(data) is not data:
                 return True

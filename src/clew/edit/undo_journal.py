@@ -127,7 +127,12 @@ class UndoJournal:
         self._add({"number": number, "state": "done"})
 
     def end(self, number: str, files: Sequence[Path]) -> None:
-        self._add({"number": number, "files": {str(path): digest(path) for path in files}, "state": "done"})
+        """Record that an edit is complete, with the digest of each of its files."""
+        self.end_verified(number, {path: digest(path) for path in files})
+
+    def end_verified(self, number: str, digests: Mapping[Path, str]) -> None:
+        """Record that an edit is complete; the digests are those of the files as they were read back."""
+        self._add({"number": number, "files": {str(path): sum for path, sum in digests.items()}, "state": "done"})
 
     def undone(self, number: str) -> None:
         self._add({"number": number, "state": "undone"})

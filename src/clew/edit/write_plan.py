@@ -7,19 +7,21 @@ and compared with the plan; if it differs, everything that was written is remove
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from itertools import chain
+from hashlib import sha256
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from clew.conversation.load import read
 from clew.conversation.session import Session
+from clew.edit.kept_files import digest
 from clew.edit.plan_files import FileJob, session_file, side_files
-from clew.edit.redact_session import has_leak, redact_side_file
+from clew.edit.redact_session import has_leak, has_leak_in_side_file, redact_side_file
 from clew.edit.undo_journal import UndoJournal
 from clew.edit.verify import find_differences
 from clew.errors import Refused
@@ -36,9 +38,12 @@ from clew.wire.session_writer import create_exactly
 from clew.wire.timestamps import format_timestamp
 
 if TYPE_CHECKING:
+    from hashlib import _Hash as HASH
+
     from clew.edit.plan import Plan
 
 _CHUNK = 1 << 20
+_BATCH = 32  # lines that are joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +73,19 @@ def write_plan(
     paths = tuple(contents)
     journal = journal or UndoJournal()
     number = journal.begin("; ".join(plan.steps) or "clone", plan.source.id, new_id, paths)
+    made = {path: sha256() for path in paths}
     for path, parts in contents.items():
-        create_exactly(path, parts())
-    if problems := (*find_differences(plan.session, plan.request, read(paths[-1])), *_find_leaks(plan, paths)):
+        create_exactly(path, _update_digest(made[path], parts()))
+    digests = {path: digest(path) for path in paths}
+    changed = [f"{path.name} is not what was written" for path in paths if digests[path] != made[path].hexdigest()]
+    written = read(paths[-1])
+    differences = find_differences(plan.session, plan.request, written)
+    if problems := (*changed, *differences, *_find_leaks(plan, contents, written)):
         for path in reversed(paths):
             path.unlink()
         journal.undone(number)
         raise Refused(problems)
-    journal.end(number, paths)
+    journal.end_verified(number, digests)
     return Written(new_id, paths[-1], paths, number)
 
 
@@ -89,20 +99,30 @@ def planned_files(
     contents: dict[Path, Callable[[], Iterable[bytes]]] = {}
     for job in side:
         contents[job.path] = (
-            partial(_terminated_lines, job.source.items, names)
+            SessionLines(job.source.items, names)
             if isinstance(job.source, Session)
             else partial(_read_content, plan, job.source)
         )
     origin = _origin(plan, new_id, time or datetime.now(UTC))
-    contents[home / f"{new_id}.jsonl"] = partial(_terminated_lines, plan.session.items, names, origin)
+    contents[home / f"{new_id}.jsonl"] = SessionLines(plan.session.items, names, (origin,))
     return contents
 
 
 # -- lines
 
 
-def _terminated_lines(items: Iterable[Item], names: IdMapping, *ending: bytes) -> Iterator[bytes]:
-    return (line + b"\n" for line in chain(_lines(items, names), ending))
+@dataclass(frozen=True, slots=True)
+class SessionLines:
+    """The content of a session's file: the lines of its items with new names, and lines that are added."""
+
+    items: tuple[Item, ...]
+    names: IdMapping
+    ending: tuple[bytes, ...] = ()
+
+    def __call__(self) -> Iterator[bytes]:
+        lines = chain(_lines(self.items, self.names), self.ending)
+        while batch := list(islice(lines, _BATCH)):
+            yield b"\n".join((*batch, b""))
 
 
 def _lines(items: Iterable[Item], names: IdMapping) -> Iterator[bytes]:
@@ -159,9 +179,26 @@ def _is_withheld(plan: Plan, job: FileJob) -> bool:
     return redact_side_file(job.source, job.source.read_bytes(), plan.redactor) is None
 
 
-def _find_leaks(plan: Plan, paths: tuple[Path, ...]) -> Iterator[str]:
-    for path in paths if plan.redactor else ():
-        if plan.redactor and has_leak(path, plan.redactor):
+def _update_digest(total: HASH, parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the parts of a file on their way to it, and add them to its digest."""
+    for part in parts:
+        total.update(part)
+        yield part
+
+
+def _find_leaks(
+    plan: Plan, contents: Mapping[Path, Callable[[], Iterable[bytes]]], transcript: Session
+) -> Iterator[str]:
+    if plan.redactor is None:
+        return
+    harmless = {id(item) for session in plan.searched for item in session.items}
+    for path, content in contents.items():
+        if isinstance(content, SessionLines):
+            written = transcript if path == transcript.path else read(path)
+            leaks = has_leak(written.items, plan.redactor, content.items, harmless)
+        else:
+            leaks = has_leak_in_side_file(path, plan.redactor)
+        if leaks:
             yield f"{path.name} would still contain what should be redacted"
 
 
