@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -201,3 +202,17 @@ def test_tabs_that_do_not_fit_are_marked() -> None:
 
     asyncio.run(ask_questions(questions, False, ask))
     assert seen == [" ← · Question 0  · Question 1 … →"]
+
+
+def test_what_cannot_be_undone_is_named_once(tmp_path: Path) -> None:
+    rules = [ScriptRule(prompt="change", steps=[[use("Bash", command="rm -rf sub/.git; echo x > a")], "Changed."])]
+    with world(tmp_path, rules) as made:
+        for folder in (".", "sub", "other"):
+            (made.project / folder).mkdir(exist_ok=True)
+            subprocess.run(["git", "init", "-q", "."], cwd=made.project / folder, env=made.environment, check=True)
+        with made.console("--allowedTools", "Bash") as console:
+            console.idle()
+            console.say("change it")
+            console.see("● Changed.", "left out: other/, sub/.")
+            console.idle()
+            assert console.everything.count("Not everything that commands change can be undone") == 1

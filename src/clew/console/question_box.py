@@ -186,7 +186,7 @@ def wrap(text: str, width: int, at_words: bool = False) -> list[str]:
         piece = TAB + " " * (_TABS - 1 - used % _TABS) if letter == "\t" else letter
         size = len(piece) if letter == "\t" else get_cwidth(piece)
         if used + size > max(width, 2) and line:
-            cut = line.rfind(" ") + 1 if at_words and letter != " " else 0
+            cut = line.rfind(" ") + 1 if at_words and letter != " " and line.strip().count(" ") else 0
             lines.append(line[:cut] if cut else line)
             line = line[cut:] if cut else ""
             used = get_cwidth(line)

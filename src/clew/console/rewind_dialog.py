@@ -14,6 +14,7 @@ from clew.console.ui import ConsoleUi
 from clew.conversation.load import read
 from clew.errors import ClewError, NotFound
 from clew.system.plural import plural
+from clew.view.approval_text import escape_line
 from clew.view.row_types import AboutRow, DiffRow, ErrorRow, WarningRow
 from clew.view.sanitize import format_age, one_line
 
@@ -80,7 +81,7 @@ def _about(plan: RewindPlan) -> str:
 
 def _describe_missing(plan: RewindPlan) -> list[str]:
     """Return one line for everything that will not be restored, and for every note of the plan."""
-    lost = [f"Not restored: {one_line(name)} ({one_line(why)})" for name, why in plan.lost]
+    lost = [f"Not restored: {escape_line(name)} ({one_line(why)})" for name, why in plan.lost]
     lines = lost[:MAX_LISTED] + [f"Not restored: {plural(len(lost) - MAX_LISTED, 'more path')}"] * (
         len(lost) > MAX_LISTED
     )
@@ -93,7 +94,7 @@ def _summarize_changes(changes: Sequence[PathChange]) -> str:
     """Return the number of changed files, and what happens to the first of them, such as `delete a.py`."""
     count = len(changes)
     what = "path" if any(change.name.endswith("/") for change in changes) else "file"
-    names = ", ".join(one_line(change.summary) for change in changes[:MAX_NAMED]) + (", …" if count > MAX_NAMED else "")
+    names = ", ".join(change.summary for change in changes[:MAX_NAMED]) + (", …" if count > MAX_NAMED else "")
     return f"{plural(count, what)}: {names}" if count else "the conversation"
 
 
@@ -111,7 +112,7 @@ async def _carry_out(session: ChatSession, ui: ConsoleUi, plan: RewindPlan, what
     keep: tuple[PathChange, ...] = ()
     if what != CONVERSATION and plan.edited:
         for change in plan.edited:
-            ui.print_row(WarningRow(f"{one_line(change.name)} was changed after the session wrote it:"))
+            ui.print_row(WarningRow(f"{escape_line(change.name)} was changed after the session wrote it:"))
             ui.print_row(DiffRow(change.edits, limit=MAX_DIFF_LINES))
         leave = Option("Leave these files as they are", "keep")
         answer = await ui.choose(
@@ -123,7 +124,9 @@ async def _carry_out(session: ChatSession, ui: ConsoleUi, plan: RewindPlan, what
     deleted = [c for c in plan.deletions if what != CONVERSATION and (edits == "overwrite" or not c.is_edited)]
     if deleted:
         for change in deleted[:MAX_LISTED]:
-            ui.print_row(WarningRow(f"delete {one_line(change.name)}" + (f": {change.doubt}" if change.doubt else "")))
+            ui.print_row(
+                WarningRow(f"delete {escape_line(change.name)}" + (f": {change.doubt}" if change.doubt else ""))
+            )
         if len(deleted) > MAX_LISTED:
             ui.print_row(WarningRow(f"and {len(deleted) - MAX_LISTED} more"))
         count = plural(len(deleted), "file")
@@ -145,9 +148,9 @@ async def _carry_out(session: ChatSession, ui: ConsoleUi, plan: RewindPlan, what
 
 def _report(plan: RewindPlan, done: Rewound, *, is_conversation: bool) -> list[str]:
     """Return one line for every change, and how to undo them."""
-    lines = [f"{_DONE[change.kind]} {one_line(change.name)}" for change in done.changed]
-    lines += [f"Kept {one_line(change.name)}" for change in done.kept]
-    lines += [f"Failed: {one_line(name)} ({why})" for name, why in done.failed]
+    lines = [f"{_DONE[change.kind]} {escape_line(change.name)}" for change in done.changed]
+    lines += [f"Kept {escape_line(change.name)}" for change in done.kept]
+    lines += [f"Failed: {escape_line(name)} ({why})" for name, why in done.failed]
     if is_conversation and plan.place.text:
         lines.append(f"The conversation continues before: {one_line(plan.place.text, 80)}")
     if done.changed:

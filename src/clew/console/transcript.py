@@ -347,5 +347,7 @@ class Transcript:
         facts.append("esc to interrupt")
         details = " · ".join(fact for fact in facts if fact)
         return (
-            renderer.styled(f"{sign} ", "sign.agent") + f"{self.activity}… " + renderer.styled(f"({details})", "quiet")
+            renderer.styled(f"{sign} ", "sign.agent")
+            + f"{one_line(self.activity)}… "
+            + renderer.styled(f"({details})", "quiet")
         )

@@ -33,6 +33,7 @@ class FileWatch:
         self._journal = journal
         self._state = state
         self._reported: set[str] = set()
+        self._left_out: set[str] = set()  # paths that were reported as left out
         self._unseen = ""  # why nothing is watched
         # The last snapshot while a command runs in the background: prompt, line, command, snapshot.
         self._open: tuple[str, str, str, ProjectTree] | None = None
@@ -117,8 +118,10 @@ class FileWatch:
             self._unseen = str(why)
             self._report(tell, str(why))
             return None
-        if tree.left_out:
-            names = ", ".join(tree.left_out[:_NAMED]) + (", …" if len(tree.left_out) > _NAMED else "")
+        left_out = [name for name in tree.left_out if name not in self._left_out]
+        if left_out:
+            self._left_out.update(left_out)
+            names = ", ".join(left_out[:_NAMED]) + (", …" if len(left_out) > _NAMED else "")
             limit = f"files over {LARGEST >> 20} MB, separate repositories and special files are left out: {names}"
             self._report(tell, f"Not everything that commands change can be undone; {limit}.")
         return tree
