@@ -1,8 +1,11 @@
-"""Get the API key from a program of the user (`apiKeyHelper`), and again when it is old or refused."""
+"""Get the API key from a program of the user (`apiKeyHelper`), and again when it is old or refused.
+
+Commands that only check a request import this too, so `asyncio`, which takes longer than they do, is imported when a
+helper is created.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +26,8 @@ class KeyHelper:
         self._clock = clock
         self._key = ""
         self._since = 0.0
+        import asyncio
+
         self._lock = asyncio.Lock()
 
     @property
@@ -39,6 +44,8 @@ class KeyHelper:
             return self._key
 
     async def _run(self) -> str:
+        import asyncio
+
         process = await asyncio.create_subprocess_shell(
             self.command,
             cwd=self._cwd,

@@ -13,6 +13,8 @@ Modules:
                      `clew --claude-dir DIR`.
     keep/            Commands of the archive and the stores.
     key_reader       Read single key presses from a terminal while something else runs.
+    light_imports    Import libraries without the parts that a command does not need and that take longer to load
+                     than it runs.
     options          Command-line options that several commands share, and the parsers of option values.
     output           Print text, JSON, CSV and messages: data to stdout, messages to stderr.
     progress         Progress lines on a terminal: the only code of the commands that draws them.
@@ -68,17 +70,10 @@ def _main(arguments: list[str]) -> int:
         from clew.browse.summary_thread import build_summaries
 
         return build_summaries(*arguments[1:])
-    _import_argparse()
+    from clew.cli.light_imports import import_argparse, trim_msgspec
+
+    import_argparse()
+    trim_msgspec()
     from clew.cli.run_command import run
 
     return run(arguments)
-
-
-def _import_argparse() -> None:
-    """Import argparse without gettext: clew is not translated, and loading gettext takes longer than parsing."""
-    if "gettext" not in sys.modules and "argparse" not in sys.modules:
-        untranslated = sys.modules["gettext"] = type(sys)("gettext")
-        vars(untranslated).update(gettext=str, ngettext=lambda one, many, count: one if count == 1 else many)
-        import argparse  # noqa: F401
-
-        del sys.modules["gettext"]

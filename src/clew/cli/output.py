@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, TextIO
 
 from clew.system.control_characters import clean_name, escape_json_bytes
 from clew.system.plural import plural
 from clew.version import JSON_SCHEMA
 from clew.view.sanitize import clean, format_age, format_size, one_line
-from clew.wire.json_codec import encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any, TextIO
 
 __all__ = [
     "clean",
@@ -54,6 +56,8 @@ def print_json(values: Iterable[Mapping[str, Any]]) -> int:
 
 def json_line(value: Mapping[str, Any]) -> bytes:
     """Encode one JSON line with the schema version."""
+    from clew.wire.json_codec import encode  # imports msgspec, which text needs not
+
     return escape_json_bytes(encode({"clew": JSON_SCHEMA, **value})) + b"\n"
 
 

@@ -209,34 +209,38 @@ def _may_match(index: Index, query: Query) -> bool:
                 data = file.read()
         except OSError:
             continue
-        lines = data.split(b"\n")
-        if path.endswith(_HISTORY):
-            lines = _lines_of_gone_sessions(index, lines)
-        folded = b"\n".join(map(_fold_case, lines))
+        folded = _fold_lines(_lines_of_gone_sessions(index, data) if path.endswith(_HISTORY) else data)
         if _has_escape(folded) or all(any(needle in folded for needle in clause) for clause in needles):
             return True
     return False
 
 
-def _lines_of_gone_sessions(index: Index, lines: list[bytes]) -> list[bytes]:
+def _lines_of_gone_sessions(index: Index, data: bytes) -> bytes:
     """Return the lines of the history that belong to a session without a transcript."""
     sql = "SELECT session FROM file WHERE agent = ''"
-    files = {session.encode() for shard in index.shards for (session,) in shard.execute(sql)}
-    return [line for line in lines if (id := re.search(_SESSION, line)) and id[1] not in files]
+    gone = set(re.findall(_SESSION, data))
+    gone.difference_update(session.encode() for shard in index.shards for (session,) in shard.execute(sql))
+    if not gone:
+        return b""
+    return b"\n".join([line for line in data.split(b"\n") if (id := re.search(_SESSION, line)) and id[1] in gone])
 
 
 def _has_escape(data: bytes) -> bool:
     return b"\\u" in data and re.search(_ESCAPE, data) is not None
 
 
-def _fold_case(line: bytes) -> bytes:
+def _fold_lines(data: bytes) -> bytes:
     """Return the bytes in lower case and without accents, like the words of a query."""
-    if line.isascii():
-        return line.lower()
+    if data.isascii():
+        return data.lower()
     from unicodedata import combining, normalize
 
-    text = normalize("NFKD", line.decode("utf-8", "replace")).lower()
-    return "".join(letter for letter in text if not combining(letter)).encode("utf-8", "replace")
+    lines = data.lower().split(b"\n")
+    for number, line in enumerate(lines):
+        if not line.isascii():
+            text = normalize("NFKD", line.decode("utf-8", "replace")).lower()
+            lines[number] = "".join([letter for letter in text if not combining(letter)]).encode("utf-8", "replace")
+    return b"\n".join(lines)
 
 
 def _list_files(root: str) -> list[str]:

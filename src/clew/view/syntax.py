@@ -14,7 +14,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from hashlib import blake2b
 from html import escape
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -102,6 +101,8 @@ def token_lines(text: str, language: str) -> list[Line] | None:
         return None
     if len(text) > MAX_LINE and any(len(line) > MAX_LINE for line in text.split("\n")):
         return None
+    from hashlib import blake2b  # loads OpenSSL, which is needed only if there is something to colour
+
     key = (name, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
     return _CACHE.get(key, name, text)
 

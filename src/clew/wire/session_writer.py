@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -214,7 +213,7 @@ def _exclusive_lock(file: int) -> Iterator[None]:
 @contextmanager
 def _draft(target: Path, parts: Iterable[bytes], sync: bool) -> Iterator[Path]:
     """Write the content to a temporary file next to the target; it is removed afterwards if it was not moved."""
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}{_DRAFT}")
+    draft = target.with_name(f".{target.name}.{os.urandom(6).hex()}{_DRAFT}")
     file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
     try:
         try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from binascii import crc32  # the same as zlib's, but loads faster
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,9 +62,11 @@ def list_transcripts(
 
 def list_outputs(folder: str) -> list[OutputFile]:
     """List the long outputs in a session's folder by name; neither it nor `tool-results` may be a link."""
-    if os.path.islink(folder):
-        return []
-    files = _regular_files(os.path.join(folder, "tool-results"), "")
+    return [] if os.path.islink(folder) else _list_outputs(folder)
+
+
+def _list_outputs(folder: str) -> list[OutputFile]:
+    files = _regular_files(f"{folder}{os.sep}tool-results", "")
     return [OutputFile(name, stat.st_size, stat.st_mtime_ns) for _, name, stat in files]
 
 
@@ -100,19 +102,29 @@ def list_side_files(root: str) -> list[TranscriptFile]:
 def _regular_files(folder: str, suffix: str) -> list[tuple[str, str, os.stat_result]]:
     """List the regular files of a folder by name; neither the folder nor the files may be links."""
     files = []
-    for entry in [] if os.path.islink(folder) else _list_folder(folder, []):
-        if entry.name.endswith(suffix) and is_utf8(entry.name):
+    for entry in _list_folder(folder, []) if _is_real_folder(folder) else ():
+        name = entry.name
+        if name.endswith(suffix) and is_utf8(name) and not entry.is_symlink():
             try:
                 stat = entry.stat(follow_symlinks=False)
             except OSError:
                 continue
             if S_ISREG(stat.st_mode):
-                files.append((entry.path, entry.name, stat))
-    return sorted(files)
+                files.append((entry.path, name, stat))
+    files.sort()
+    return files
+
+
+def _is_real_folder(path: str) -> bool:
+    """Return whether a path is a folder and not a link to one."""
+    try:
+        return S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _real_folders(folder: str) -> list[str]:
-    entries = [] if os.path.islink(folder) else _list_folder(folder, [])
+    entries = _list_folder(folder, []) if _is_real_folder(folder) else []
     return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False) and is_utf8(entry.name))
 
 
@@ -127,10 +139,10 @@ def _add_project(
             if agent or is_uuid(session):
                 _add_file(entry, (folder, session, agent), files, missed)
         elif is_uuid(name) and _is_folder(entry, missed):
-            _add_agents(os.path.join(entry.path, "subagents"), folder, name, files, missed)
-            long_outputs = [] if outputs is None else list_outputs(entry.path)
-            if outputs is not None and long_outputs:
-                outputs[entry.path] = hash_outputs(long_outputs)
+            inside = entry.path
+            _add_agents(f"{inside}{os.sep}subagents", folder, name, files, missed)
+            if outputs is not None and not entry.is_symlink() and (long_outputs := _list_outputs(inside)):
+                outputs[inside] = hash_outputs(long_outputs)
         elif name == "subagents" and _is_folder(entry, missed):
             _add_agents(entry.path, folder, "", files, missed)
 
@@ -146,6 +158,8 @@ def _add_agents(path: str, folder: str, session: str, files: list[TranscriptFile
 
 def is_utf8(path: str) -> bool:
     """Return True if a path is valid UTF-8, which databases and output require."""
+    if path.isascii():
+        return True
     try:
         path.encode()
     except UnicodeEncodeError:

@@ -6,13 +6,15 @@ besides its input is in `ToolContext`.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.wire.json_codec import Json
+
+if TYPE_CHECKING:
+    import asyncio
 
 Content = str | Sequence[Json]
 

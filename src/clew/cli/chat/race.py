@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
@@ -52,6 +51,8 @@ def add_arguments(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Without a copy nothing may be changed: what is not surely harmless is refused."""
+    import asyncio
+
     source = open_session(options, options.id)
     at, content = _start(source, options.at, options.prompt)
     runs = asyncio.run(_run_all(source, at, content, options))
@@ -80,6 +81,8 @@ def _start(source: Session, at: int | None, prompt: str) -> tuple[int, Content]:
 
 
 async def _run_all(source: Session, at: int, content: Content, options: Namespace) -> list[RaceRun]:
+    import asyncio
+
     return await asyncio.gather(*(_run(source, at, content, model, options) for model in _models(options)))
 
 

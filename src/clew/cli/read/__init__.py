@@ -15,6 +15,7 @@ Modules:
     gone_folders     Suggest `clew move` when the folder of a listed project no longer exists.
     lineage          `clew lineage`: list the copies and edits of a session, and its originals.
     ls               `clew ls`: list sessions, projects, agents, prompts, todo lists or plans.
+    ls_masking       Mask the secrets in the rows of a list.
     ls_messages      Messages of `clew ls`: why a list is empty, and which sessions Claude Code deletes soon.
     ls_work_files    `clew ls todos` and `clew ls plans`: todo lists, tasks and plans with their sessions.
     prompt_rounds    The round that a prompt of the history began, found in the transcript of its session.

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.cli.options import add_common_options, add_store_options
-from clew.cli.output import clean, format_age, format_size, one_line, print_json, print_message
+from clew.cli.output import format_age, format_size, one_line, print_json, print_message
 from clew.cli.read.gone_folders import suggest_move
+from clew.cli.read.ls_masking import mask_listing
 from clew.cli.read.ls_messages import explain_empty_list, warn_of_expiring_sessions
 from clew.cli.read.ls_work_files import list_plans, list_todos
 from clew.cli.select_session import error_fence, open_tree, read_outlines, report_unlisted_folders
@@ -23,7 +24,6 @@ from clew.collect.archive.archived_sessions import ArchivedSessions
 from clew.collect.archive.deleted_tree import DeletedTree
 from clew.conversation.session_listing import Outline
 from clew.errors import NotFound
-from clew.facts.secrets.mask_secrets import mask, mask_data
 from clew.system import shell_quoting
 from clew.system.file_errors import ErrorCollector
 from clew.system.plural import plural
@@ -62,7 +62,7 @@ def run(options: Namespace) -> int:
     if options.store_tree and options.kind == "sessions":
         columns = (*columns[:3], ("WHO", lambda r: one_line(r.get("developer") or "", 24)), *columns[3:])
     fence = error_fence(options)
-    rows_of_kind = values(options, fence) if options.reveal else map(_masked, values(options, fence))
+    rows_of_kind = values(options, fence) if options.reveal else mask_listing(iter(values(options, fence)))
     if options.json:
         shown = print_json({k: v for k, v in row.items() if k != "when"} for row in rows_of_kind)
     else:
@@ -78,13 +78,6 @@ def run(options: Namespace) -> int:
         warn_of_expiring_sessions(options)
     report_unlisted_folders(options, fence)
     return 1 if fence.problems or not shown else 0
-
-
-def _masked(row: JsonView) -> JsonView:
-    """Return a row without its secrets: a title is often typed or pasted text."""
-    masked, _ = mask_data(dict(row))
-    title, secrets = mask(clean(masked.get("title") or ""))
-    return {**masked, "title": title} if secrets else masked
 
 
 def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
