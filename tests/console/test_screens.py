@@ -216,3 +216,28 @@ def test_what_cannot_be_undone_is_named_once(tmp_path: Path) -> None:
             console.see("● Changed.", "left out: other/, sub/.")
             console.idle()
             assert console.everything.count("Not everything that commands change can be undone") == 1
+
+
+@pytest.mark.parametrize(("columns", "rows"), SIZES)
+def test_the_todo_list_stays_while_the_model_works(tmp_path: Path, columns: int, rows: int) -> None:
+    states = ("completed", "completed", "in_progress", *("pending",) * 5)
+    todos = [{"content": f"Step {n}", "status": state, "activeForm": f"Doing {n}"} for n, state in enumerate(states)]
+    done = [todo | {"status": "completed"} for todo in todos]
+    hang = ScriptStep(content="One two three.", chunk=4, fault=Fault(stream="hang", after=5))
+    rules = [
+        ScriptRule(prompt="work", steps=[[use("TodoWrite", todos=todos)], hang]),
+        ScriptRule(prompt="finish", steps=[[use("TodoWrite", todos=done)], hang]),
+    ]
+    with world(tmp_path, rules) as made, made.console(columns=columns, rows=rows) as console:
+        console.idle()
+        console.say("work on it")
+        console.see("Writing… ", "◐ Step 2", "… 2 more todos")
+        captured(console, "todos")
+        console.type(ESC)
+        console.see("Interrupted.")
+        console.idle()
+        assert "more todos" not in console.screen
+        console.say("finish it")
+        console.see("Writing… ", "TodoWrite(8/8 done)")
+        console.type(ESC)
+        console.see("Interrupted.")

@@ -85,6 +85,7 @@ class Controller:
             self._has_opened = True
             self.session = opened
             self.transcript.cwd = str(self.spec.cwd)
+            self.transcript.todos = opened.engine.conversation.state.todos
             self.ui.request_redraw()
             try:
                 return await self._process_input(opened)

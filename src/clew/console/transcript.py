@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from clew.chat import events
 from clew.chat.events import Event
 from clew.chat.tools.tool import CallResult, text_of
-from clew.console.call_result import result_rows
+from clew.console.call_result import result_rows, todo_rows
 from clew.console.markdown_splitter import FinishedBlock, Splitter
 from clew.console.render import RowRenderer, call_title
 from clew.facts.tool_catalog import subject, tool_name
@@ -27,6 +28,7 @@ from clew.view.row_types import (
     Row,
     SummaryRow,
     ThinkingRow,
+    TodoRow,
     WarningRow,
 )
 from clew.view.sanitize import clean, format_duration, format_tokens, one_line
@@ -38,6 +40,8 @@ SPINNER = "·✢✳✶✻✽✻✶✳✢"
 _SPEED = 8  # frames of the spinner per second
 _NOTICES: dict[str, type[NoteRow | WarningRow | ErrorRow]] = {"info": NoteRow, "warning": WarningRow, "error": ErrorRow}
 _LAST_LINES = 5
+_ROOM_FOR_TODOS = 12  # lines of the live part from which on the todo list is shown
+MAX_TODOS = 5  # lines below the spinner
 MAX_TASKS = 4  # lines below the prompt
 
 
@@ -88,6 +92,7 @@ class Transcript:
     has_live_lines: bool = True
     is_asking: bool = False  # a question is open
     running: dict[str, RunningCall] = field(default_factory=dict)
+    todos: Any = None  # the todo list, as the model wrote it
     agents: dict[str, RunningAgent] = field(default_factory=dict)  # by the call that started them
     started_at: float | None = None  # start of the turn; None between turns
     activity: str = ""
@@ -174,6 +179,8 @@ class Transcript:
         rows = [*result_rows(call.name, call.input, result, self.cwd, self.is_verbose)]
         for row in (title, *rows):
             self.print_row(row)
+        if call.name == "TodoWrite" and not result.is_error:
+            self.todos = call.input.get("todos")
         if any(truncate(clean(row.text), row.limit)[1] for row in rows):
             self._folded += [title, *result_rows(call.name, call.input, result, self.cwd, is_verbose=True)]
 
@@ -305,10 +312,22 @@ class Transcript:
             # a waiting call above a question would look like its subject, and questions show themselves
             if not self.is_asking or (call.started_at is not None and call.name != "AskUserQuestion"):
                 lines += self._running_lines(renderer, call)
-        lines = lines[-max(room - 2, 1) :]
         if self.started_at is None or self.is_asking:
-            return lines
-        return [*lines, "", self._spinner(renderer, self.clock() - self.started_at)]
+            return lines[-max(room - 2, 1) :]
+        todos = [*self._todo_lines(renderer)] if room >= _ROOM_FOR_TODOS else []
+        lines = lines[-max(room - 2 - len(todos), 1) :]
+        return [*lines, "", self._spinner(renderer, self.clock() - self.started_at), *todos]
+
+    def _todo_lines(self, renderer: RowRenderer) -> Iterator[str]:
+        """Yield the todo list from the first open item on, while items are open."""
+        rows = [row for row in todo_rows(self.todos) if isinstance(row, TodoRow)]
+        first = next((index for index, row in enumerate(rows) if row.status != "completed"), len(rows))
+        first = max(min(first - 1, len(rows) - MAX_TODOS), 0) if first < len(rows) else len(rows)
+        for row in rows[first : first + MAX_TODOS]:
+            shown = TodoRow(one_line(row.text, max(renderer.width - 10, 10)), status=row.status)
+            yield renderer.render(shown).rstrip("\n")
+        if first + MAX_TODOS < len(rows):
+            yield renderer.styled(f"     … {plural(len(rows) - first - MAX_TODOS, 'more todo')}", "hint")
 
     def _unfinished(self, renderer: RowRenderer, room: int) -> Iterator[str]:
         if self._splitter.tail.strip():
