@@ -66,7 +66,7 @@ _EXPONENTS = 1e21  # from here on JavaScript writes an exponent
 
 def _is_virtual(draft: MessageDraft, era: Era) -> bool:
     """Return whether Claude Code marked the line as never to be sent."""
-    if draft.entry is None or not era.drops_virtual_lines or b"isVirtual" not in draft.entry.raw:
+    if draft.entry is None or not era.drops_virtual_lines or not draft.entry.line.contains(b"isVirtual"):
         return False
     return draft.entry.data.get("isVirtual") is True
 

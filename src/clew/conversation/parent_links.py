@@ -205,7 +205,8 @@ def has_content(entry: Entry) -> bool:
 
 def _malformed_parent(entry: Entry) -> str | None:
     """Return a name that matches no entry for a parent that is not a string; None, a root, for an empty one."""
-    if entry.parent is not None or b'"parentUuid":null' in entry.raw or b'"parentUuid"' not in entry.raw:
+    line = entry.line
+    if entry.parent is not None or line.contains(b'"parentUuid":null') or not line.contains(b'"parentUuid"'):
         return None
     value = entry.data.get("parentUuid")
     return f"({as_text(value)})" if value else None

@@ -146,7 +146,9 @@ class Entry(BaseEntry, frozen=True, gc=False, eq=False):
         return self.type == "system" and self.subtype == "compact_boundary"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Entry) and self.raw == other.raw and self.offset == other.offset
+        if self is other:
+            return True
+        return isinstance(other, Entry) and self.offset == other.offset and self.raw == other.raw
 
     def __hash__(self) -> int:
         return hash((self.line.offset, self.uuid, self.type))

@@ -93,6 +93,12 @@ class Line(Struct, frozen=True, gc=False):
         """Return the last bytes, without reading those before them."""
         return self.buffer[max(self.start, self.stop - size) : self.stop]
 
+    def contains(self, needle: bytes) -> bool:
+        """Return whether some bytes are in this line, without copying it."""
+        if isinstance(self.buffer, bytes):
+            return self.buffer.find(needle, self.start, self.stop) >= 0
+        return needle in self.raw
+
     @property
     def json(self) -> bytes:
         """The bytes without newline, surrounding white space and byte order mark."""

@@ -177,7 +177,7 @@ def _largest(session: Session, earlier: EarlierLines) -> dict[str, int]:
 
 def _todos(newest_first: Iterable[Entry]) -> list[Json]:
     for entry in newest_first:
-        if entry.type == "user" and b'"newTodos"' in entry.raw:
+        if entry.type == "user" and entry.line.contains(b'"newTodos"'):
             record = entry.data.get("toolUseResult")
             todos = record.get("newTodos") if isinstance(record, dict) else None
         elif entry.type == "user" and entry.todos:

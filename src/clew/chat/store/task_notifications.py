@@ -70,10 +70,11 @@ def unreported_tasks(path: Iterable[Entry]) -> Iterator[tuple[str, str]]:
     for entry in path:
         if entry.type != "user":
             continue
-        if _OURS in entry.raw and any(mark in entry.raw for mark in _LAUNCHES) and entry.results:
+        line = entry.line
+        if line.contains(_OURS) and any(map(line.contains, _LAUNCHES)) and entry.results:
             if launched := _started_task(_record(entry), str(entry.results[0].tool_use_id or "")):
                 open_tasks[launched[0]] = launched[1]
-        elif open_tasks and any(mark in entry.raw for mark in _QUERIES):
+        elif open_tasks and any(map(line.contains, _QUERIES)):
             open_tasks.pop(_ended_task(_record(entry)), None)
         elif open_tasks and (task := reported_task(entry.text)):
             open_tasks.pop(task, None)
