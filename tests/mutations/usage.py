@@ -64,9 +64,10 @@ def report_has_one_day(patch: Patch) -> None:
 
 @violates("R124", "a report by model has one model")
 def report_has_one_model(patch: Patch) -> None:
-    @patch.wrap(token_usage._ReplyUsage.take)
-    def wrong(original, self, tokens, time, model):
-        return original(self, tokens, time, model and "claude-opus-4-5-20251101")
+    @patch.wrap(token_usage._ReplyUsage.spend)
+    def wrong(original, self):
+        spend = original(self)
+        return replace(spend, model=spend.model and "claude-opus-4-5-20251101")
 
 
 @violates("R137", "a synthetic message passes for the model's")

@@ -213,3 +213,24 @@ def test_two_stores_at_once_agree(tmp_path: Path, cache: Path) -> None:
     assert buckets[0] == buckets[1] == buckets[2]
     first.close()
     second.close()
+
+
+def test_the_number_of_processes_does_not_change_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two files are large enough for two batches; a reply is in both, and one is read further later."""
+    monkeypatch.setattr("clew.report.reply_store.MIN_BYTES", 0)
+    padding = b'{"type":"system","content":"' + b"x" * (9 << 20) + b'"}\n'
+    first = write(tmp_path, session(1), padding + line("a", output=10) + line("b", output=7))
+    write(tmp_path, session(2), padding + line("b", output=9) + line("c", output=5))
+    root = str(tmp_path / "claude")
+    caches = {jobs: str(tmp_path / f"cache{jobs}") for jobs in (1, 2, 3)}
+
+    def look_with(jobs: int, per_reply: bool) -> list[UsageBucket]:
+        return sorted(collect_buckets(root, caches[jobs], per_reply=per_reply, jobs=jobs).buckets)
+
+    for _ in range(2):
+        for per_reply in (False, True):
+            answers = [look_with(jobs, per_reply) for jobs in caches]
+            assert answers[0] == answers[1] == answers[2]
+        with first.open("ab") as file:
+            file.write(padding + line("d", output=3))
+    assert totals(look_with(2, per_reply=False)) == (4, 27)

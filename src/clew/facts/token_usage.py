@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import astuple
 
-from clew.conversation.reply_ids import reply_key
 from clew.system.plural import noun
 from clew.wire.content_block import Block, Tokens
 from clew.wire.entry import BaseEntry
@@ -221,37 +220,32 @@ class _ReplyUsage:
 
     __slots__ = ("branch", "calls", "has_ended", "is_copy", "lengths", "model", "time", "tokens")
 
-    def __init__(self) -> None:
+    def __init__(self, tokens: Tokens, time: str, model: str | None) -> None:
+        self.tokens = tokens
+        self.time = time
+        self.model = model
         self.has_ended = False
         self.is_copy = True
         self.branch = ""
         self.lengths: dict[str, int] = _EMPTY
         self.calls: dict[str, str] = _EMPTY
 
-    def take(self, tokens: Tokens, time: str, model: str | None) -> None:
-        """Adopt the numbers of a line."""
-        self.tokens = tokens
-        self.time = time
-        self.model = intern(model or "")
-
     def is_outranked(self, tokens: Tokens, time: str, model: str | None) -> bool:
         """Return `Spend.outranks` of a line over this reply; decided by the output tokens where they differ."""
         current, other_output = self.tokens.output_tokens or 0, tokens.output_tokens or 0
         if current != other_output:
             return other_output > current
-        other = _ReplyUsage()
-        other.take(tokens, time, model)
-        return other.spend().outranks(self.spend())
+        return _ReplyUsage(tokens, time, model).spend().outranks(self.spend())
 
     def spend(self) -> Spend:
         tokens = self.tokens
         return Spend(
             count(tokens),
-            self.model,
+            intern(self.model or ""),
             self.time,
-            intern(tokens.service_tier or ""),
-            intern(tokens.speed or ""),
-            intern(tokens.inference_geo or ""),
+            tokens.service_tier or "",
+            tokens.speed or "",
+            tokens.inference_geo or "",
             self.branch,
             self.has_ended,
             self.is_copy,
@@ -275,53 +269,50 @@ def _count_entries(entries: Iterable[BaseEntry | Billed]) -> Usage:
     replies: dict[str, _ReplyUsage] = {}
     extra: dict[str, Spend] = {}
     for line in entries:
-        kind = line.type
-        if kind == "assistant":
-            entry: BaseEntry | Billed | None = line
-        elif kind == "progress":
-            entry = _agent_message(line)
-        else:
-            continue
+        entry: BaseEntry | Billed | None = line
+        if line.type != "assistant":
+            entry = _agent_message(line) if line.type == "progress" else None
         message = entry.message if entry is not None else None
-        if entry is None or message is None:
+        if entry is None or message is None or (tokens := message.usage) is None or message.model == SYNTHETIC:
             continue
-        tokens, content, time = message.usage, message.content, entry.timestamp
-        if tokens is None or message.model == SYNTHETIC:
-            continue
+        time = entry.timestamp
         time = time if isinstance(time, str) else _timestamp_text(time)
-        key = reply_key(entry) or f"?{time} {tokens}"
+        key = message.id or entry.request_id or entry.uuid or f"?{time} {tokens}"  # as `reply_key`
         reply = replies.get(key)
         if reply is None:
-            reply = replies[key] = _ReplyUsage()
-            reply.take(tokens, time, message.model)
+            reply = replies[key] = _ReplyUsage(tokens, time, message.model)
         elif time > reply.time and tokens == reply.tokens and message.model == reply.model:
             reply.time = time  # most lines of a reply repeat the usage of the first one
         elif reply.is_outranked(tokens, time, message.model):
-            reply.take(tokens, time, message.model)
-        if type(entry) is BaseEntry:  # which has neither field
-            reply.is_copy = False
-        else:
-            if reply.is_copy and not getattr(entry, "forked_from", None):
+            reply.tokens, reply.time, reply.model = tokens, time, message.model
+        if isinstance(entry, Billed):
+            branch = entry.git_branch
+            if not entry.forked_from:
                 reply.is_copy = False
+        else:
             branch = getattr(entry, "git_branch", None)
-            if branch and branch > reply.branch:
-                reply.branch = branch
-        has_ended = reply.has_ended = reply.has_ended or message.stop_reason is not None
-        is_short = not has_ended and (tokens.output_tokens or 0) < MIN_FINAL_OUTPUT
-        length = 0
-        for block in content if isinstance(content, list) else ():
-            if is_short:
-                length += _length(block)
+            reply.is_copy = False
+        if branch and branch > reply.branch:
+            reply.branch = branch
+        if message.stop_reason is not None:
+            reply.has_ended = True
+        content = message.content
+        blocks = content if isinstance(content, list) else ()
+        for block in blocks:
             if block.id and block.type == "tool_use":
-                calls = reply.calls = reply.calls or {}
-                calls[block.id] = intern(max(block.name or "", calls.get(block.id, "")))
-        if is_short:
-            line_id = entry.uuid or ""
+                _add_call(reply, block.id, block.name or "")
+        if not reply.has_ended and (tokens.output_tokens or 0) < MIN_FINAL_OUTPUT:
+            line_id, length = entry.uuid or "", sum(map(_length, blocks))
             lengths = reply.lengths = reply.lengths or {}
             lengths[line_id] = max(length, lengths.get(line_id, 0))
         if tokens.iterations and ADVISOR in bytes(tokens.iterations):
             _add_advice(key, tokens, entry, extra)
     return Usage({key: reply.spend() for key, reply in replies.items()} | extra)
+
+
+def _add_call(reply: _ReplyUsage, call: str, name: str) -> None:
+    calls = reply.calls = reply.calls or {}
+    calls[call] = intern(max(name, calls.get(call, "")))
 
 
 def _add_advice(key: str, tokens: Tokens, entry: BaseEntry | Billed, extra: dict[str, Spend]) -> None:
@@ -330,8 +321,7 @@ def _add_advice(key: str, tokens: Tokens, entry: BaseEntry | Billed, extra: dict
         iteration for iteration in decode_iterations(tokens) if iteration.type == ADVISOR.decode() and iteration.model
     )
     for number, iteration in enumerate(advice):
-        reply = _ReplyUsage()
-        reply.take(iteration, _timestamp_text(entry.timestamp), iteration.model)
+        reply = _ReplyUsage(iteration, _timestamp_text(entry.timestamp), iteration.model)
         reply.branch = getattr(entry, "git_branch", None) or ""
         reply.has_ended, reply.is_copy = True, bool(getattr(entry, "forked_from", None))
         spend, name = reply.spend(), f"{key}:advisor:{number}"

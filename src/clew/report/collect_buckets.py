@@ -69,8 +69,12 @@ def collect_buckets(
     per_reply: bool,
     kept: Sequence[ArchivedTranscript] = (),
     progress: Callable[[int, int], None] | None = None,
+    jobs: int | None = None,
 ) -> CollectedBuckets:
-    """Collect every reply below a folder of Claude Code once: one bucket each if `per_reply`, else by time and model."""
+    """Collect every reply below a folder of Claude Code once: one bucket each if `per_reply`, else by time and model.
+
+    `jobs` is the number of processes that read, by default one for each core.
+    """
     missed: list[str] = []
     files = [*list_transcripts(root, missed), *(each.found for each in kept)]
     if not per_reply and cache is not None:
@@ -79,7 +83,7 @@ def collect_buckets(
             return CollectedBuckets(summary.buckets, files, missed)
     from clew.report.reply_store import ReplyStore
 
-    store = ReplyStore(root, cache, {each.found.path: each.read for each in kept})
+    store = ReplyStore(root, cache, {each.found.path: each.read for each in kept}, jobs)
     try:
         buckets = store.refresh(files, not missed, progress).buckets
         if per_reply:

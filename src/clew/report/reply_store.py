@@ -1,6 +1,6 @@
 """Cache the replies of every transcript, so that only new lines are read. The cache can be deleted at any time.
 
-A file is identified by its path, its inode, the bytes consumed and a hash of some of them. A file that has grown is read
+A file is identified by its path, its inode, the bytes consumed and a hash of them. A file that has grown is read
 from there, a file that was rewritten is read again, and a missing file is removed, but only after a complete walk.
 """
 
@@ -8,17 +8,27 @@ from __future__ import annotations
 
 import marshal
 import os
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Set
 from functools import reduce
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
-from msgspec import msgpack
 
 from clew.errors import READ_ERRORS, UNEXPECTED_ERRORS
-from clew.facts.token_usage import Spend, usage
+from clew.facts.token_usage import Spend
+from clew.report.reply_rows import (
+    NewReplies,
+    UnreadLines,
+    decode_replies,
+    find_repeated,
+    hash_keys,
+    prepare_reading,
+    read_replies,
+)
 from clew.report.usage_bucket import (
     ReplyContext,
     UsageBucket,
@@ -26,31 +36,27 @@ from clew.report.usage_bucket import (
     add_numbers,
     bucket_for_reply,
     buckets_from_sums,
-    sum_replies,
 )
 from clew.report.usage_summary import UsageSummary, cache_folder, file_states, load_summary, save_summary
 from clew.system.sqlite_file import DAMAGE, UNUSABLE, WriteTransaction, open_cache, reset_database
-from clew.wire.bulk_scan import scan
-from clew.wire.growth import ReadState, fingerprint, has_only_grown
-from clew.wire.line import MAX_LINE
+from clew.system.worker_processes import map_in_workers
 from clew.wire.tree_walk import TranscriptFile
-from clew.wire.usage_fields import USAGE_KEY, Billed
 
 if TYPE_CHECKING:
     from clew.report.usage_bucket import Sums
 
-VERSION = 2
+VERSION = 3
 _TABLE = """
 CREATE TABLE file(
   path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
   offset INTEGER NOT NULL, mark BLOB NOT NULL, folder TEXT NOT NULL, session TEXT NOT NULL, agent TEXT NOT NULL,
-  sums BLOB NOT NULL, keys BLOB NOT NULL, spends BLOB NOT NULL
+  sums BLOB NOT NULL, hashes BLOB NOT NULL, keys BLOB NOT NULL, spends BLOB NOT NULL
 );
 """
-_INSERT = "INSERT OR REPLACE INTO file VALUES(?,?,?,?,?,?,?,?,?,?,?,?)"
-_SELECT = "SELECT inode, offset, mark, session, keys, spends FROM file WHERE path=?"
-_KEYS = msgpack.Decoder(list[str])
-_SPENDS = msgpack.Decoder(list[Spend])
+_INSERT = "INSERT OR REPLACE INTO file VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_SELECT_STATE = "SELECT inode, offset, mark, session FROM file WHERE path=?"
+_SELECT_REPLIES = "SELECT keys, spends FROM file WHERE path=?"
+MIN_BYTES = 192 << 20  # bytes of new lines from which several processes pay off
 
 
 Values = tuple[str | int | bytes, ...]
@@ -64,11 +70,18 @@ def _no_progress(done: int, total: int) -> None:
 class ReplyStore:
     """The replies of a tree. `refresh` updates it; `buckets` yields each reply once, with its context."""
 
-    def __init__(self, root: str, cache: str | None, readers: Mapping[str, Callable[[], bytes]] | None = None) -> None:
+    def __init__(
+        self,
+        root: str,
+        cache: str | None,
+        readers: Mapping[str, Callable[[], bytes]] | None = None,
+        jobs: int | None = None,
+    ) -> None:
         """Open the cache in a folder; without one, or if it cannot be written, use memory.
 
-        `readers` return the content of files that do not exist at their path.
+        `readers` return the content of files that do not exist at their path. `jobs` is the number of processes.
         """
+        self.jobs = jobs
         self._readers = readers or {}
         self.folder = cache_folder(root, cache) if cache else None
         try:
@@ -145,49 +158,51 @@ class ReplyStore:
     def _read_rows(self, changed: list[TranscriptFile], known: Container[str], progress: Progress) -> Iterator[Values]:
         """Yield the rows of changed files; files that cannot be read are added to `failed`."""
         done, total = 0, sum(file.size for file in changed)
-        for file in changed:
-            row = self._read(file, file.path in known)
-            if row is None:
+        for file, new in chain(self._read_tree(changed, known), self._read_elsewhere(changed)):
+            if new is None:
                 self.failed.append(file.path)
             else:
-                yield row
+                yield self._row(file, new)
             done += file.size
             progress(done, total)
 
-    def _read(self, transcript: TranscriptFile, is_known: bool) -> Values | None:
-        """Read the new lines of a file, or all of it. Return its row; None if it cannot be read."""
-        try:
-            if transcript.path in self._readers:
-                return self._row(transcript, BytesIO(self._readers[transcript.path]()), False)
-            with open(transcript.path, "rb") as file:
-                return self._row(transcript, file, is_known)
-        except READ_ERRORS:
-            return None
+    def _read_tree(
+        self, changed: list[TranscriptFile], known: Container[str]
+    ) -> Iterator[tuple[TranscriptFile, NewReplies | None]]:
+        """Read what is new in the files of the tree, in several processes if there is much."""
+        files = [file for file in changed if file.path not in self._readers]
+        unread = [self._unread(file, file.path in known) for file in files]
+        sizes = [max(0, each.size - each.read_offset) for each in unread]
+        items: list[tuple[Any, ...]] = list(map(tuple, unread))
+        results = map_in_workers(prepare_reading, None, items, sizes, jobs=self.jobs, min_bytes=MIN_BYTES)
+        for file, result in zip(files, results, strict=True):
+            yield file, NewReplies(*result) if result else None
 
-    def _row(self, transcript: TranscriptFile, file: BinaryIO, is_known: bool) -> Values:
-        offset, session = 0, transcript.session
-        replies: dict[str, Spend] = {}
-        if is_known:
-            row = self.database.execute(_SELECT, (transcript.path,)).fetchone()
-            if row and row[1] and has_only_grown(file, ReadState(*row[:3]), transcript.inode, transcript.size):
-                offset, session = row[1], row[3]
-                replies = dict(zip(_KEYS.decode(row[4]), _SPENDS.decode(row[5]), strict=True))
-        reader = _UsageLines(file, offset, session)
-        spent = usage(reader).own
-        for key, spend in spent.items():
-            replies[key] = spend.merge(replies[key]) if key in replies else spend
-        offset, session = 0 if reader.has_tail else reader.offset, reader.session
-        state = (
-            transcript.path,
-            transcript.inode,
-            transcript.size,
-            transcript.mtime_ns,
-            offset,
-            fingerprint(file, offset),
-        )
-        blobs = (msgpack.encode(list(replies)), msgpack.encode(list(replies.values())))
-        sums = marshal.dumps(list(sum_replies(replies.values(), self._hours).items()))
-        return (*state, transcript.folder, session, transcript.agent, sums, *blobs)
+    def _unread(self, file: TranscriptFile, is_known: bool) -> UnreadLines:
+        row = self.database.execute(_SELECT_STATE, (file.path,)).fetchone() if is_known else None
+        return UnreadLines(os.path.abspath(file.path), file.inode, file.size, file.session, *(row or ()))
+
+    def _read_elsewhere(self, changed: list[TranscriptFile]) -> Iterator[tuple[TranscriptFile, NewReplies | None]]:
+        """Read the transcripts that do not exist at their path, all of each."""
+        for file in changed:
+            if read := self._readers.get(file.path):
+                unread = UnreadLines(file.path, file.inode, file.size, file.session)
+                try:
+                    yield file, read_replies(BytesIO(read()), unread, self._hours)
+                except READ_ERRORS:
+                    yield file, None
+
+    def _row(self, file: TranscriptFile, new: NewReplies) -> Values:
+        """Return the row of a file: its new replies, joined with those that were read before."""
+        if new.is_continued:
+            replies: dict[str, Spend] = {}
+            for keys, spends in self.database.execute(_SELECT_REPLIES, (file.path,)):
+                replies = decode_replies(keys, spends)
+            for key, spend in new.replies.items():
+                replies[key] = spend.merge(replies[key]) if key in replies else spend
+            new = new.with_replies(replies, self._hours)
+        state = (file.path, file.inode, file.size, file.mtime_ns, new.offset, new.mark)
+        return (*state, file.folder, new.session, file.agent, new.sums, new.hashes, new.keys, new.spends)
 
     def _sum_all(self) -> Sums:
         """Sum up all files; a reply in several files counts once."""
@@ -195,7 +210,7 @@ class ReplyStore:
         for (blob,) in self.database.execute("SELECT sums FROM file"):
             for key, numbers in marshal.loads(blob):
                 add_numbers(sums, key, numbers)
-        for copies in self._stored_copies(self._find_shared()).values():
+        for copies in self._stored_copies(self._find_repeated()).values():
             for copy in copies:
                 add_bucket(sums, bucket_for_reply(copy.spend, None, {}), -1)
             add_bucket(sums, bucket_for_reply(_merge_copies(copies), None, {}))
@@ -212,39 +227,40 @@ class ReplyStore:
 
     def buckets(self) -> Iterator[UsageBucket]:
         """Yield every reply once, with its context. Copies in several files are merged, in the context of the original."""
-        shared = self._find_shared()
+        shared = self._stored_copies(self._find_repeated())
         hours: dict[str, int] = {}
         rows = self.database.execute("SELECT path, folder, session, agent, keys, spends FROM file ORDER BY path")
         for _, folder, session, agent, keys, spends in rows:
-            for key, spend in zip(_KEYS.decode(keys), _SPENDS.decode(spends), strict=True):
+            for key, spend in decode_replies(keys, spends).items():
                 if key not in shared:
                     yield bucket_for_reply(spend, _reply_context(folder, session, agent, spend), hours)
-        for copies in self._stored_copies(shared).values():
+        for copies in shared.values():
             original = min(copies, key=lambda copy: copy.spend.is_copy)
             yield bucket_for_reply(_merge_copies(copies), original.context, hours)
 
-    def _stored_copies(self, shared: Mapping[str, Collection[str]]) -> dict[str, list[_StoredUsage]]:
-        """Return the copies of replies that are in several files, in the order of their paths."""
+    def _stored_copies(self, repeated: Set[int]) -> dict[str, list[_StoredUsage]]:
+        """Return the replies that are in several files, each with its copies in the order of their paths."""
         copies: dict[str, list[_StoredUsage]] = {}
-        for path in sorted({path for paths in shared.values() for path in paths}):
+        for path in self._paths_with(repeated):
             row = self.database.execute("SELECT folder, session, agent, keys, spends FROM file WHERE path=?", (path,))
             for folder, session, agent, keys, spends in row:
-                for key, spend in zip(_KEYS.decode(keys), _SPENDS.decode(spends), strict=True):
-                    if key in shared:
+                replies = decode_replies(keys, spends)
+                for (key, spend), number in zip(replies.items(), hash_keys(replies), strict=True):
+                    if number in repeated:
                         context = _reply_context(folder, session, agent, spend)
                         copies.setdefault(key, []).append(_StoredUsage(spend, context))
-        return copies
+        return {key: each for key, each in copies.items() if len(each) > 1}
 
-    def _find_shared(self) -> dict[str, list[str]]:
-        """Return the paths of replies that are in more than one file, by reply."""
-        seen: dict[str, str] = {}
-        shared: dict[str, list[str]] = {}
-        for path, keys in self.database.execute("SELECT path, keys FROM file"):
-            here = dict.fromkeys(_KEYS.decode(keys), path)
-            for key in here.keys() & seen.keys():
-                shared.setdefault(key, [seen[key]]).append(path)
-            seen |= here
-        return shared
+    def _paths_with(self, repeated: Set[int]) -> list[str]:
+        """Return the paths of the files that have one of these hashes, in order."""
+        paths = []
+        for path, hashes in self.database.execute("SELECT path, hashes FROM file"):
+            if not repeated.isdisjoint(array("I", hashes)):
+                paths.append(path)
+        return sorted(paths)
+
+    def _find_repeated(self) -> set[int]:
+        return find_repeated(hashes for (hashes,) in self.database.execute("SELECT hashes FROM file"))
 
 
 class _StoredUsage(NamedTuple):
@@ -267,33 +283,6 @@ def _reply_context(folder: str, session: str, agent: str, spend: Spend) -> Reply
 def _one_word(name: str) -> str:
     """Return the name of a tool as one word, because names are separated by spaces."""
     return name if name.isalnum() else "·".join(name.split())
-
-
-class _UsageLines:
-    """The lines of a file that contain usage, how far they were read, and the session that they name.
-
-    A last line without a newline counts if it is complete; as it may still change, the next refresh reads the file again.
-    """
-
-    def __init__(self, file: BinaryIO, offset: int, session: str) -> None:
-        self.file = file
-        self.offset = offset
-        self.session = session
-        self.has_tail = False
-
-    def __iter__(self) -> Iterator[Billed]:
-        for piece in scan(self.file, offset=self.offset, finished=True, shape=Billed, holding=USAGE_KEY):
-            self.offset = piece.stop
-            yield from piece.spoken
-            if not self.session and piece.spoken:
-                self.session = piece.spoken[0].session_id or ""
-        size = self.file.seek(0, os.SEEK_END) - self.offset
-        self.file.seek(self.offset)
-        tail = self.file.read(size) if size <= MAX_LINE else b""
-        for piece in scan(tail, shape=Billed, holding=USAGE_KEY) if tail else ():
-            if piece.spoken and not piece.damaged:
-                self.has_tail = True
-                yield from piece.spoken
 
 
 def _create_table(connection: apsw.Connection) -> None:

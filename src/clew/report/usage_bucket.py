@@ -112,12 +112,45 @@ def _quarter(when: int) -> int:
 
 
 def sum_replies(spends: Iterable[Spend], hours: dict[str, int]) -> Sums:
-    """Sum up replies by quarter of an hour, model and mode."""
+    """Sum up replies by quarter of an hour, model and mode. A first report spends its time here, so it is one loop."""
     sums: Sums = {}
     for spend in spends:
-        kind, numbers = _measure(spend)
-        add_numbers(sums, (_quarter(parse_seconds(spend.timestamp, hours)), *kind), numbers)
+        count, time = spend.count, spend.timestamp
+        hour, quarter = hours.get(time[:13]), _QUARTERS.get(time[13:17])
+        if hour is None or hour < 0 or quarter is None or time[17:19] not in _SECONDS or time[23:] != "Z":
+            when = _quarter(parse_seconds(time, hours))
+        else:
+            when = hour + quarter
+        given, output, write_5m, write_1h, read = (
+            count.input,
+            count.output,
+            count.cache_write_5m,
+            count.cache_write_1h,
+            count.cache_read,
+        )
+        is_final = spend.has_ended or spend.is_final
+        missing = 0 if is_final else spend.estimate - output
+        steps = -(-(given + write_5m + write_1h + read) // STEP)
+        key = when, spend.model, mode_of(spend), steps, is_final
+        sums_of_key = sums.get(key)
+        if sums_of_key is None:
+            tools = count.web_searches, count.web_fetches
+            sums[key] = [1, given, output, write_5m, write_1h, read, *tools, missing]
+            continue
+        sums_of_key[0] += 1
+        sums_of_key[1] += given
+        sums_of_key[2] += output
+        sums_of_key[3] += write_5m
+        sums_of_key[4] += write_1h
+        sums_of_key[5] += read
+        sums_of_key[6] += count.web_searches
+        sums_of_key[7] += count.web_fetches
+        sums_of_key[8] += missing
     return sums
+
+
+_QUARTERS = {f":{minute:02}:": 60 * minute // QUARTER * QUARTER for minute in range(60)}
+_SECONDS = frozenset(f"{second:02}" for second in range(60))
 
 
 def add_numbers(sums: Sums, key: Key, numbers: list[int]) -> None:

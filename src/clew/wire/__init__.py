@@ -19,6 +19,8 @@ Modules:
     layout            List sessions, agents and projects in the folder of Claude Code.
     lenient           Convert decoded JSON to typed shapes; a field that does not fit gets its default.
     line              Split files into lines: exact bytes, including the newline, with their offsets.
+    line_blocks       Read the complete lines of a file in large blocks, each byte once, together with the
+                      fingerprint of what was read.
     lookup            Find a session by id, prefix or path, and a project by path or name.
     numeric_limits    Bounds of the numbers in transcripts: finite, not negative, small enough for sums, databases
                       and clocks.

@@ -74,7 +74,7 @@ def scan(
         if finished and not buffer.endswith(b"\n"):
             buffer = buffer[: buffer.rfind(b"\n") + 1]
         if holding:
-            yield _scan_lines_containing(buffer, at, shape, holding)
+            yield decode_lines_containing(holding, buffer, at, shape)
             continue
         try:
             spoken = decode(buffer)
@@ -87,26 +87,31 @@ def scan(
             yield _scan_tolerantly(buffer, at, shape)
 
 
-def _scan_lines_containing(buffer: bytes, at: int, shape: type[Shape], needle: bytes) -> LineBatch[Shape]:
-    """Decode only the lines that contain `needle`; the others are not even split."""
+def decode_lines_containing(
+    needle: bytes, buffer: bytes | bytearray, at: int, shape: type[Shape], *, start: int = 0, stop: int | None = None
+) -> LineBatch[Shape]:
+    """Decode only the lines that contain `needle`; the others are not even split. `at` is the offset of the buffer, and the
+    lines are those between `start` and `stop`.
+    """
     decode = _decoder(shape).decode
+    end = len(buffer) if stop is None else stop
     spoken: list[Shape] = []
     offsets: list[int] = []
     damaged = 0
-    position = find(buffer, needle)
+    position = find(buffer, needle, start, end)
     while position >= 0:
-        start = buffer.rfind(b"\n", 0, position) + 1
-        stop = buffer.find(b"\n", position) + 1 or len(buffer)
+        first = buffer.rfind(b"\n", start, position) + 1 or start
+        last = buffer.find(b"\n", position, end) + 1 or end
         try:
-            spoken.append(decode(buffer[start:stop]))
-            offsets.append(at + start)
+            spoken.append(decode(buffer[first:last]))
+            offsets.append(at + first)
         except DECODE_ERRORS:
-            batch = _scan_tolerantly(buffer[start:stop], at + start, shape)
+            batch = _scan_tolerantly(bytes(buffer[first:last]), at + first, shape)
             spoken += batch.spoken
             offsets += batch.offsets
             damaged += batch.damaged
-        position = find(buffer, needle, stop)
-    return LineBatch(spoken, offsets, at + len(buffer), damaged)
+        position = find(buffer, needle, last, end)
+    return LineBatch(spoken, offsets, at + end, damaged)
 
 
 @cache

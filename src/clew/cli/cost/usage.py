@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from clew.cli.cost.usage_request import UsageOptions, collect_usage, print_csv, print_json, terminal_width
-from clew.cli.options import add_common_options, add_store_options
+from clew.cli.options import add_common_options, add_jobs_option, add_store_options
 from clew.errors import Refused
 from clew.report.usage_table import BY, UsageQuery, build_table, needs_replies, table_json
 from clew.system.terminal_style import stdout_style
@@ -43,6 +43,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--plot", metavar="FILE", nargs="?", const="-", help=_PLOT)
     command.add_argument("--reconcile", action="store_true", help="compare with what Claude Code itself counted")
     command.add_argument("--prices", metavar="FILE", help="prices that go before those of the package")
+    add_jobs_option(command)
     add_common_options(command, lists=True)
     add_store_options(command)
 

@@ -26,6 +26,7 @@ class UsageOptions:
         self.claude_dir: str | None = options.claude_dir
         self.prices: str | None = options.prices
         self.plot: str | None = options.plot
+        self.jobs: int | None = options.jobs
         names = ("json", "csv", "quiet", "compact", "breakdown", "estimate", "reconcile")
         self.flags = {name for name in names if getattr(options, name)}
 
@@ -46,7 +47,9 @@ def collect_usage(plan: UsageOptions, root: str, per_reply: bool) -> CollectedBu
 
     gc.disable()  # a command ends soon and creates no cycles: looking for them took a tenth of its time
     progress = None if plan.is_quiet else ProgressBar("Reading transcripts").update
-    collected = collect_buckets(root, cache_home(), per_reply=per_reply, kept=_archived(root), progress=progress)
+    collected = collect_buckets(
+        root, cache_home(), per_reply=per_reply, kept=_archived(root), progress=progress, jobs=plan.jobs
+    )
     if collected.missed and not plan.is_quiet:
         from clew.cli.output import print_message
         from clew.system.file_errors import ErrorCollector, unreadable_reason

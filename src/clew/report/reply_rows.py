@@ -1,0 +1,141 @@
+"""Read the replies of transcripts for the reply store: one transcript at a time, in any process.
+
+`prepare_reading` is what worker processes run (`system.worker_processes`), so items and results are plain tuples.
+"""
+
+from __future__ import annotations
+
+import marshal
+from array import array
+from binascii import crc32
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from io import BytesIO, FileIO
+from itertools import compress, islice
+from operator import eq
+from typing import Any, NamedTuple
+
+from msgspec import msgpack
+
+from clew.errors import READ_ERRORS
+from clew.facts.token_usage import Spend, usage
+from clew.report.usage_bucket import sum_replies
+from clew.wire.bulk_scan import decode_lines_containing
+from clew.wire.growth import ReadState
+from clew.wire.line_blocks import LineBlocks
+from clew.wire.usage_fields import USAGE_KEY, Billed
+
+_KEYS = msgpack.Decoder(list[str])
+_SPENDS = msgpack.Decoder(list[Spend])
+
+
+class UnreadLines(NamedTuple):
+    """What is to be read: a path, the state of the file, the session, and how far the file was read before."""
+
+    path: str
+    inode: int
+    size: int
+    session: str
+    read_inode: int = 0
+    read_offset: int = 0
+    read_mark: bytes = b""
+    read_session: str = ""
+
+
+class NewReplies(NamedTuple):
+    """What was read: where the next reading begins, and the replies. `is_continued` is False if the whole file was read."""
+
+    is_continued: bool
+    offset: int
+    mark: bytes
+    session: str
+    sums: bytes
+    hashes: bytes
+    keys: bytes
+    spends: bytes
+
+    @property
+    def replies(self) -> dict[str, Spend]:
+        return decode_replies(self.keys, self.spends)
+
+    def with_replies(self, replies: dict[str, Spend], hours: dict[str, int]) -> NewReplies:
+        """Return the same with other replies."""
+        return NewReplies(*self[:4], *_encode(replies, hours))
+
+
+def prepare_reading(settings: None = None) -> Callable[[tuple[Any, ...]], tuple[Any, ...] | None]:
+    """Return the function that reads what is new in a transcript; None for one that cannot be read."""
+    hours: dict[str, int] = {}
+
+    def read_item(item: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        unread = UnreadLines(*item)
+        try:
+            with open(unread.path, "rb", buffering=0) as file:
+                return tuple(read_replies(file, unread, hours))
+        except READ_ERRORS:
+            return None
+
+    return read_item
+
+
+def read_replies(file: FileIO | BytesIO, unread: UnreadLines, hours: dict[str, int]) -> NewReplies:
+    """Read the new lines of a file, or all of it if it has not only grown."""
+    before = ReadState(unread.read_inode, unread.read_offset, unread.read_mark)
+    blocks = LineBlocks(file, before, unread.inode, unread.size)
+    lines = _UsageLines(blocks, unread.read_session if blocks.is_continued else unread.session)
+    replies = usage(lines).own
+    end = (0, b"") if lines.has_tail else (blocks.offset, blocks.mark)
+    return NewReplies(blocks.is_continued, *end, lines.session, *_encode(replies, hours))
+
+
+class _UsageLines:
+    """The lines of a file that contain usage, and the session that they name.
+
+    A last line without a newline counts if it is complete; as it may still change, the next refresh reads the file again.
+    """
+
+    def __init__(self, blocks: LineBlocks, session: str) -> None:
+        self.blocks = blocks
+        self.session = session
+        self.has_tail = False
+
+    def __iter__(self) -> Iterator[Billed]:
+        for buffer, start, stop in self.blocks:
+            spoken = decode_lines_containing(USAGE_KEY, buffer, 0, Billed, start=start, stop=stop).spoken
+            yield from spoken
+            if not self.session and spoken:
+                self.session = spoken[0].session_id or ""
+        if self.blocks.tail:
+            piece = decode_lines_containing(USAGE_KEY, self.blocks.tail, 0, Billed)
+            if piece.spoken and not piece.damaged:
+                self.has_tail = True
+                yield from piece.spoken
+
+
+def _encode(replies: Mapping[str, Spend], hours: dict[str, int]) -> tuple[bytes, bytes, bytes, bytes]:
+    """Return the sums, the hashes, the keys and the values of replies, as they are stored."""
+    sums = marshal.dumps(list(sum_replies(replies.values(), hours).items()))
+    keys = list(replies)
+    return sums, hash_keys(keys).tobytes(), msgpack.encode(keys), msgpack.encode(list(replies.values()))
+
+
+def decode_replies(keys: bytes, spends: bytes) -> dict[str, Spend]:
+    """Return stored replies by their keys."""
+    return dict(zip(_KEYS.decode(keys), _SPENDS.decode(spends), strict=True))
+
+
+def hash_keys(keys: Iterable[str]) -> array[int]:
+    """Return a small number for each key, by which replies in several files are found with little memory."""
+    return array("I", map(crc32, map(_encode_key, keys)))
+
+
+def _encode_key(key: str) -> bytes:
+    return key.encode("utf-8", "surrogatepass")
+
+
+def find_repeated(hashes: Iterable[bytes]) -> set[int]:
+    """Return the hashes that are in several files. All of them together take a few bytes each."""
+    everything: array[int] = array("I")
+    for of_file in hashes:
+        everything.frombytes(of_file)
+    ordered = sorted(everything)
+    return set(compress(ordered, map(eq, ordered, islice(ordered, 1, None))))
