@@ -37,6 +37,7 @@ TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", 
 PAGES = [*TOP, *sorted(DOCS.glob("*.md"))]
 LONGEST = 110  # lines of a page about a task: two screens
 REFERENCES = {
+    "sdk",
     *(
         "benchmarks",
         "cli",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from clew.chat.permission.decision import Decision
 from clew.chat.sdk.control import Control
 from clew.chat.sdk.sdk_frames import MAX_LINE, FrameBuilder
 from clew.chat.sdk.sdk_init import SdkInit
+from clew.chat.session_config import SessionConfig
 from clew.chat.store.pending_prompts import UserPrompt
 from clew.wire.json_codec import Json, decode, encode
 from tests.chat.chat_fixture import TOOLS, World, use, waiting, world
@@ -70,8 +71,8 @@ class Plain:
     async def say(self, text: str, uuid: str = "") -> TurnFinished:
         return await self.engine.submit(UserPrompt(text, uuid=uuid))
 
-    def reload(self) -> None:
-        pass
+    def reload(self, plugins: Sequence[Path] = ()) -> SessionConfig:
+        raise NotImplementedError
 
 
 class Sdk:

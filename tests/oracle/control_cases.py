@@ -37,7 +37,8 @@ class ControlTalk:
 
     def run(self) -> None:
         """Send every request once, with what it takes, and with what it does not take."""
-        for group in (self._settings, self._model, self._files, self._servers, self._side, self._queue, self._end):
+        groups = (self._settings, self._model, self._files, self._project, self._servers, self._side, self._queue)
+        for group in (*groups, self._end):
             group()
 
     def _settings(self) -> None:
@@ -81,11 +82,35 @@ class ControlTalk:
         self.ask("reload_skills", "reload_skills")
         self.ask("reload_output_styles", "reload_output_styles")
 
+    def _project(self) -> None:
+        inner = self.project / "inner"
+        inner.mkdir()
+        self.ask("file_suggestions", "file_suggestions", query="")
+        self.ask("file_suggestions without a query", "file_suggestions")
+        self.ask("register_repo_root", "register_repo_root", directory=str(inner))
+        self.ask("register_repo_root again", "register_repo_root", directory=str(inner))
+        self.ask("register_repo_root outside", "register_repo_root", directory=str(self.project.parent))
+        self.ask("register_repo_root of no folder", "register_repo_root", directory=str(inner / "none"))
+        self.ask("update_settings", "update_settings", source="localSettings", settings={"outputStyle": "default"})
+        self.ask(
+            "update_settings of the user", "update_settings", source="userSettings", settings={"effortLevel": "low"}
+        )
+        self.ask("update_settings of another key", "update_settings", source="userSettings", settings={"model": "opus"})
+        self.ask("update_settings to null", "update_settings", source="localSettings", settings={"outputStyle": None})
+        self.ask("update_settings elsewhere", "update_settings", source="projectSettings", settings={})
+
     def _servers(self) -> None:
         self.ask("mcp_set_servers", "mcp_set_servers", servers={CALC: self.server})
         self.ask("mcp_status", "mcp_status")
         self.ask("mcp_call", "mcp_call", tool="mcp__calc__add", arguments={"a": 1, "b": 2})
         self.ask("mcp_call of a short name", "mcp_call", tool="add", arguments={})
+        self.ask("mcp_read_resource of another scheme", "mcp_read_resource", serverName=CALC, uri="file:///x")
+        self.ask("mcp_read_resource of no server", "mcp_read_resource", serverName="none", uri="ui://x")
+        self.ask(
+            "set_mcp_permission_mode_override", "set_mcp_permission_mode_override", serverName=CALC, mode="default"
+        )
+        self.ask("… of an unknown server", "set_mcp_permission_mode_override", serverName="none", mode="default")
+        self.ask("… to a wider mode", "set_mcp_permission_mode_override", serverName=CALC, mode="acceptEdits")
         self.ask("mcp_toggle off", "mcp_toggle", serverName=CALC, enabled=False)
         self.ask("mcp_status disabled", "mcp_status")
         self.ask("mcp_toggle on", "mcp_toggle", serverName=CALC, enabled=True)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,40 +12,47 @@ import pytest
 from clew.api.mock.scripts import AnyStep, MockScript, ScriptRule
 from clew.api.mock.server import running
 from tests.chat.chat_fixture import use
-from tests.oracle.npm import Unavailable, installed, need
+from tests.oracle import typescript_table
+from tests.oracle.conftest import Claude
+from tests.oracle.npm import Unavailable, need
+from tests.oracle.typescript_table import AGENT, KNOWN
 
 pytestmark = pytest.mark.oracle
 
-PACKAGE, VERSION = "@anthropic-ai/claude-agent-sdk", "0.3.325"
-AGENT = str(Path(sys.executable).with_name("clew-agent"))
 LIMIT = 200  # seconds
+SAMPLE = ("prompt (text)", "managedSettings", "toolAliases", "hooks PostToolUse (another output)", "close()")
 
 
-@pytest.fixture(scope="module")
-def modules() -> Path:
-    """The SDK with what it needs, but for the program that it brings along."""
-
-    def entry(folder: Path) -> Path | None:
-        path = folder / "node_modules" / PACKAGE / "sdk.mjs"
-        return path if path.exists() else None
-
+@pytest.fixture(scope="module", autouse=True)
+def sdk() -> None:
+    """The SDK can be fetched, and Node.js is there to run it."""
     try:
-        need("node")
-        return installed(PACKAGE, VERSION, "agent-sdk", entry, "--omit=optional") / "node_modules"
+        typescript_table.modules()
     except Unavailable as why:
         if os.environ.get("CI") or os.environ.get("CLEW_REQUIRE_ORACLE") == "1":
             pytest.fail(str(why), pytrace=False)
         pytest.skip(str(why))
 
 
+def test_an_option_has_the_same_effect(claude: Claude) -> None:
+    with claude():
+        rows = typescript_table.compare(SAMPLE)
+    assert {name: pair for name, pair in rows.items() if pair[0] != pair[1]} == {}
+
+
+@pytest.mark.soak
+def test_every_option_has_the_same_effect(claude: Claude) -> None:
+    with claude():
+        rows = typescript_table.compare()
+    assert {name: pair for name, pair in rows.items() if pair[0] != pair[1] and name not in KNOWN} == {}
+
+
 @pytest.mark.req("R240")
-def test_a_whole_talk(modules: Path, tmp_path: Path) -> None:
+def test_a_whole_talk(tmp_path: Path) -> None:
     root = tmp_path.resolve()
     project = root / "project"
     project.mkdir()
-    (root / "node_modules").symlink_to(modules)
-    program = root / "talk.mjs"
-    shutil.copy(Path(__file__).with_name("typescript") / "talk.mjs", program)
+    program = typescript_table.copy_scripts(root) / "talk.mjs"
 
     def write(name: str) -> list[str | dict[str, object]]:
         return [use("Write", file_path=str(project / name), content="x\n")]
@@ -78,7 +83,7 @@ def test_a_whole_talk(modules: Path, tmp_path: Path) -> None:
     assert found["hooked"] == ["Write", "Write", "Write", "mcp__calc__add", "Bash"]
     assert found["asked"] == [
         ["Write", ["setMode"]],  # answered with the mode, so that the second is not asked
-        ["Write", ["addRules"]],
+        ["Write", ["addDirectories"]],
         ["mcp__calc__add", ["addRules"]],
         ["Bash", ["addRules"]],
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -91,6 +91,7 @@ class Deps:
     output: StructuredOutput | None = None  # takes the answer, if it must have the form of a schema
     fallback: str = ""
     small_model: str = ""  # for small side requests, such as reading a web page
+    tool_aliases: Mapping[str, str] = field(default_factory=dict)  # names that the model may use for other tools
     skills: Skills | None = None  # source of the skills that subagents preload
     # The memory files to send when the model reads a path; with them, and with those at the start, what hooks are told.
     nested_memory: Callable[[Path], tuple[str, Sequence[Json]]] = lambda path: ("", ())

@@ -78,10 +78,12 @@ def _new_path(spec: SessionSpec, tree: Tree, ids: Ids) -> Path:
 
 def _resumed_path(spec: SessionSpec, tree: Tree, ids: Ids) -> Path:
     """Return the file of the session to resume, or of its copy."""
-    from clew.chat.store.fork_session import fork
+    from clew.chat.store.fork_session import fork, require_only_turn
     from clew.chat.store.resume_session import find, latest
 
     file = find(tree, spec.resume) if spec.resume else latest(tree, spec.cwd)
+    if spec.at and spec.dropped_turn:
+        require_only_turn(file, spec.at, spec.dropped_turn)
     if spec.is_fork or spec.at:
         return fork(file, spec.session_id or ids(), tree, spec.at)
     return file.path

@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from msgspec import structs
+
 from clew.chat.agents.agent_files import describe_kinds, load_agent_kinds
 from clew.chat.agents.agent_kind import AgentKind
 from clew.chat.config import skill_files
+from clew.chat.config.host_policy import read_host_policy
 from clew.chat.config.output_styles import OutputStyle, choose_style, describe_style, load_styles
 from clew.chat.config.plugins import Plugin, load_plugins
 from clew.chat.config.reasoning_settings import complete_reasoning
@@ -65,12 +68,12 @@ def load_config(spec: SessionSpec) -> SessionConfig:
     outputs = spec.claude / "projects" / slug(str(spec.cwd))
     permissions = Permissions(settings, spec.cwd, home, spec.roots, claude_home=spec.claude, readable=(outputs,))
     plugins, notices = load_plugins(spec.plugins, spec.claude, settings)
-    hooks = Hooks(settings, spec.cwd, (*_plugin_hooks(plugins, notices), *spec.hooks))
+    hooks = Hooks(settings, spec.project, (*_plugin_hooks(plugins, notices), *spec.hooks))
     skills = _skills(spec, plugins, notices)
     kinds, kind_notices = load_agent_kinds(
-        spec.cwd, spec.claude, spec.is_trusted, _folder_sources(spec), spec.agents, plugins
+        spec.project, spec.claude, spec.is_trusted, _folder_sources(spec), spec.agents, plugins
     )
-    styles, style_notices = load_styles(spec.cwd, spec.claude, spec.is_trusted, spec.sources, plugins)
+    styles, style_notices = load_styles(spec.project, spec.claude, spec.is_trusted, spec.sources, plugins)
     style, style_notice = choose_style(settings.merged.get("outputStyle"), styles)
     servers, server_notices = _find_servers(spec, settings, plugins, notices)
     memories = Memories(spec.cwd, spec.claude, home, spec.is_trusted, spec.sources)
@@ -124,9 +127,12 @@ def complete_spec(spec: SessionSpec, config: SessionConfig) -> SessionSpec:
 
 def _settings(spec: SessionSpec) -> Settings:
     """Return the settings with the rules of the spec as their first source."""
-    settings = Settings.load(spec.cwd, spec.claude, spec.sources, spec.is_trusted, cli=spec.settings)
+    settings = Settings.load(spec.project, spec.claude, spec.sources, spec.is_trusted, cli=spec.settings)
     rules = {"permissions": {"allow": list(spec.allowed), "deny": list(spec.disallowed)}}
-    return replace(settings, sources=(SettingsSource("cli", spec.cwd, rules), *settings.sources))
+    sources = (SettingsSource("cli", spec.cwd, rules), *settings.sources)
+    if spec.host_policy is not None and not any(source.scope == "managed" for source in sources):
+        sources = (SettingsSource("managed", spec.cwd, read_host_policy(spec.host_policy)), *sources)
+    return replace(settings, sources=sources)
 
 
 def _folder_sources(spec: SessionSpec) -> tuple[str, ...]:
@@ -134,11 +140,16 @@ def _folder_sources(spec: SessionSpec) -> tuple[str, ...]:
 
 
 def _skills(spec: SessionSpec, plugins: Sequence[Plugin], notices: list[str]) -> dict[str, Skill]:
-    skills, skill_notices = skill_files.load_skills(spec.cwd, spec.claude, spec.is_trusted, _folder_sources(spec))
+    skills, skill_notices = skill_files.load_skills(spec.project, spec.claude, spec.is_trusted, _folder_sources(spec))
     notices += skill_notices
     for plugin in plugins:
         skills |= skill_files.load_plugin_skills(plugin, notices)
-    return skills
+    if spec.offered_skills is None:
+        return skills
+    return {
+        name: skill if name in spec.offered_skills or not skill.folder else structs.replace(skill, for_model=False)
+        for name, skill in skills.items()
+    }
 
 
 def _plugin_hooks(plugins: Sequence[Plugin], notices: list[str]) -> Iterator[Hook]:
@@ -152,7 +163,7 @@ def _find_servers(
     spec: SessionSpec, settings: Settings, plugins: Sequence[Plugin], notices: list[str]
 ) -> tuple[list[McpServer], list[str]]:
     given, only_given = spec.servers, spec.only_these_servers
-    search = ServerSearch(spec.cwd, spec.claude, settings, spec.sources, given, only_given, managed_folder())
+    search = ServerSearch(spec.project, spec.claude, settings, spec.sources, given, only_given, managed_folder())
     found: dict[str, Json] = {}
     for plugin in plugins:
         found |= plugin.servers(notices)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from msgspec.structs import replace as change
@@ -12,6 +12,7 @@ from msgspec.structs import replace as change
 from clew.api.client import Client
 from clew.chat import events
 from clew.chat.agents.agent_kind import AgentKind
+from clew.chat.agents.main_agent import use_agent
 from clew.chat.config.model_alias import resolve_alias
 from clew.chat.config.plugins import Plugin
 from clew.chat.config.settings import Settings
@@ -60,7 +61,8 @@ class ChatSession:
     skills: dict[str, Skill]
     kinds: dict[str, AgentKind]
     config: SessionConfig
-    _load: Callable[[], SessionConfig]
+    _load: Callable[[Sequence[Path]], SessionConfig]  # takes further plugins
+    _added_plugins: list[Path] = field(default_factory=list)
 
     @property
     def settings(self) -> Settings:
@@ -87,12 +89,14 @@ class ChatSession:
             return await self.engine.run_compact(line.arguments)
         return await self.engine.submit(change(await self.prompt(line), uuid=uuid))
 
-    def reload(self) -> None:
-        """Read the skills and the kinds of agents again, for what was changed since the session was opened."""
-        config = self._load()
+    def reload(self, plugins: Sequence[Path] = ()) -> SessionConfig:
+        """Read the configuration again, with further plugins, and use its skills and kinds of agents. Return it."""
+        self._added_plugins.extend(plugins)
+        config = self._load(self._added_plugins)
         self._replace_skills(config.skills)
         self.kinds.clear()
         self.kinds.update(config.kinds)
+        return config
 
     def refresh(self, server: McpServer) -> None:
         """Offer the tools and prompts that an MCP server has now."""
@@ -118,7 +122,7 @@ async def open_session(spec: SessionSpec, emit: Emit) -> AsyncIterator[ChatSessi
     `emit` receives the events of its engine. Raises NotFound, Ambiguous, Busy, Refused.
     """
     config = load_config(spec)
-    spec = complete_spec(spec, config)
+    spec = use_agent(complete_spec(spec, config), config.kinds)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(Client(spec.endpoint, spec.retry))
         variables = environment.child_environment(**config.settings.variables)
@@ -166,7 +170,7 @@ async def open_session(spec: SessionSpec, emit: Emit) -> AsyncIterator[ChatSessi
             all_skills,
             config.kinds,
             config,
-            lambda: load_config(spec),
+            lambda plugins: load_config(replace(spec, plugins=(*spec.plugins, *plugins))),
         )
         for server in servers:
             server.changed = session.refresh
@@ -221,6 +225,7 @@ def build_deps(
         lambda: facts,
         fallback=resolve_alias(spec.fallback),
         small_model=resolve_alias(spec.small_model),
+        tool_aliases=spec.tool_aliases,
         nested_memory=nested_memory,
         first_memory=first_memory,
         skills=skills,
@@ -262,6 +267,7 @@ def _tools(
         spec.wrap_tool(tool)
         for tool in tools
         if not permissions.denies_tool(tool.name)
+        and spec.may_use(tool.name)
         and (
             spec.tools is None or tool.name in spec.tools or tool.name.startswith("mcp__") or tool.name in (LIST, READ)
         )

@@ -34,6 +34,7 @@ class SessionSpec:
     is_latest: bool = False  # resume the newest session of the folder
     is_fork: bool = False  # resume it in a copy
     at: str = ""  # copy the session only up to this entry or turn
+    dropped_turn: str = ""  # with `at`: the uuid of the only prompt that may be left out
     title: str = ""
     is_kept: bool = True  # write a session file
     durability: Durability = "line"
@@ -47,17 +48,27 @@ class SessionSpec:
     reasoning: Reasoning = field(default_factory=Reasoning)  # thinking and effort; settings complete it
     system: str | None = None  # replaces the system prompt
     added_system: str = ""  # follows the system prompt
+    agent: str = ""  # the type of agent that the main conversation is
     output_schema: Json | None = None  # the JSON Schema that the answer to each prompt must fit
     limits: ConversationLimits = field(default_factory=ConversationLimits)
     cost: ConversationCost | None = None  # continue these totals, for a front end that opens several sessions
 
     # configuration
     settings: str | Json | None = None
+    host_policy: str | None = None  # restrictions that the program around clew sets (JSON)
+    config_root: Path | None = None  # the folder whose project files count, if it is not `cwd`
+    offered_skills: tuple[str, ...] | None = None  # names of the skills that the model may use; None for all
+    tool_aliases: Mapping[str, str] = field(default_factory=dict)  # names that the model may use for other tools
     sources: tuple[str, ...] = FILE_SCOPES  # the settings files that apply
     is_trusted: bool = False  # whether the user trusts the project
     agents: Mapping[str, Json] = field(default_factory=dict)  # further types of subagents
     hooks: Sequence[Hook] = ()
     plugins: tuple[Path, ...] = ()  # folders of plugins, besides those that the settings enable
+
+    @property
+    def project(self) -> Path:
+        """The folder whose settings, commands, agents and servers count."""
+        return self.config_root or self.cwd
 
     # permissions
     mode: Mode | None = None
@@ -70,6 +81,7 @@ class SessionSpec:
     tools: tuple[str, ...] | None = None  # names of the tools to offer; None for all
     extra_tools: Sequence[Tool] = ()
     wrap_tool: Callable[[Tool], Tool] = lambda tool: tool
+    may_use: Callable[[str], bool] = lambda tool: True  # whether a tool is offered, besides `tools`
     servers: tuple[str, ...] = ()  # configurations of MCP servers: JSON texts or files
     only_these_servers: bool = False
     web_search: str = ""  # the command that WebSearch runs

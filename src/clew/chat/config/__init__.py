@@ -2,6 +2,8 @@
 
 Modules:
     frontmatter         Read the YAML header between two `---` lines at the start of a Markdown file.
+    host_policy         Restrictions that a program around clew sets with `--managed-settings`; what would widen
+                        anything is left out.
     model_alias         Resolve short model names such as `opus`.
     output_styles       Output styles: texts that change how the model answers, from `output-styles/` folders or
                         built in.

@@ -17,6 +17,7 @@ from clew.errors import Refused
 from clew.models import known_name
 from clew.system import environment
 from clew.wire import session_writer
+from clew.wire.json_codec import Json
 
 MODEL_SETTINGS, EFFORT_LEVEL = "modelSettings", "effortLevel"
 
@@ -47,18 +48,31 @@ def save_effort(home: Path, model: str, level: str) -> Path:
     `home` is Claude Code's folder. Raises Refused if the file cannot be understood.
     """
     path = settings_file("user", home, home)
+    data = _read_file(path)
+    models = as_object(data.get(MODEL_SETTINGS))
+    own = {key: value for key, value in as_object(models.get(model)).items() if key != EFFORT_LEVEL}
+    _write_file(path, {**data, MODEL_SETTINGS: {**models, model: own | ({EFFORT_LEVEL: level} if level else {})}})
+    return path
+
+
+def save_setting(path: Path, name: str, value: str) -> None:
+    """Save one setting in a file. Raises Refused if the file cannot be understood."""
+    _write_file(path, {**_read_file(path), name: value})
+
+
+def _read_file(path: Path) -> Json:
     try:
         data = json.loads(path.read_text(encoding="utf-8-sig")) if path.exists() else {}
     except ValueError as error:
         raise Refused([f"{path} is not JSON and was not changed: {error}"]) from error
     if not isinstance(data, dict):
         raise Refused([f"{path} is not an object and was not changed"])
-    models = as_object(data.get(MODEL_SETTINGS))
-    own = {key: value for key, value in as_object(models.get(model)).items() if key != EFFORT_LEVEL}
-    data[MODEL_SETTINGS] = {**models, model: own | ({EFFORT_LEVEL: level} if level else {})}
+    return data
+
+
+def _write_file(path: Path, data: Json) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     session_writer.replace(path, (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode())
-    return path
 
 
 def _saved_efforts(settings: Settings) -> dict[str, str]:

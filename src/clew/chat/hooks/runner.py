@@ -19,6 +19,7 @@ from clew.chat.hooks.hook_output import HookAnswer, HookOutcome, HookReport, Hoo
 from clew.chat.hooks.hook_settings import read_hooks
 from clew.chat.hooks.remote_hooks import RemoteHooks, allowed_urls, allowed_variables
 from clew.chat.tools.process import CompletedCommand, run_shell
+from clew.errors import ClewError
 from clew.system.environment import child_environment
 from clew.wire.json_codec import Json
 
@@ -115,7 +116,7 @@ async def _call(callback: Callback, timeout: float, payload: Json) -> CompletedC
         answer = await asyncio.wait_for(callback(payload), timeout)
     except TimeoutError:
         return CompletedCommand(-1, "", "", is_late=True)
-    except (ValueError, TypeError, LookupError, RuntimeError, OSError) as error:
+    except (ClewError, ValueError, TypeError, LookupError, RuntimeError, OSError) as error:
         return CompletedCommand(1, "", str(error) or type(error).__name__)
     return CompletedCommand(0, json.dumps(answer, ensure_ascii=False) if answer else "", "")
 

@@ -88,6 +88,7 @@ class Permissions:
         self.readable = tuple(map(_real_path, readable))
         self.is_trusted = settings.trusted
         self.may_bypass = permissions.get("disableBypassPermissionsMode") != "disable"
+        self.asked_servers: set[str] = set()  # MCP servers whose calls are asked for in every mode
         self.mode, notice = parse_mode(str(permissions.get("defaultMode") or "default"))
         self.notices = (*settings.notices, *notices, *filter(None, (notice,)))
 
@@ -97,7 +98,7 @@ class Permissions:
         """
         if tool == SHELL and (refusal_text := refusal(input.get("command"))):
             return Decision("deny", "the command contains control characters", message=refusal_text)
-        if mode == "bypassPermissions" and not self.may_bypass:
+        if mode == "bypassPermissions" and (not self.may_bypass or self._is_of_asked_server(tool)):
             mode = "default"
         plans = _real_path(self.claude_home / "plans")
         rules = (*self.rules, *self.granted)
@@ -120,6 +121,9 @@ class Permissions:
             verdict.path,
             verdict.rule.text if verdict.rule else "",
         )
+
+    def _is_of_asked_server(self, tool: str) -> bool:
+        return any(tool.startswith(f"mcp__{name}__") for name in self.asked_servers)
 
     def remember(self, rule: str, scope: Scope) -> None:
         """Allow by this rule from now on: in this session, or also in the settings file of the scope."""

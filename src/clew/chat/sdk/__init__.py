@@ -2,12 +2,15 @@
 
 Modules:
     control            The control protocol through which an Agent SDK drives a session.
+    control_messages   The messages of the control protocol: answers to requests, and what answers to ours mean.
     info_requests      Control requests that ask for information: usage of the context, cost, models, files,
                        commands, rules and hooks.
     mcp_requests       Control requests about MCP servers: list, switch on and off, connect again, replace, and call
                        a tool.
     model_requests     Control requests that ask the model outside the conversation: a title, and a question on the
                        side.
+    project_requests   Control requests about the files of the project: names for mentions, and folders that belong
+                       to it.
     prompt_inbox       Prompts of the SDK that wait for their turn.
     result_json        The result of a turn as JSON, for scripts and the SDKs.
     sdk_connection     What control requests need of the connection to an Agent SDK, and of the session behind it.

@@ -17,9 +17,11 @@ from clew.chat.config.permission_mode import Mode
 from clew.chat.engine import Engine
 from clew.chat.events import Emit, Event
 from clew.chat.mcp.mcp_client import full_name
+from clew.chat.sdk.control_messages import UNHEARD, failure_frame, resolve, response_frame
 from clew.chat.sdk.info_requests import InfoRequests
 from clew.chat.sdk.mcp_requests import McpRequests, SdkServer
 from clew.chat.sdk.model_requests import ModelRequests
+from clew.chat.sdk.project_requests import ProjectRequests
 from clew.chat.sdk.prompt_inbox import IncomingPrompt, PromptInbox, State, read_prompt
 from clew.chat.sdk.sdk_connection import ControlError, Handler, SdkSession
 from clew.chat.sdk.sdk_frames import MAX_LINE, FrameBuilder, shorten_frame
@@ -50,6 +52,7 @@ class Control:
         servers: Sequence[str] = (),
         tells_state: bool = False,
         may_bypass: bool = True,
+        prompt_tool: str = "",
         greet: Greet = lambda brought: {},
         warn: Callable[[str], None] = lambda text: None,
     ) -> None:
@@ -74,10 +77,10 @@ class Control:
         self._has_ended = asyncio.Event()
         self._waiting: dict[str, asyncio.Future[Json]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._has_failed = False
+        self._has_failed = self._is_deaf = False  # whether the input has ended, so that no answer can come
         self._mcp = McpRequests(self)
         self._requests = SessionRequests(self, self.cancel_prompts, self._has_ended.set, may_bypass)
-        self._questions = SdkQuestions(self, self._apply_update, self._interrupt, self._emit_state)
+        self._questions = SdkQuestions(self, self._apply_update, self._interrupt, self._emit_state, prompt_tool)
         self._handlers: dict[str, Handler] = {
             "initialize": self._initialize,
             "interrupt": self._handle_interrupt,
@@ -86,6 +89,7 @@ class Control:
             **InfoRequests(self, self._mcp).handlers(),
             **SettingsRequests(self, self._requests.use_model).handlers(),
             **ModelRequests(self).handlers(),
+            **ProjectRequests(self).handlers(),
         }
 
     async def run(self, lines: AsyncIterator[bytes]) -> int:
@@ -107,6 +111,9 @@ class Control:
     async def _read(self, lines: AsyncIterator[bytes]) -> bool:
         async for line in lines:
             self._receive(line)
+        self._is_deaf = True
+        for waiting in self._waiting.values():
+            resolve(waiting, UNHEARD)
         return True
 
     def _receive(self, line: bytes) -> None:
@@ -125,7 +132,7 @@ class Control:
                     self._initializing = task
             case {"type": "control_response", "response": {"request_id": str(number)} as response}:
                 if waiting := self._waiting.pop(number, None):
-                    _resolve(waiting, response)
+                    resolve(waiting, response)
             case {"type": "control_cancel_request", "request_id": str(number)} if number in self._tasks:
                 self._tasks[number].cancel()
 
@@ -133,7 +140,7 @@ class Control:
         """Answer a request whose handler failed unexpectedly too: an SDK waits for every answer."""
         self._tasks.pop(number, None)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self.send(_failure(number, ClewError(f"{type(error).__name__}: {error}")))
+            self.send(failure_frame(number, ClewError(f"{type(error).__name__}: {error}")))
 
     async def _run_prompts(self) -> None:
         """Run the prompts in order; at the end wait for background tasks."""
@@ -258,9 +265,9 @@ class Control:
                 self.send({**self.system_frame("control_request_progress", status="started"), "request_id": number})
             answer = await self._handlers[kind](request)
         except ClewError as error:
-            self.send(_failure(number, error))
+            self.send(failure_frame(number, error))
         else:
-            frame = _response(number, answer)
+            frame = response_frame(number, answer)
             if kind == "initialize":
                 frame["response"]["pending_permission_requests"] = []  # a new process has none
             self.send(frame)
@@ -319,6 +326,8 @@ class Control:
         """Send a control request and wait for the response. Raises ClewError if that is an error."""
         number = str(uuid4())
         waiting: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+        if self._is_deaf:
+            raise ClewError(str(UNHEARD["error"]))
         self._waiting[number] = waiting
         self.send({"type": "control_request", "request_id": number, "request": {"subtype": kind, **fields}})
         try:
@@ -371,25 +380,3 @@ class Control:
         if len(line) > MAX_LINE:
             line = encode(shorten_frame(frame, len(line)))
         self._write(line + b"\n")
-
-
-def _resolve(waiting: asyncio.Future[Json], response: Json) -> None:
-    if waiting.done():
-        return
-    if response.get("subtype") == "error":
-        waiting.set_exception(ClewError(str(response.get("error") or "The SDK gave no reason.")))
-    else:
-        waiting.set_result(response.get("response") or {})
-
-
-def _response(number: str, answer: Json | None) -> Json:
-    """Return the answer to a request; an empty one has no `response`, as in Claude Code."""
-    fields: Json = {} if answer is None else {"response": answer}
-    return {"type": "control_response", "response": {"subtype": "success", "request_id": number, **fields}}
-
-
-def _failure(number: str, error: ClewError) -> Json:
-    fields: Json = {"subtype": "error", "request_id": number, "error": str(error)}
-    if isinstance(error, ControlError) and error.code:
-        fields["error_code"] = error.code
-    return {"type": "control_response", "response": fields}

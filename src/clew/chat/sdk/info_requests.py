@@ -14,6 +14,7 @@ from clew.chat.hooks.runner import Hooks
 from clew.chat.sdk.mcp_requests import McpRequests
 from clew.chat.sdk.result_json import model_usage
 from clew.chat.sdk.sdk_connection import ControlError, Handler, SdkConnection, SdkSession, text_field
+from clew.chat.sdk.sdk_init import read_plugins
 from clew.chat.sdk.sdk_listing import list_commands, list_kinds, list_models, list_plugins
 from clew.chat.turn.compaction import threshold
 from clew.chat.turn.context_usage import GRID_COLUMNS, ContextShare, ContextUsage, measure_usage
@@ -99,11 +100,13 @@ class InfoRequests:
 
     async def _reload_plugins(self, request: Json) -> Json:
         session = await self._session()
-        session.reload()
+        if request.get("refuse_if_busy") is True and session.engine.is_busy:
+            raise ControlError("reload_plugins: a turn is running", "reload_plugins_busy")
+        config = session.reload(read_plugins(request.get("add_plugins")))
         return {
             "commands": list_commands(session.skills),
             "agents": list_kinds(session.kinds),
-            "plugins": list_plugins(session.plugins),
+            "plugins": list_plugins(config.plugins),
             "mcpServers": self.servers.list_servers(session),
             "error_count": 0,
         }
@@ -114,7 +117,7 @@ class InfoRequests:
         return {"skills": list_commands(session.skills)}
 
     async def _reload_output_styles(self, request: Json) -> Json:
-        return {"available_output_styles": list((await self._session()).styles)}
+        return {"available_output_styles": list((await self._session()).reload().styles)}
 
     async def _read_file(self, request: Json) -> Json:
         """Return the content of a file that the Read tool could read without a question."""

@@ -37,6 +37,8 @@ class McpRequests:
             "mcp_reconnect": self._reconnect,
             "mcp_set_servers": self._set_servers,
             "mcp_call": self._call,
+            "mcp_read_resource": self._read_resource,
+            "set_mcp_permission_mode_override": self._set_mode,
         }
 
     async def _status(self, request: Json) -> Json:
@@ -186,6 +188,32 @@ class McpRequests:
                     except ToolFailed as failed:
                         raise ControlError(failed.text) from None
         raise ControlError(f"mcp_call: no MCP server offers the tool {name}")
+
+    async def _read_resource(self, request: Json) -> Json:
+        """Return a page that a server brings for the user of the program."""
+        session = await self.connection.ensure_started()
+        name, uri = (text_field(request, "mcp_read_resource", key) for key in ("serverName", "uri"))
+        if not uri.startswith("ui://"):
+            raise ControlError("mcp_read_resource: uri must use the ui:// scheme")
+        server = next((each for each in session.servers if each.name == name), None)
+        if server is None:
+            raise ControlError(f"Server not found: {name}")
+        try:
+            return {"contents": list((await server.read_resource(uri)).get("contents") or ())}
+        except ToolFailed as failed:
+            raise ControlError(failed.text) from None
+
+    async def _set_mode(self, request: Json) -> Json:
+        """Ask for every call of a server, also in a mode that does not ask; null lifts that."""
+        session = await self.connection.ensure_started()
+        name, mode = text_field(request, "set_mcp_permission_mode_override", "serverName"), request.get("mode")
+        if mode not in ("default", "auto", None):
+            raise ControlError(f"Only 'default', 'auto' or null can be set for a server, not {mode!r}")
+        asked = session.permissions.asked_servers
+        asked.discard(name) if mode is None else asked.add(name)
+        if any(server.name == name for server in session.servers) or name in self.sdk_servers:
+            return {}
+        return {"warning": f"There is no MCP server {name!r} now."}
 
 
 def _describe_tool(tool: McpTool) -> Json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from clew.chat import events
@@ -13,6 +14,7 @@ from clew.chat.config.skill_files import Skill
 from clew.chat.engine import Engine
 from clew.chat.mcp.mcp_client import McpServer
 from clew.chat.permission.decide import Permissions
+from clew.chat.session_config import SessionConfig
 from clew.errors import ClewError
 from clew.wire.json_codec import Json
 
@@ -61,8 +63,8 @@ class SdkSession(Protocol):
         """Send what the user typed; slash commands and mentions are expanded."""
         ...
 
-    def reload(self) -> None:
-        """Read skills and agents again."""
+    def reload(self, plugins: Sequence[Path] = ()) -> SessionConfig:
+        """Read the configuration again, with further plugins, and use its skills and agents. Return it."""
         ...
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.chat.config.model_alias import short_model_names
@@ -27,12 +26,14 @@ COMPACT: Json = {
     "name": "compact",
     "description": "Replace the conversation by a summary",
     "argumentHint": "[what to keep]",
+    "builtin": True,
 }
+_OFFERED = ("default", "opus", "fable", "sonnet", "haiku")  # short names in the order of Claude Code
 
 
-def init_response(spec: SessionSpec, agents: Mapping[str, Json]) -> Json:
+def init_response(spec: SessionSpec) -> Json:
     """Return the answer to `initialize`: commands, agents and models. No session has to run."""
-    config = load_config(replace(spec, agents=agents))
+    config = load_config(spec)
     return {
         "commands": list_commands(config.skills),
         "agents": list_kinds(config.kinds),
@@ -53,7 +54,7 @@ def init_response(spec: SessionSpec, agents: Mapping[str, Json]) -> Json:
 
 def init_lists(session: SdkSession, sdk_servers: Sequence[str]) -> Json:
     """Return the lists in the first frame of a turn; `sdk_servers` are the MCP servers inside the SDK program."""
-    known = [{"name": name, "status": "connected"} for name in sdk_servers]
+    known = [{"name": name, "status": "connected", "source": "sdk"} for name in sdk_servers]
     return {
         "mcp_servers": [
             *known,
@@ -94,7 +95,8 @@ def list_kinds(kinds: Mapping[str, AgentKind]) -> list[Json]:
 def list_models() -> list[Json]:
     """Return the models that have a short name."""
     models = []
-    for name, model in short_model_names().items():
+    known_models = short_model_names()
+    for name, model in ((name, known_models[name]) for name in _OFFERED if name in known_models):
         known = model_of(model)
         entry: Json = {"value": name, "resolvedModel": model, "displayName": name.capitalize(), "description": model}
         entry["supportsEffort"] = bool(known.effort)

@@ -47,9 +47,14 @@ def permission_request(request: PermissionRequested, engine: Engine) -> Json:
 
 
 def _suggestions(request: PermissionRequested, engine: Engine, is_inside: bool) -> list[Json]:
-    """For an edit inside the project suggest acceptEdits mode, for anything else a rule."""
-    if request.name in _EDITS and is_inside and engine.conversation.mode == "default" and request.decision.suggestions:
-        return [{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]
+    """For an edit suggest acceptEdits mode, with its folder if that is outside the project; for anything else a rule."""
+    mode = engine.conversation.mode
+    if request.name in _EDITS and mode in ("default", "acceptEdits") and request.decision.suggestions:
+        accepts: Json = {"type": "setMode", "mode": "acceptEdits", "destination": "session"}
+        folder = os.path.dirname(request.decision.path or "")
+        adds: Json = {"type": "addDirectories", "directories": [folder], "destination": "session"}
+        updates = [*([accepts] if mode == "default" else ()), *([] if is_inside else [adds])]
+        return updates or as_permission_updates(request.decision.suggestions)
     return as_permission_updates(request.decision.suggestions)
 
 

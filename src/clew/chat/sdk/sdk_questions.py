@@ -8,10 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from clew.chat import events
+from clew.chat.mcp.mcp_client import McpTool
 from clew.chat.sdk import sdk_permission
 from clew.chat.sdk.sdk_connection import SdkConnection, SdkSession
+from clew.chat.tools.tool import ToolFailed
 from clew.errors import ClewError
-from clew.wire.json_codec import Json
+from clew.wire.json_codec import Json, decode
 
 
 @dataclass
@@ -22,6 +24,7 @@ class SdkQuestions:
     apply_update: Callable[[SdkSession, Json], None]
     interrupt: Callable[[], None]
     emit_state: Callable[[str], None]
+    prompt_tool: str = ""  # the MCP tool that decides instead of the SDK, unless it is `stdio`
     _open: int = 0
 
     async def ask_permission(self, request: events.PermissionRequested) -> None:
@@ -30,7 +33,7 @@ class SdkQuestions:
         self._count(1)
         try:
             fields = sdk_permission.permission_request(request, session.engine)
-            answer = await self.connection.send_request("can_use_tool", fields)
+            answer = await self._decide(session, fields)
             for update in sdk_permission.permission_updates(answer):
                 self.apply_update(session, update)
         except ClewError as error:
@@ -41,6 +44,22 @@ class SdkQuestions:
             self.interrupt()
         with suppress(asyncio.InvalidStateError):  # the turn was interrupted meanwhile
             request.answer.set_result(sdk_permission.read_decision(answer))
+
+    async def _decide(self, session: SdkSession, fields: Json) -> Json:
+        """Return the answer of the SDK, or of the MCP tool that the user named for it. Raises ClewError."""
+        if not self.prompt_tool.startswith("mcp__"):
+            return await self.connection.send_request("can_use_tool", fields)
+        tool = session.engine.deps.tools.get(self.prompt_tool)
+        if not isinstance(tool, McpTool):
+            raise ClewError(f"There is no MCP tool {self.prompt_tool} to ask for permission.")
+        given = {name: fields[name] for name in ("tool_name", "input", "tool_use_id")}
+        try:
+            result = await tool.call_server(tool.server_name, given)
+            said = "".join(str(part.get("text") or "") for part in result.get("content") or ())
+            answer = decode(said.encode())
+        except (ToolFailed, ValueError) as error:
+            raise ClewError(f"{self.prompt_tool} did not decide: {error}") from None
+        return answer if isinstance(answer, dict) else {}
 
     async def ask_user(self, question: events.QuestionRequested) -> None:
         """Send a question of the model as a permission request; the answers are in the returned input."""

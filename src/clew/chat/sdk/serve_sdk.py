@@ -18,6 +18,20 @@ from clew.chat.session_factory import open_session
 from clew.chat.session_spec import SessionSpec
 
 
+def complete_with(spec: SessionSpec, init: SdkInit) -> SessionSpec:
+    """Return the spec with the hooks, tools, agents and plugins that the SDK brings."""
+    return replace(
+        spec,
+        hooks=init.hooks,
+        extra_tools=init.tools,
+        agents=init.agents,
+        plugins=(*spec.plugins, *init.plugins),
+        offered_skills=init.skills,
+        tool_aliases=init.tool_aliases,
+        title=spec.title or init.title,
+    )
+
+
 async def serve_sdk(
     spec: SessionSpec,
     lines: AsyncIterator[bytes],
@@ -27,6 +41,7 @@ async def serve_sdk(
     tells_state: bool = False,
     may_bypass: bool = False,
     mirrors: bool = False,
+    prompt_tool: str = "",
     warn: Callable[[str], None] = lambda text: None,
 ) -> int:
     """Serve until the SDK closes its end. Return the exit code."""
@@ -35,12 +50,15 @@ async def serve_sdk(
     async with AsyncExitStack() as stack:
 
         async def start(init: SdkInit, emit: Emit) -> SdkSession:
-            completed = replace(spec, hooks=init.hooks, extra_tools=init.tools, agents=init.agents)
+            completed = complete_with(spec, init)
             if init.system is not None or init.added_system:
                 added = init.added_system or spec.added_system
                 completed = replace(completed, system=init.system, added_system=added)
             if init.output_schema is not None:
                 completed = replace(completed, output_schema=init.output_schema)
+            if init.plan_instructions and completed.mode == "plan":
+                added = "\n\n".join(filter(None, (completed.added_system, init.plan_instructions)))
+                completed = replace(completed, added_system=added)
             if mirrors:
                 completed = replace(completed, write=mirror_writes(spec.write, write, warn))
             opened = await stack.enter_async_context(open_session(completed, emit))
@@ -53,7 +71,8 @@ async def serve_sdk(
             servers=sdk_servers,
             tells_state=tells_state,
             may_bypass=may_bypass or spec.mode == "bypassPermissions",
-            greet=lambda init: init_response(spec, init.agents),
+            greet=lambda init: init_response(complete_with(spec, init)),
+            prompt_tool=prompt_tool,
             warn=warn,
         )
         return await control.run(lines)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
-from clew.chat.config.settings import Settings, SettingsSource
+from clew.chat.config.reasoning_settings import save_effort, save_setting
+from clew.chat.config.settings import Settings, SettingsSource, settings_file
+from clew.chat.permission.folder_trust import Trust
 from clew.chat.permission.permission_rules import load_rules
 from clew.chat.sdk.sdk_connection import ControlError, Handler, SdkConnection, SdkSession
+from clew.models import model_of
 from clew.wire.json_codec import Json
 
 _SOURCES = {
@@ -17,6 +20,7 @@ _SOURCES = {
     "project": "projectSettings",
     "user": "userSettings",
 }
+_SAVED = {"localSettings": "outputStyle", "userSettings": "effortLevel"}  # what update_settings may change
 _EFFECTIVE = ("model", "effortLevel", "permissions")  # settings that count at once
 
 
@@ -29,7 +33,7 @@ class SettingsRequests:
     _applied: Json = field(default_factory=dict)  # what apply_flag_settings has set so far
 
     def handlers(self) -> dict[str, Handler]:
-        return {"get_settings": self._get, "apply_flag_settings": self._apply}
+        return {"get_settings": self._get, "apply_flag_settings": self._apply, "update_settings": self._update}
 
     async def _get(self, request: Json) -> Json:
         session = await self.connection.ensure_started()
@@ -63,6 +67,29 @@ class SettingsRequests:
         for name in changes:
             if name not in _EFFECTIVE:
                 self.connection.warn(f"The setting {name} has no effect on a running session.")
+
+    async def _update(self, request: Json) -> Json:
+        """Save a setting in a file: the output style of the project, or the effort of the current model."""
+        source, changes = request.get("source"), request.get("settings")
+        if source not in _SAVED:
+            raise ControlError(f"update_settings: unsupported source {source}")
+        if not isinstance(changes, dict):
+            raise ControlError("update_settings requires `settings` to be an object")
+        if refused := [name for name in changes if name != _SAVED[source]]:
+            raise ControlError(f"update_settings keys not allowed: {', '.join(refused)}")
+        if wrong := [name for name, value in changes.items() if not isinstance(value, str)]:
+            raise ControlError(
+                f"update_settings values must be strings (deletion is not supported): {', '.join(wrong)}"
+            )
+        session = await self.connection.ensure_started()
+        permissions, model = session.permissions, session.engine.conversation.model
+        if style := changes.get("outputStyle"):
+            path = settings_file("local", permissions.project, permissions.claude_home)
+            with Trust().keeping(permissions.project):  # which the program of the user changes here
+                save_setting(path, "outputStyle", style)
+        if level := changes.get("effortLevel"):
+            save_effort(permissions.claude_home, model_of(model).name or model, level)
+        return {}
 
     def _with_applied(self, session: SdkSession) -> Settings:
         """Return the settings of the session with what was applied on top of those of the command line."""

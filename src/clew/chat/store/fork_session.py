@@ -9,6 +9,7 @@ from clew.chat.store.journal_lines import pin
 from clew.conversation.load import read
 from clew.conversation.locate import locate_entry
 from clew.conversation.session import Session
+from clew.errors import ClewError
 from clew.wire.entry import Entry
 from clew.wire.entry_edit import with_parent
 from clew.wire.json_codec import encode
@@ -31,6 +32,15 @@ def fork(file: SessionFile, session_id: str, tree: Tree, at: str = "", folder: P
     for saved in tree.file_history(file.id):
         create_exactly(tree.root / "file-history" / session_id / saved.name, (saved.read_bytes(),), sync=False)
     return create((folder or file.path.parent) / f"{session_id}.jsonl", lines)
+
+
+def require_only_turn(file: SessionFile, at: str, prompt: str) -> None:
+    """Raise Refused unless all that follows a position belongs to the turn of this prompt."""
+    session = read(file.path)
+    kept = {entry.uuid for entry in session.path_to(locate_entry(session, at))}
+    turns = [turn for turn in session.turns if turn.prompt.uuid not in kept]
+    if [turn.prompt.uuid for turn in turns] != [prompt]:
+        raise ClewError(f"Resume rejected by --resume-drops-turn: what follows {at} is not the turn of {prompt} alone.")
 
 
 def _up_to(session: Session, end: Entry) -> Iterator[Entry]:

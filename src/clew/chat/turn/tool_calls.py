@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from clew.chat import events
 from clew.chat.config.system_prompt import system_reminder
@@ -58,6 +58,8 @@ class CallRunner(Struct):
         """
         results: dict[str, CallResult] = {}
         before = self.conversation.state.cwd
+        aliases = self.deps.tool_aliases
+        calls = [structs.replace(call, name=aliases.get(call.name, call.name)) for call in calls]
         try:
             for batch in self._batches(calls):
                 if self.stopped.is_set() or self.end_reason:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from clew.api.key_helper import KeyHelper
     from clew.chat.config.permission_mode import Mode
     from clew.chat.config.settings import Settings
+    from clew.chat.deps import ConversationLimits
     from clew.chat.events import Event, TurnFinished
     from clew.chat.session_spec import SessionSpec
 
@@ -52,6 +53,12 @@ def _session(command: ArgumentParser) -> None:
         dest="at",
         default="",
         help="in a copy up to this turn, branch (b2) or entry",
+    )
+    group.add_argument(
+        "--resume-drops-turn",
+        metavar="UUID",
+        default="",
+        help="with --at: refuse unless only this prompt's turn is left out",
     )
     group.add_argument("--session-id", metavar="UUID", type=_uuid, help="the id of a new session")
     group.add_argument("--name", "-n", metavar="TITLE", default="", help="a title for it")
@@ -94,6 +101,14 @@ def rights(command: ArgumentParser) -> None:
     )
     group.add_argument("--add-dir", metavar="DIR", nargs="+", default=[], help="further folders to work in")
     group.add_argument("--settings", metavar="JSON", help="further settings: JSON, or a file")
+    group.add_argument(
+        "--managed-settings",
+        metavar="JSON",
+        help="restrictions of the program that starts clew",
+    )
+    group.add_argument(
+        "--project-config-root", metavar="DIR", default="", help="take settings, commands and servers from this folder"
+    )
     group.add_argument("--setting-sources", metavar="LIST", help="which settings to read: user,project,local")
     group.add_argument(
         "--plugin-dir", metavar="DIR", action="append", default=[], help="use the plugin in this folder (repeatable)"
@@ -238,17 +253,17 @@ def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
     """
     from clew.api.endpoint import endpoint
     from clew.chat.config.settings import Settings
-    from clew.chat.deps import ConversationLimits
     from clew.chat.session_spec import SessionSpec
     from clew.system import environment
     from clew.wire.layout import claude_dir
 
     is_only = cwd is None
     cwd = (cwd or Path.cwd()).resolve()
-    is_trusted = _is_trusted(cwd)
+    root = Path(options.project_config_root).resolve() if options.project_config_root else cwd
+    is_trusted = _is_trusted(root)
     sources = _sources(options)
     claude = claude_dir(options.claude_dir).resolve()
-    settings = Settings.load(cwd, claude, sources, is_trusted, cli=options.settings)
+    settings = Settings.load(root, claude, sources, is_trusted, cli=options.settings)
     environment.apply_variables((settings if is_only else settings.without_project).variables)
     return SessionSpec(
         cwd=cwd,
@@ -259,6 +274,10 @@ def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
         is_latest=options.latest,
         is_fork=options.fork_session,
         at=options.at,
+        dropped_turn=options.resume_drops_turn,
+        agent=options.agent,
+        host_policy=options.managed_settings,
+        config_root=root if options.project_config_root else None,
         model=read_model(options),
         fallback=options.fallback_model,
         mode=_mode(options),
@@ -266,12 +285,7 @@ def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
         system=options.system_prompt,
         added_system=options.append_system_prompt,
         title=options.name,
-        limits=ConversationLimits(
-            turns=options.max_turns,
-            dollars=options.max_budget_usd,
-            output=environment.positive_number("CLAUDE_CODE_MAX_OUTPUT_TOKENS"),
-            auto_compact=not environment.is_on("DISABLE_AUTO_COMPACT") and not environment.is_on("DISABLE_COMPACT"),
-        ),
+        limits=_limits(options),
         small_model=environment.small_model(),
         reasoning=read_reasoning(options),
         output_schema=read_output_schema(options),
@@ -289,6 +303,18 @@ def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
         servers=tuple(options.mcp_config),
         only_these_servers=options.strict_mcp_config,
         web_search=options.web_search,
+    )
+
+
+def _limits(options: Namespace) -> ConversationLimits:
+    from clew.chat.deps import ConversationLimits
+    from clew.system import environment
+
+    return ConversationLimits(
+        turns=options.max_turns,
+        dollars=options.max_budget_usd,
+        output=environment.positive_number("CLAUDE_CODE_MAX_OUTPUT_TOKENS"),
+        auto_compact=not environment.is_on("DISABLE_AUTO_COMPACT") and not environment.is_on("DISABLE_COMPACT"),
     )
 
 

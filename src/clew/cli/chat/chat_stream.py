@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +29,13 @@ def add_arguments(command: ArgumentParser) -> None:
     group.add_argument(
         "--input-format", choices=("text", "stream-json"), default="text", help="prompts as text, or as JSON lines"
     )
-    group.add_argument("--permission-prompt-tool", metavar="NAME", default="", help="stdio: the program is asked")
+    group.add_argument(
+        "--permission-prompt-tool", metavar="NAME", default="", help="stdio: the program is asked; or an MCP tool"
+    )
+    group.add_argument(
+        "--permission-prompts", choices=("host", "none"), default="host", help="none: deny what would be asked"
+    )
+    group.add_argument("--debug-file", metavar="FILE", default="", help="append messages to this file")
     group.add_argument("--include-partial-messages", action="store_true", help="tell every event of the stream")
     group.add_argument("--include-hook-events", action="store_true", help="tell when hooks start and end")
     group.add_argument("--replay-user-messages", action="store_true", help="say prompts back")
@@ -39,7 +45,8 @@ def add_arguments(command: ArgumentParser) -> None:
     group.add_argument(
         "--allow-dangerously-skip-permissions", action="store_true", help="the mode bypassPermissions may be set later"
     )
-    group.add_argument("--verbose", action="store_true", help="taken, and of no effect")
+    for name in ("--verbose", "--await-initialize"):
+        group.add_argument(name, action="store_true", help="taken, and of no effect")
 
 
 async def serve(options: Namespace, spec: SessionSpec, prompt: str | None = None) -> int:
@@ -59,13 +66,13 @@ async def serve(options: Namespace, spec: SessionSpec, prompt: str | None = None
     )
     spec = replace(
         spec,
-        can_prompt_user=options.permission_prompt_tool == "stdio",
+        can_prompt_user=bool(options.permission_prompt_tool) and options.permission_prompts == "host",
         entrypoint=entrypoint() or spec.entrypoint,
     )
     if options.system_prompt_file:
         spec = replace(spec, system=Path(options.system_prompt_file).read_text(encoding="utf-8"))
     lines = _lines() if prompt is None else _one(prompt)
-    say = (lambda text: None) if options.quiet else print_message
+    say = _speaker(options)
     return await serve_sdk(
         spec,
         lines,
@@ -74,8 +81,24 @@ async def serve(options: Namespace, spec: SessionSpec, prompt: str | None = None
         tells_state=wants_session_state(),
         may_bypass=options.allow_dangerously_skip_permissions,
         mirrors=options.session_mirror,
+        prompt_tool=options.permission_prompt_tool,
         warn=say,
     )
+
+
+def _speaker(options: Namespace) -> Callable[[str], None]:
+    """Return what says messages to the user of the program: on stderr, and in the file that was named."""
+
+    def say(text: str) -> None:
+        if not options.quiet:
+            print_message(text)
+        if options.debug_file:
+            with Path(options.debug_file).open("a", encoding="utf-8") as file:
+                file.write(f"{text}\n")
+
+    if options.debug_file:
+        Path(options.debug_file).touch(mode=0o600)
+    return say
 
 
 def _write(line: bytes) -> None:

@@ -48,6 +48,7 @@ def add_model_options(command: ArgumentParser) -> None:
     group.add_argument(
         "--json-schema", metavar="SCHEMA", default="", help="the JSON Schema of the answer, which is then JSON"
     )
+    group.add_argument("--agent", metavar="NAME", default="", help="be this agent: its system prompt, tools and model")
     group.add_argument("--system-prompt", metavar="TEXT", help="replace the system prompt of clew")
     group.add_argument("--append-system-prompt", metavar="TEXT", default="", help="append text to the system prompt")
 
