@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from clew.index import parallel_build
 from clew.index.parallel_build import MIN_BYTES
 from clew.index.session_index import Index
 from tests.index.helper import Claude, append, call, contents, custom, fresh, prompt, reply, result, touch
@@ -157,3 +161,46 @@ def test_a_large_build_uses_a_process_for_each_shard_and_tells_how_far_it_is(tmp
         index.refresh(budget=1.2)
         assert index.refresh().is_complete
         assert sum(shard.execute("SELECT count(*) FROM piece").get for shard in index.shards) == done.pieces
+
+
+def test_the_index_does_not_depend_on_the_number_of_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel_build, "MIN_BYTES", 0)
+    claude = Claude(tmp_path)
+    for number in range(6):
+        claude.write(f"s{number}", prompt(f"apple{number} tideGauge café"), prompt("second"))
+    found = []
+    for jobs in (1, 2, 8):
+        with Index.open(claude.root, tmp_path / f"cache{jobs}") as index:
+            done = index.refresh(jobs=jobs)
+            found.append(contents(index))
+        assert (done.is_complete, done.files, done.pieces, done.skipped) == (True, 6, 12, [])
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="the children of a process are looked up in /proc")
+def test_a_killed_worker_of_a_build_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel_build, "MIN_BYTES", 0)
+    claude = Claude(tmp_path)
+    for number in range(6):
+        claude.write(f"s{number}", prompt(f"apple{number}"))
+    with claude.open() as index, claude.open() as other, ThreadPoolExecutor() as pool:
+        other.shards[0].execute("BEGIN IMMEDIATE")  # its worker waits
+        refreshing = pool.submit(index.refresh, jobs=2)
+        while not (worker := worker_of_shard(0)):
+            assert not refreshing.done()
+        os.kill(worker, signal.SIGKILL)
+        other.shards[0].execute("ROLLBACK")
+        done = refreshing.result(60)
+        assert (done.is_complete, done.files) == (True, 6)
+        assert all(index.search(f"apple{number}") for number in range(6))
+
+
+def worker_of_shard(number: int) -> int:
+    """The process that builds a shard, once it has begun; 0 before."""
+    for task in os.listdir("/proc/self/task"):
+        for child in Path(f"/proc/self/task/{task}/children").read_text().split():
+            with contextlib.suppress(OSError):
+                arguments = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+                if b"--index-shard" in arguments and arguments[-2] == b"%d" % number:
+                    return int(child)
+    return 0

@@ -1,4 +1,8 @@
-"""Read changed transcripts into the shards; large builds use one process per shard."""
+"""Read changed transcripts into the shards; large builds use one process per shard.
+
+More processes than shards would not help: half of the work is done by SQLite, which lets one process write to a file at
+a time, and moving texts from readers to writers takes longer than reading them. More shards would make every search slower.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from subprocess import Popen
 
+import msgspec
+
 from clew.index.changed_files import ChangedFiles, compare_files
 from clew.index.index_files import IndexFiles
 from clew.index.index_schema import open_shard, shard_number
 from clew.index.refresh import MERGE_SECONDS, merge_segments, update_shard
 from clew.index.results import Refreshed
 from clew.system.subprocesses import start_clew
+from clew.system.usable_cores import count_usable_cores
 from clew.wire.tree_walk import list_transcripts
 
 MIN_BYTES = 48 << 20  # bytes from which a second process pays off
@@ -26,10 +33,12 @@ def build(
     states: Sequence[ChangedFiles],
     budget: float | None,
     progress: Callable[[int, int], None] | None,
+    jobs: int | None = None,
 ) -> Refreshed:
-    """Read changed transcripts into the shards of an index."""
+    """Read changed transcripts into the shards of an index; with `jobs` 1, or on one core, in this process."""
     total = sum(state.size for state in states)
-    is_parallel = total >= MIN_BYTES and sum(bool(state.changed) for state in states) > 1
+    is_large = total >= MIN_BYTES and sum(bool(state.changed) for state in states) > 1
+    is_parallel = is_large and (count_usable_cores() if jobs is None else jobs) > 1
     if is_parallel and index.folder and (budget is None or budget > MIN_SECONDS):
         done, has_failed = _build_in_parallel(index, total, budget, progress)
         if has_failed:  # build here, so that the error is raised in this process
@@ -72,28 +81,42 @@ def _build_in_parallel(
     """Update each shard in a separate process. Return the result, and whether a process failed."""
     arguments = [os.path.abspath(index.root), os.path.abspath(index.folder), "" if budget is None else str(budget)]
     workers: list[Popen[str]] = []
-    reports: list[list[int]] = [[0, 0, 0, 0] for _ in index.shards]
+    reports = [WorkerReport() for _ in index.shards]
     is_finished = False
     try:
         numbers = range(len(index.shards))
         workers.extend(start_clew("--index-shard", *arguments, str(number), output=True) for number in numbers)
-        for worker, counts in _read_reports(workers):
-            reports[worker] = counts
+        for worker, new in _read_reports(workers):
+            reports[worker] = new
             if progress:
-                progress(sum(report[0] for report in reports), total)
+                progress(sum(report.bytes for report in reports), total)
         is_finished = True
     finally:
         for process in workers:
             if not is_finished:
                 process.terminate()
             process.wait()
-    done = Refreshed(sum(report[1] for report in reports), sum(report[2] for report in reports))
-    done.is_complete = all(report[3] for report in reports)
+    done = Refreshed(sum(report.files for report in reports), sum(report.pieces for report in reports))
+    done.is_complete = all(report.is_complete for report in reports)
+    done.skipped = [path for report in reports for path in report.skipped]
     return done, any(process.returncode for process in workers)
 
 
-def _read_reports(workers: Sequence[Popen[str]]) -> Iterator[tuple[int, list[int]]]:
-    """Yield (worker, [bytes, files, pieces, is complete]) as the workers print them, until all have ended."""
+class WorkerReport(msgspec.Struct, frozen=True):
+    """What a worker has done so far; complete is only the last report."""
+
+    bytes: int = 0
+    files: int = 0
+    pieces: int = 0
+    is_complete: bool = False
+    skipped: list[str] = []
+
+    def print(self) -> None:
+        print(msgspec.json.encode(self).decode(), flush=True)
+
+
+def _read_reports(workers: Sequence[Popen[str]]) -> Iterator[tuple[int, WorkerReport]]:
+    """Yield (worker, report) as the workers print them, until all have ended."""
     with selectors.DefaultSelector() as selector:
         for number, worker in enumerate(workers):
             if worker.stdout:
@@ -103,7 +126,7 @@ def _read_reports(workers: Sequence[Popen[str]]) -> Iterator[tuple[int, list[int
                 output, number = key.data
                 line = output.readline()
                 if line:
-                    yield number, [int(number_text) for number_text in line.split()]
+                    yield number, msgspec.json.decode(line, type=WorkerReport)
                 else:
                     selector.unregister(output)
                     output.close()
@@ -117,9 +140,10 @@ def build_shard(root: str, folder: str, budget: str, number: str) -> int:
     missed: list[str] = []
     files = [f for f in list_transcripts(root, missed) if shard_number(f.session, f.path) == int(number)]
     counts = update_shard(
-        shard, compare_files(shard, files, not missed), deadline, lambda done: print(done, 0, 0, 0, flush=True)
+        shard, compare_files(shard, files, not missed), deadline, lambda done: WorkerReport(done).print()
     )
     merge_segments(shard, deadline)
     shard.close()
-    print(counts.bytes, counts.files, counts.pieces, int(counts.is_complete), flush=True)
+    skipped = [os.fsencode(path).decode("utf-8", "replace") for path in counts.skipped]
+    WorkerReport(counts.bytes, counts.files, counts.pieces, counts.is_complete, skipped).print()
     return 0

@@ -110,22 +110,33 @@ class Index(IndexFiles):
             self._semantic.close()
             self._semantic = None
 
-    def refresh(self, budget: float | None = None, progress: Callable[[int, int], None] | None = None) -> Refreshed:
-        """Read changes since the last refresh, for at most `budget` seconds; `progress` receives (done, all) bytes."""
+    def refresh(
+        self,
+        budget: float | None = None,
+        progress: Callable[[int, int], None] | None = None,
+        *,
+        jobs: int | None = None,
+    ) -> Refreshed:
+        """Read changes since the last refresh, for at most `budget` seconds; `progress` receives (done, all) bytes.
+
+        Much that is new is read by two processes, unless there is one core or `jobs` is 1; the index is the same.
+        """
         try:
-            done = self._refresh(budget, progress)
+            done = self._refresh(budget, progress, jobs)
         except DAMAGE:
             self._rebuild()
-            done = self._refresh(budget, progress)
+            done = self._refresh(budget, progress, jobs)
         except UNUSABLE as error:
             self._use_temporary_folder(error)
-            done = self.refresh(budget, progress)
+            done = self.refresh(budget, progress, jobs=jobs)
         done.rebuilt, done.reason = bool(self.reason), self.reason
         if done.is_complete:
             self.reason, self.is_new = "", False
         return done
 
-    def _refresh(self, budget: float | None, progress: Callable[[int, int], None] | None) -> Refreshed:
+    def _refresh(
+        self, budget: float | None, progress: Callable[[int, int], None] | None, jobs: int | None
+    ) -> Refreshed:
         missed: list[str] = []
         outputs: dict[str, int] = {}
         groups: list[list[TranscriptFile]] = [[] for _ in self.shards]
@@ -141,7 +152,7 @@ class Index(IndexFiles):
         if any(changes.changed or changes.deleted for changes in states):
             from clew.index.parallel_build import build
 
-            done = build(self, states, budget, progress)
+            done = build(self, states, budget, progress, jobs)
         side_files = list_side_files(self.root)
         if not are_side_files_current(self.shards, side_files):
             from clew.index.work_items import refresh_side_files

@@ -9,7 +9,7 @@ import re
 import sys
 
 from clew.cli.find.search_output import ResultPage, plain, print_page, print_position
-from clew.cli.options import add_common_options, add_store_options, parse_count, parse_positive
+from clew.cli.options import add_common_options, add_jobs_option, add_store_options, parse_count, parse_positive
 from clew.errors import ClewError, quote_input
 from clew.system.plural import plural
 
@@ -77,6 +77,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--include-current", action="store_true", help="include the session that runs this command")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     command.add_argument("--no-refresh", action="store_true", help="search the index without updating it")
+    add_jobs_option(command, "for a new index: ")
     add_common_options(command, lists=True)
     add_store_options(command)
 
@@ -148,7 +149,7 @@ def _search_page(index: Index, options: Namespace, scan_seconds: float | None = 
     filters = _filters(options)
     is_scan = options.regex or options.substring
     if not options.no_refresh and not (is_scan and index.unusable and not filters):
-        refresh(index, options.quiet)
+        refresh(index, options.quiet, options.jobs)
     if is_scan and not options.semantic:
         matches = index.grep(query, regex=options.regex, filters=filters, without=without, budget=scan_seconds)
         found = [result for result, _ in zip(matches, range(stop + 1), strict=False)]
@@ -209,7 +210,7 @@ def _embed(index: Index, options: Namespace, archive: ArchiveLookup | None) -> N
             embed(archived, options.budget, options.quiet)
 
 
-def refresh(index: Index, quiet: bool) -> None:
+def refresh(index: Index, quiet: bool, jobs: int | None = None) -> None:
     """Update the index: completely the first time, with a progress bar; later for a few seconds, reporting what is left."""
     if index.unusable and not quiet:
         print(plain(f"{index.unusable}; this search creates a temporary index."), file=sys.stderr)
@@ -217,11 +218,11 @@ def refresh(index: Index, quiet: bool) -> None:
         from clew.cli.progress import ProgressBar
 
         progress = ProgressBar("Indexing transcripts", 0.0, quiet=quiet)
-        done = index.refresh(progress=progress.update)
+        done = index.refresh(progress=progress.update, jobs=jobs)
         progress.erase()
         _report_skipped(done.skipped, quiet)
         return
-    done = index.refresh(REFRESH_SECONDS)
+    done = index.refresh(REFRESH_SECONDS, jobs=jobs)
     _report_skipped(done.skipped, quiet)
     if done.left and not quiet:
         print(f"{plural(done.left, 'changed file')} not searched yet; the next search continues.", file=sys.stderr)
