@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clew.collect import discovery, fingerprint, ingest, line_reader
-from clew.collect.archive import archive_schema, archive_writer
+from clew.collect.archive import archive_schema, known_files
 from clew.collect.archive.archive_writer import RACY, SETTLED, ArchiveWriter
 from clew.collect.archive.content_writer import ContentWriter
 from clew.collect.collector import Collector
@@ -125,7 +125,7 @@ def empty_files_are_opened(patch: Patch) -> None:
 
 @switches_off("R313 unchanged files", cases.leaves_unchanged_files_closed)
 def unchanged_files_are_opened(patch: Patch) -> None:
-    @patch.wrap(archive_writer.known_files)
+    @patch.wrap(known_files.known_files)
     def wrong(original, connection, root):
         return {path: file._replace(trust=RACY) for path, file in original(connection, root).items()}
 
@@ -312,7 +312,7 @@ def offsets_are_not_saved(patch: Patch) -> None:
 @switches_off("R20 contents once", cases.keeps_equal_lines_once)
 def contents_are_not_shared(patch: Patch) -> None:
     @patch.wrap(ContentWriter._find_known)
-    def wrong(original, self, hashes, contents):
+    def wrong(original, self, contents):
         return {}
 
 

@@ -12,8 +12,9 @@ from collections.abc import Callable
 
 import apsw
 
-from clew.collect.archive.archive_writer import SETTLED, ArchiveWriter, KnownFile, known_files
+from clew.collect.archive.archive_writer import SETTLED, ArchiveWriter
 from clew.collect.archive.erase import read_erased
+from clew.collect.archive.known_files import KnownFile, KnownFiles, known_files
 from clew.collect.discovery import Scan, SourceFile, in_reading_order, scan
 from clew.collect.fingerprint import compute_chain
 from clew.collect.ingest import FileIngester
@@ -93,7 +94,7 @@ class Collector:
     def _ingest_changed(
         self,
         listing: Scan,
-        known: dict[str, KnownFile],
+        known: KnownFiles,
         ingester: FileIngester,
         scrub: bool,
         report_progress: Callable[[], None],
@@ -149,17 +150,18 @@ class Collector:
 
     # -- moves
 
-    def _missing_by_inode(self, listing: Scan, known: dict[str, KnownFile]) -> dict[tuple[int, int], KnownFile]:
+    def _missing_by_inode(self, listing: Scan, known: KnownFiles) -> dict[tuple[int, int], KnownFile]:
         """Return known files that are no longer at their path, by (device, inode)."""
         present_paths = {source.path for source in listing.sources}
-        missing = (f for f in known.values() if f.path not in present_paths and f.mark.offset)
+        absent = (known[path] for path in known if path not in present_paths)
+        missing = (file for file in absent if file.mark.offset)
         return {f.state[:2]: f for f in missing if f.gone or not os.path.lexists(os.path.join(self.root, f.path))}
 
     def _find_moved(
         self,
         source: SourceFile,
         missing: dict[tuple[int, int], KnownFile],
-        known: dict[str, KnownFile],
+        known: KnownFiles,
         ingester: FileIngester,
     ) -> KnownFile | None:
         """Return the known file that now has this path, if everything that was read of it is still in there.
@@ -185,17 +187,14 @@ class Collector:
     # -- deletions
 
     def _record_deleted(
-        self, listing: Scan, known: dict[str, KnownFile], writer: ArchiveWriter, report: PollReport, now: int
+        self, listing: Scan, known: KnownFiles, writer: ArchiveWriter, report: PollReport, now: int
     ) -> None:
         """Mark known files that no longer exist; their content stays. An incomplete scan proves nothing."""
         if listing.missed:
             return
         present_paths = {source.path for source in listing.sources}
-        deleted = [
-            file
-            for path, file in known.items()
-            if path not in present_paths and not file.gone and self._is_in_scope(file)
-        ]
+        absent = (known[path] for path in known if path not in present_paths)
+        deleted = [file for file in absent if not file.gone and self._is_in_scope(file)]
         writer.save_deleted((file.id for file in deleted), now)
         report.gone.extend(file.path for file in deleted)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from clew.collect.archive.archive_schema import open_read_only
-from clew.collect.archive.archive_writer import SETTLED, KnownFile, known_files
+from clew.collect.archive.archive_writer import SETTLED
+from clew.collect.archive.known_files import KnownFile, known_files
 from clew.collect.discovery import SourceFile, in_reading_order, scan
 from clew.collect.job import CollectJob
 
@@ -18,7 +20,7 @@ def changed_files(job: CollectJob) -> list[SourceFile]:
     return in_reading_order((f for f in sources if f.state.size and _is_changed(f, known.get(f.path))), 0)
 
 
-def _read_known_files(archive: str, root: str) -> dict[str, KnownFile]:
+def _read_known_files(archive: str, root: str) -> Mapping[str, KnownFile]:
     if not os.path.exists(archive):
         return {}
     connection = open_read_only(archive)

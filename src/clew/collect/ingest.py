@@ -7,7 +7,8 @@ from hashlib import sha256
 
 import msgspec
 
-from clew.collect.archive.archive_writer import CHANGED, RACY, SETTLED, ArchiveWriter, KnownFile, QuarantinedLine
+from clew.collect.archive.archive_writer import CHANGED, RACY, SETTLED, ArchiveWriter, QuarantinedLine
+from clew.collect.archive.known_files import KnownFile
 from clew.collect.discovery import SourceFile, SourceState
 from clew.collect.fingerprint import ReadPosition, ReadVerdict, verify_prefix
 from clew.collect.line_reader import CompleteLines, LongLine, UnfinishedLine, read_lines

@@ -42,7 +42,7 @@ def read_lines(file: File, offset: int, limits: ReadLimits) -> Iterator[Complete
     while block := read_at(file, size, offset + len(buffer)):
         stop = block.rfind(b"\n") + 1
         if stop:
-            data = buffer + block[:stop]
+            data = b"".join((buffer, memoryview(block)[:stop]))
             offset += len(data)
             buffer, size = block[stop:], limits.block
             yield CompleteLines(data)

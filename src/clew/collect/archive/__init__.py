@@ -19,6 +19,8 @@ Modules:
     deleted_tree       A cache folder with deleted and reconstructed sessions, laid out like a Claude Code folder.
     erase              Erase sessions, projects or a text from an archive, and remember it, so that they are not
                        collected again.
+    known_files        The files of a root as the archive knows them, by path, held compactly: a poll needs all, but
+                       looks closely at few.
     packing            Pack bytes for the archive with zstd, or with zlib where Python has no zstd, and unpack them.
     reader             Read an archive: list its files, and return each generation byte for byte.
     reconstruct        Reconstruct sessions whose transcripts were deleted before they were archived.

@@ -80,7 +80,7 @@ CREATE TABLE rejected(
 """
 _PRAGMAS = (
     "PRAGMA synchronous=FULL; PRAGMA fullfsync=1; PRAGMA checkpoint_fullfsync=1; "
-    "PRAGMA cache_size=-32000; PRAGMA journal_size_limit=16000000"
+    "PRAGMA cache_size=-32000; PRAGMA wal_autocheckpoint=16000; PRAGMA journal_size_limit=64000000"
 )
 
 

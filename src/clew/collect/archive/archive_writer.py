@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from itertools import accumulate, count, repeat
+from typing import NamedTuple
 
 import apsw
 
@@ -12,9 +13,10 @@ from clew.collect.archive.archive_schema import last_number, reserve_numbers
 from clew.collect.archive.checksums import line_sum
 from clew.collect.archive.content_writer import ContentWriter
 from clew.collect.archive.erase import ERASED, read_erased
+from clew.collect.archive.known_files import KnownFile
 from clew.collect.archive.packing import RAW
 from clew.collect.discovery import SourceFile, SourceState
-from clew.collect.fingerprint import ReadPosition, StoredPosition, seal_position
+from clew.collect.fingerprint import ReadPosition, seal_position
 from clew.collect.line_reader import LongLine
 from clew.collect.masking import MaskedBytes, Policy
 from clew.collect.read_limits import ReadLimits
@@ -23,26 +25,6 @@ from clew.errors import Stale
 
 CHANGED, RACY, SETTLED = 0, 1, 2
 """Whether equal metadata proves that a file is unchanged: it changed during the read; just before it; neither."""
-
-
-class KnownFile(NamedTuple):
-    """A file as the archive knows it."""
-
-    id: int
-    path: str
-    kind: str
-    project: str
-    session: str
-    agent: str
-    state: SourceState
-    trust: int
-    scrubbed: int
-    gone: int | None
-    generation: int | None
-    number: int
-    is_stub: bool
-    mark: StoredPosition
-
 
 _Place = tuple[int, int, int, int]  # the generation, offset, number and length of a line
 
@@ -57,42 +39,6 @@ class QuarantinedLine(NamedTuple):
     kind: str
     reason: str
     salvaged: str = "[]"
-
-
-_KNOWN_FILES = """
-SELECT f.id, f.path, f.kind, f.project, f.session, f.agent, f.dev, f.ino, f.size, f.mtime, f.ctime, f.trust, f.scrubbed,
-  f.gone, f.generation, coalesce(g.number, 0), coalesce(g.is_stub, 0),
-  coalesce(g.offset, 0), coalesce(g.lines, 0), coalesce(g.chain, x''), coalesce(g.head, x''), coalesce(g.tail, x'')
-FROM file f LEFT JOIN generation g ON g.id = f.generation WHERE f.root = ?
-"""
-
-
-def known_files(connection: apsw.Connection, root: int) -> dict[str, KnownFile]:
-    """Return the files of a root, by path."""
-    rows = connection.execute(_KNOWN_FILES, (root,))
-    return {row[1]: _parse_known_file(*row) for row in rows}
-
-
-def _parse_known_file(*row: Any) -> KnownFile:
-    id, path, kind, project, session, agent = row[:6]
-    trust, scrubbed, gone, generation, number, is_stub = row[11:17]
-    state, position = SourceState(*row[6:11]), StoredPosition(*row[17:])
-    return KnownFile(
-        id,
-        path,
-        kind,
-        project,
-        session,
-        agent,
-        state,
-        trust,
-        scrubbed,
-        gone,
-        generation,
-        number,
-        bool(is_stub),
-        position,
-    )
 
 
 class ArchiveWriter:
@@ -248,15 +194,14 @@ class ArchiveWriter:
                 hash if content.data is line else sha256(content.data).digest()
                 for hash, content, line in zip(hashes, contents, lines, strict=True)
             ]
-        offset, rows = position.offset, []
-        for number, line in enumerate(lines, position.lines + 1):
-            length = len(line) + 1
-            rows.append((generation, offset, number, length))
-            offset += length
-        self._add_occurrences(rows, hashes, contents)
-        for (_, offset, _, length), content in zip(rows, contents, strict=True):
-            if content.withheld and offset not in damaged:
-                self.quarantine(generation, [QuarantinedLine(offset, length, "withheld", content.withheld)])
+        lengths = [len(line) + 1 for line in lines]
+        offsets = accumulate(lengths, initial=position.offset)
+        places = list(zip(repeat(generation), offsets, count(position.lines + 1), lengths))
+        self._add_occurrences(places, hashes, contents)
+        if self.policy.key is not None:
+            for (_, offset, _, length), content in zip(places, contents, strict=True):
+                if content.withheld and offset not in damaged:
+                    self.quarantine(generation, [QuarantinedLine(offset, length, "withheld", content.withheld)])
         self.quarantine(generation, damage)
 
     def _without_erased(self, hash: bytes, masked: MaskedBytes) -> MaskedBytes:

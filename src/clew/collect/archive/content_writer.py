@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import apsw
@@ -14,9 +15,13 @@ from clew.collect.masking import MaskedBytes
 PACK_BYTES = 128 << 10
 """Of contents in one pack. Reading one content unpacks all of them, and a damaged pack damages all of them."""
 _KNOWN = "SELECT hash, id, packing, data, pack, start, size FROM content WHERE hash = ?"
-_INSERT = "INSERT INTO content(id, hash, size, packing, rules, masked, data, pack, start) VALUES(?,?,?,?,?,?,?,?,?)"
+_INSERT = """
+INSERT INTO content(id, hash, size, packing, rules, masked, data, pack, start) VALUES(?,?,?,?,?,?,?,?,?)
+ON CONFLICT(hash) DO NOTHING
+""".strip()
 
-_New = tuple[int, bytes, MaskedBytes]  # the id, the hash and the bytes of a content
+_Contents = Mapping[bytes, MaskedBytes]  # by their hashes
+_Row = tuple[int | bytes | None, ...]
 
 
 class ContentWriter:
@@ -33,17 +38,30 @@ class ContentWriter:
         """Store contents unless they are known, and return their ids. A known one is compared, and replaced if it is
         damaged.
         """
-        ids = self._find_known(hashes, contents)
-        following = int(self.connection.execute("SELECT coalesce(max(id), 0) FROM content").get) + 1
-        new: list[_New] = []
-        for hash, content in zip(hashes, contents, strict=True):
-            if hash not in ids:
-                ids[hash] = following
-                new.append((following, hash, content))
-                following += 1
-        rows = [row for group in _split_groups(new) for row in self._pack_group(group)]
-        self.connection.executemany(_INSERT, rows)
+        unique = dict(zip(hashes, contents, strict=True))
+        first = self._next_number("content")
+        ids = dict(zip(unique, count(first)))
+        if not self._insert(unique, first):
+            ids = self._find_known(unique)
+            new = {hash: content for hash, content in unique.items() if hash not in ids}
+            self._insert(new, first)
+            ids.update(zip(new, count(first)))
         return [ids[hash] for hash in hashes]
+
+    def _insert(self, contents: _Contents, first: int) -> bool:
+        """Insert contents with consecutive ids. Insert nothing, and return False, if one of them is known."""
+        rows, packs = self._lay_out(contents, first, self._next_number("pack"))
+        before = self.connection.total_changes()
+        self.connection.executemany(_INSERT, rows)
+        if self.connection.total_changes() - before < len(rows):
+            self.connection.execute("DELETE FROM content WHERE id >= ?", (first,))
+            return False
+        for pack, whole in packs:
+            self._insert_pack(pack, whole)
+        return True
+
+    def _next_number(self, table: str) -> int:
+        return int(self.connection.execute(f"SELECT coalesce(max(id), 0) FROM {table}").get) + 1
 
     def find(self, hash: bytes) -> int | None:
         row: Any = self.connection.execute("SELECT id FROM content WHERE hash = ?", (hash,)).fetchone()
@@ -56,14 +74,12 @@ class ContentWriter:
         )
         return self.connection.last_insert_rowid()
 
-    def _find_known(self, hashes: Sequence[bytes], contents: Sequence[MaskedBytes]) -> dict[bytes, int]:
-        known: list[Any] = self.connection.executemany(_KNOWN, zip(hashes)).fetchall()
-        if not known:
-            return {}
-        expected = dict(zip(hashes, contents, strict=True))
+    def _find_known(self, contents: _Contents) -> dict[bytes, int]:
+        """Return the ids of those that are known. They are compared, and replaced if they are damaged."""
+        known: list[Any] = self.connection.executemany(_KNOWN, zip(contents)).fetchall()
         reader = ContentReader(self.connection)
         for hash, id, *stored in known:
-            content = expected[hash]
+            content = contents[hash]
             if stored[-1] != len(content.data) or reader.read(*stored) != content.data:
                 self._replace(id, hash, content)
         return {row[0]: row[1] for row in known}
@@ -79,36 +95,48 @@ class ContentWriter:
         self.written += len(data)
         self.repaired += 1
 
-    def _pack_group(self, group: Sequence[_New]) -> Iterator[tuple[int | bytes | None, ...]]:
-        """Write the pack of several contents, and yield a row for each; a single one is packed in its row."""
-        if len(group) == 1:
-            id, hash, content = group[0]
-            packing, data = self.packer.pack(content.data)
-            self.written += len(data)
-            yield id, hash, len(content.data), packing, content.rules, content.masked, data, None, 0
-            return
-        whole = b"".join([content.data for _, _, content in group])
-        pack = self.add_pack(whole)
-        start = 0
-        for id, hash, content in group:
-            size = len(content.data)
-            yield id, hash, size, SHARED, content.rules, content.masked, None, pack, start
-            start += size
+    def _lay_out(self, contents: _Contents, id: int, pack: int) -> tuple[list[_Row], list[tuple[int, bytes]]]:
+        """Return the row of each content, and the packs that they share. One that shares no pack is packed in its row."""
+        rows: list[_Row] = []
+        packs: list[tuple[int, bytes]] = []
+        for group in _split_groups(list(contents.items())):
+            if len(group) == 1:
+                [(hash, (data, rules, masked, _))] = group
+                packing, packed = self.packer.pack(data)
+                self.written += len(packed)
+                rows.append((id, hash, len(data), packing, rules, masked, packed, None, 0))
+                id += 1
+                continue
+            start = 0
+            for hash, (data, rules, masked, _) in group:
+                size = len(data)
+                rows.append((id, hash, size, SHARED, rules, masked, None, pack, start))
+                start += size
+                id += 1
+            packs.append((pack, b"".join([content.data for _, content in group])))
+            pack += 1
+        return rows, packs
 
     def add_pack(self, whole: bytes) -> int:
+        """Store the bytes of several contents, and return the id of the pack."""
+        id = self._next_number("pack")
+        self._insert_pack(id, whole)
+        return id
+
+    def _insert_pack(self, id: int, whole: bytes) -> None:
         packing, data = self.packer.pack(whole)
-        self.connection.execute("INSERT INTO pack(size, packing, data) VALUES(?,?,?)", (len(whole), packing, data))
+        self.connection.execute("INSERT INTO pack VALUES(?,?,?,?)", (id, len(whole), packing, data))
         self.written += len(data)
-        return self.connection.last_insert_rowid()
 
 
-def _split_groups(contents: Sequence[_New]) -> Iterator[Sequence[_New]]:
+def _split_groups(contents: Sequence[tuple[bytes, MaskedBytes]]) -> Iterator[Sequence[tuple[bytes, MaskedBytes]]]:
     """Yield contents in groups of at most PACK_BYTES; a longer one is alone."""
     first = size = 0
-    for number, (_, _, content) in enumerate(contents):
-        size += len(content.data)
+    for number, (_, content) in enumerate(contents):
+        length = len(content.data)
+        size += length
         if size > PACK_BYTES and number > first:
             yield contents[first:number]
-            first, size = number, len(content.data)
+            first, size = number, length
     if first < len(contents):
         yield contents[first:]
