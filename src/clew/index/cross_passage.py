@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clew.index.assemble import SessionMatches, group_by_session
-from clew.index.fts_match import find_matches
+from clew.index.fts_match import find_matches, match_counts
 from clew.index.loose_queries import ELSEWHERE, OTHER_FORM
 from clew.index.query_syntax import Query
 
@@ -101,18 +101,24 @@ def find_scattered(
         single = Query(query.text, [clause, *excluded], query.filters)
         return find_matches(shards, single, MATCHES_PER_WORD, now, weighed=False)
 
+    if not all(any(count for _, count in match_counts(shards, clause.match, 1)) for clause in query.positive_clauses):
+        return [], True
     is_complete = True
-    common: dict[str, ScatteredMatches] = {}
-    for number, (clause, exact) in enumerate(zip(query.positive_clauses, typed.positive_clauses, strict=True)):
+    common: list[str] | None = None  # sessions with all clauses so far
+    found: list[tuple[dict[str, SessionMatches], set[tuple[int, int]] | None]] = []
+    for clause, exact in zip(query.positive_clauses, typed.positive_clauses, strict=True):
         matches = find(clause)
         is_complete &= matches.is_complete
         by_session = group_by_session(shards, matches, without)
-        if number == 0:
-            common = {session: ScatteredMatches(session) for session in by_session}
-        common = {session: found for session, found in common.items() if session in by_session}
+        common = list(by_session) if common is None else [session for session in common if session in by_session]
         if not common:
-            break
+            return [], is_complete
         pieces = None if clause is exact else {(match.shard, hit[1]) for match in find(exact) for hit in match.hits}
-        for session, found in common.items():
-            found.add(number, by_session[session], pieces)
-    return list(common.values()), is_complete
+        found.append((by_session, pieces))
+    results = []
+    for session in common or ():
+        scattered = ScatteredMatches(session)
+        for number, (by_session, pieces) in enumerate(found):
+            scattered.add(number, by_session[session], pieces)
+        results.append(scattered)
+    return results, is_complete
