@@ -18,6 +18,8 @@ from html import escape
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from clew.view.lexer_rules import combine_rules
+
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
@@ -75,6 +77,7 @@ _LANGUAGES = {  # Pygments' name: other names and file name endings
     "zig": "",
 }
 _ALIASES = {alias: name for name, aliases in _LANGUAGES.items() for alias in (name, *aliases.split())}
+_SPECIAL = re.compile("[&<>\"']").search  # most tokens have none, and escaping them would take five searches
 _NAME = re.compile(r"[\w+#.-]{1,20}")
 
 
@@ -133,7 +136,8 @@ def render_line(line: Line, changed: Sequence[Span] = ()) -> str:
 
 
 def _token_html(kind: str, text: str) -> str:
-    return f'<span class="t-{kind}">{escape(text)}</span>' if kind else escape(text)
+    html = escape(text) if _SPECIAL(text) else text
+    return f'<span class="t-{kind}">{html}</span>' if kind else html
 
 
 def _split_text(text: str, start: int, changed: Iterable[Span]) -> Iterator[tuple[str, bool]]:
@@ -176,37 +180,40 @@ _CACHE = _Cache()
 
 
 def _lex(text: str, name: str) -> list[Line] | None:
-    lines: list[list[Token]] = [[]]
+    if "\r" in text or text.startswith("\ufeff"):
+        return None  # lexers read line breaks of any kind as one, and skip the mark
+    classes: list[str] = []
+    values: list[str] = []
     end = time.monotonic() + _MAX_SECONDS
-    size = 0
-    for kind, value in _lexer(name).get_tokens(text):
+    for _, kind, value in _lexer(name).get_tokens_unprocessed(text):
+        css = _css_class(kind)
+        if classes and classes[-1] == css:
+            values[-1] += value
+            continue
         if time.monotonic() > end:
             return None
-        size += len(value)
-        css = _css_class(kind)
-        first, *others = value.split("\n")
-        _append(lines[-1], css, first)
+        classes.append(css)
+        values.append(value)
+    return list(_split_lines(classes, values)) if "".join(values) == text else None
+
+
+def _split_lines(classes: Iterable[str], values: Iterable[str]) -> Iterator[Line]:
+    line: list[Token] = []
+    for css, value in zip(classes, values, strict=True):
+        first, *others = value.split("\n") if "\n" in value else (value,)
+        if first:
+            line.append((css, first))
         for other in others:
-            lines.append([])
-            _append(lines[-1], css, other)
-    is_same = size == len(text) and "\n".join("".join(part for _, part in line) for line in lines) == text
-    return [tuple(line) for line in lines] if is_same else None
-
-
-def _append(line: list[Token], css: str, text: str) -> None:
-    if not text:
-        return
-    if line and line[-1][0] == css:
-        line[-1] = (css, line[-1][1] + text)
-    else:
-        line.append((css, text))
+            yield tuple(line)
+            line = [(css, other)] if other else []
+    yield tuple(line)
 
 
 @cache
 def _lexer(name: str) -> Lexer:
     from pygments.lexers import get_lexer_by_name
 
-    return get_lexer_by_name(name, stripnl=False, ensurenl=False)
+    return combine_rules(get_lexer_by_name(name, stripnl=False, ensurenl=False))
 
 
 @cache
