@@ -1,4 +1,4 @@
-"""Measuring an edit: trimming a large session ÷ reading it.
+"""Measuring edits: each edit of a large session ÷ reading it to its turns.
 
 python -m benchmarks.edit [--big 50M] [--keep DIR]
 """
@@ -14,14 +14,21 @@ from pathlib import Path
 
 from benchmarks.corpus import generate, parse_size
 from benchmarks.measure import Line, interleaved, transcripts
-from clew.edit.trim_presets import PRESETS
 
 SMALL = 2_000_000  # bytes of other sessions, which nothing is measured on
-WAYS = (
-    "fit",
-    "heavy",
-    "calls",
-)  # the last one is no preset: it rewrites also what was compacted away, and has no limit
+LIMITS = {  # CPU ÷ that of reading the session to its turns; the names are those of `jobs.EDITS`
+    "trim fit": 1.8,
+    "trim heavy": 1.8,
+    "trim calls": 4.0,
+    "clone": 4.0,
+    "move": 4.0,
+    "drop": 4.0,
+    "truncate": 4.0,
+    "compress": 4.0,
+    "repair": 4.0,
+    "redact": 4.0,
+}
+MEMORY = 2.0  # peak ÷ that of reading
 
 
 def main() -> int:
@@ -40,25 +47,24 @@ def main() -> int:
 
 
 def measure(root: Path, scratch: Path) -> Iterator[Line]:
-    """The largest session of a tree: read to its turns, and trimmed into `scratch`, from the file to what was read back."""
+    """The largest session of a tree: read to its turns, and edited into `scratch`, from the file to what was read back."""
     path = max(transcripts(root), key=lambda p: Path(p).stat().st_size)
     size = Path(path).stat().st_size / 1e6
     before = os.environ.get("XDG_DATA_HOME")
     os.environ["XDG_DATA_HOME"] = str(scratch / "data")  # the journal
     try:
-        jobs = [("trim", path, way, str(scratch / "made")) for way in WAYS]
-        reading, *trims = interleaved(("open_to_turns", path), *jobs)
+        jobs = [("edit", path, name, str(scratch / "made")) for name in LIMITS]
+        reading, *edits = interleaved(("open_to_turns", path), *jobs)
     finally:
         if before is None:
             del os.environ["XDG_DATA_HOME"]
         else:
             os.environ["XDG_DATA_HOME"] = before
     yield Line(f"read {size:.0f} MB to its turns: peak memory", reading.rss_mb, "MB")
-    for way, done in zip(WAYS, trims, strict=True):
+    for (name, limit), done in zip(LIMITS.items(), edits, strict=True):
         ratio, memory = done.cpu / reading.cpu, done.rss_mb / reading.rss_mb
-        limit = ("≤ 3", ratio <= 3) if way in PRESETS else ("", True)
-        yield Line(f"trim ({way}) of {size:.0f} MB ÷ reading it", ratio, "×", *limit)
-        yield Line(f"trim ({way}): peak memory ÷ that of reading", memory, "×", "≤ 2", memory <= 2)
+        yield Line(f"{name}: {size:.0f} MB ÷ reading it", ratio, "×", f"≤ {limit:g}", ratio <= limit)
+        yield Line(f"{name}: peak memory ÷ that of reading", memory, "×", f"≤ {MEMORY:g}", memory <= MEMORY)
 
 
 if __name__ == "__main__":

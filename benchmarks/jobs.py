@@ -200,18 +200,28 @@ def first_screen(path: str) -> Callable[[], int]:
 # -- an edit
 
 
-def trim(path: str, how: str, folder: str) -> Callable[[], int]:
-    """A trim from the file to a new one that was read back: a preset, or calls of every turn but the last five removed."""
+EDITS = {
+    "trim fit": lambda plan: plan.trim("fit"),
+    "trim heavy": lambda plan: plan.trim("heavy"),
+    "trim calls": lambda plan: plan.strip_tools(keep=5),
+    "clone": lambda plan: plan,
+    "move": lambda plan: plan.move("/srv/elsewhere"),
+    "drop": lambda plan: plan.drop_turns([2]),
+    "truncate": lambda plan: plan.end_with(len(plan.session.turns) - 1),
+    "compress": lambda plan: plan.compress(),
+    "repair": lambda plan: plan.repair(),
+    "redact": lambda plan: plan.redact(),
+}
+
+
+def edit(path: str, name: str, folder: str) -> Callable[[], int]:
+    """An edit from the file to a new one that was read back."""
     from clew.conversation.load import read
     from clew.edit.plan import plan
-    from clew.edit.trim_presets import PRESETS, Trim
-    from clew.edit.trim_tools import Tools
     from clew.edit.write_plan import write_plan
 
-    what = PRESETS[how] if how in PRESETS else Trim(Tools(keep=5), thinking=True)
-
     def run() -> int:
-        return write_plan(plan(read(path)).trim(what), folder=folder).path.stat().st_size
+        return write_plan(EDITS[name](plan(read(path))), folder=folder).path.stat().st_size
 
     return run
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from clew.conversation.agent_sessions import AGENT_TOOLS
-from clew.conversation.replies import pair_calls
 from clew.conversation.session import Session
 from clew.edit.media_placeholders import PICTURES, is_picture, placeholder
 from clew.edit.relink import parent_of, remove_entries
@@ -219,7 +218,7 @@ def _ancestors_of_branches(session: Session, removed: set[int], boundary: Entry)
 def _halves_of_kept_calls(session: Session, removed: set[int]) -> set[int]:
     """Return the calls and results among the removed whose other half is kept."""
     needed: set[int] = set()
-    for call in pair_calls(session.entries).calls:
+    for call in session.calls:
         halves = [call.entry, *(e for e in (call.result_entry, *call.extras) if e)]
         if any(e.offset not in removed for e in halves):
             needed.update(e.offset for e in halves)

@@ -15,7 +15,7 @@ from clew.wire.json_codec import encode
 
 def find_violations(before: Session, after: Session, sent: Request) -> tuple[str, ...]:
     """Return what is wrong with the edited session and was not wrong before; `sent` is what a resume would send."""
-    return tuple(_check(before, after, sent))
+    return tuple(_check(before, after, sent)) if after is not before else ()
 
 
 def find_differences(planned: Session, sent: Request, written: Session) -> tuple[str, ...]:

@@ -151,7 +151,7 @@ def _origin(plan: Plan, new_id: str, time: datetime) -> bytes:
 def _removed_thinking(plan: Plan) -> dict[str, list[str]]:
     """Return the replies that lose their thinking, so that `usage` can name those whose tokens still count it."""
     agents = [(agent.session, plan.agents.get(agent.id, agent.session)) for agent in plan.source.agents]
-    pairs = [(plan.source, plan.session), *agents]
+    pairs = [(before, now) for before, now in ((plan.source, plan.session), *agents) if now is not before]
     removed = {id for before, now in pairs for id in thinking_replies(before.entries) - thinking_replies(now.entries)}
     return {REMOVED_KEY: sorted(removed)} if removed else {}
 

@@ -36,17 +36,16 @@ def separate_calls(session: Session) -> Repaired | None:
     changes: dict[int, dict[int, bytes | None]] = {}
     touched: dict[int, Entry] = {}
     for entry in session.active:
-        raw = block_bytes(entry) if entry.uses or entry.results else []
-        for index, block in enumerate(entry.blocks if raw else ()):
+        for index, block in enumerate(entry.blocks):
             if block.type == "tool_use" and block.id in owner:
                 is_copy = owner[block.id] == reply_id(entry)
                 new_ids[block.id] = block.id if is_copy else _new_call_id(session, f"{entry.uuid} {index}")
-                change = None if is_copy else splice(raw[index], {"id": encode(new_ids[block.id])})
+                change = None if is_copy else splice(block_bytes(entry)[index], {"id": encode(new_ids[block.id])})
             elif (
                 block.type == "tool_result"
                 and new_ids.get(block.tool_use_id or "", block.tool_use_id) != block.tool_use_id
             ):
-                change = splice(raw[index], {"tool_use_id": encode(new_ids[block.tool_use_id or ""])})
+                change = splice(block_bytes(entry)[index], {"tool_use_id": encode(new_ids[block.tool_use_id or ""])})
             else:
                 if block.type == "tool_use" and block.id:
                     owner[block.id] = reply_id(entry)
