@@ -285,15 +285,14 @@ def _count_entries(entries: Iterable[BaseEntry | Billed]) -> Usage:
             reply.time = time  # most lines of a reply repeat the usage of the first one
         elif reply.is_outranked(tokens, time, message.model):
             reply.tokens, reply.time, reply.model = tokens, time, message.model
-        if isinstance(entry, Billed):
-            branch = entry.git_branch
-            if not entry.forked_from:
-                reply.is_copy = False
-        else:
-            branch = getattr(entry, "git_branch", None)
+        if type(entry) is BaseEntry:  # which does not have these fields
             reply.is_copy = False
-        if branch and branch > reply.branch:
-            reply.branch = branch
+        else:
+            if reply.is_copy and not getattr(entry, "forked_from", None):
+                reply.is_copy = False
+            branch = getattr(entry, "git_branch", None)
+            if branch and branch > reply.branch:
+                reply.branch = branch
         if message.stop_reason is not None:
             reply.has_ended = True
         content = message.content

@@ -231,9 +231,13 @@ class ReplyStore:
         hours: dict[str, int] = {}
         rows = self.database.execute("SELECT path, folder, session, agent, keys, spends FROM file ORDER BY path")
         for _, folder, session, agent, keys, spends in rows:
+            contexts: dict[tuple[str, ...], ReplyContext] = {}  # most replies of a file have the same
             for key, spend in decode_replies(keys, spends).items():
                 if key not in shared:
-                    yield bucket_for_reply(spend, _reply_context(folder, session, agent, spend), hours)
+                    kind = (spend.branch, *spend.calls.values())
+                    if kind not in contexts:
+                        contexts[kind] = _reply_context(folder, session, agent, spend)
+                    yield bucket_for_reply(spend, contexts[kind], hours)
         for copies in shared.values():
             original = min(copies, key=lambda copy: copy.spend.is_copy)
             yield bucket_for_reply(_merge_copies(copies), original.context, hours)

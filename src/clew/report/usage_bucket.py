@@ -6,6 +6,7 @@ All tables are built from buckets, whether these come from the summary of a tree
 from __future__ import annotations
 
 from operator import add
+from sys import intern
 
 from clew.facts.prices import STEP, mode_of
 
@@ -75,7 +76,7 @@ def _measure(spend: Spend) -> tuple[Kind, list[int]]:
     missing = 0 if is_final else spend.estimate - count.output
     tools = count.web_searches, count.web_fetches
     numbers = [1, count.input, count.output, written_5m, written_1h, read, *tools, missing]
-    return (spend.model, mode_of(spend), steps, is_final), numbers
+    return (intern(spend.model), mode_of(spend), steps, is_final), numbers
 
 
 def parse_seconds(timestamp: str, hours: dict[str, int]) -> int:

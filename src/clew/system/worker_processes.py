@@ -9,8 +9,8 @@ import it. Settings, items and results cross a pipe with `marshal`, so they must
 bytes, and lists, tuples and dicts of them (no named tuples). Return few and small values: moving texts through a pipe takes
 longer than reading them again. Paths must be absolute, because workers run in a neutral folder.
 
-Results have the order of the items, so an answer never depends on the number of workers. Items are sent in batches; of
-the next `WINDOW` batches the largest is sent first, so that no worker ends with a large file while the others wait.
+Results have the order of the items, so an answer never depends on the number of workers. Items are sent in batches, in
+order, but of the next `WINDOW` batches large ones first, so that no worker ends with a large file while the others wait.
 Little work stays in this process: see `min_bytes`.
 
 How it ends:
@@ -45,7 +45,8 @@ Prepare = Callable[[Settings], Callable[[Item], Result]]
 
 ARGUMENT = "--worker"  # starts `clew` as a worker
 MIN_BYTES = 48 << 20  # bytes from which several processes pay off, for work that is about as fast as decoding
-BATCH_BYTES = 8 << 20  # a batch is sent when its items have this many bytes
+BATCH_BYTES = 4 << 20  # a batch is sent when its items have this many bytes
+LARGE_BATCH = 2 * BATCH_BYTES  # a batch with a file so large is sent before its turn
 BATCH_ITEMS = 512  # … or are this many
 WINDOW = 48  # batches whose results may wait for those before them
 NICENESS = 5
@@ -145,7 +146,7 @@ class _Workers:
         while position < len(batches):
             waiting.extend(range(queued, queued := min(len(batches), position + WINDOW)))
             while idle and waiting:
-                number = max(waiting, key=lambda each: batches[each].size)
+                number = max(waiting, key=lambda each: max(LARGE_BATCH, batches[each].size))  # the first of equals
                 waiting.remove(number)
                 worker = idle.pop()
                 worker.send(list(items[batches[number].first : batches[number].stop]))
