@@ -241,3 +241,13 @@ def test_the_todo_list_stays_while_the_model_works(tmp_path: Path, columns: int,
         console.see("Writing… ", "TodoWrite(8/8 done)")
         console.type(ESC)
         console.see("Interrupted.")
+
+
+def test_options_without_an_effect_are_named_and_not_written_over_the_prompt(tmp_path: Path) -> None:
+    with world(tmp_path, [HELLO]) as made, made.console("--permission-mode", "auto", "--effort", "huge") as console:
+        console.idle()
+        console.see("! The mode auto is not supported by clew; using the mode default.", "! unknown effort 'huge'")
+        console.say("hello")
+        console.see("● Hello there.")
+        console.idle()
+        assert console.everything.count("is not supported by clew") == 1

@@ -32,13 +32,16 @@ if TYPE_CHECKING:
     from clew.console.render import RowRenderer
     from clew.console.status_command import StatusCommand
 
-LoadOptions = Callable[[], "SessionSpec"]
+Report = Callable[[str], None]
+LoadOptions = Callable[[Report], "SessionSpec"]
 _SETTINGS = (".claude", ".mcp.json")  # a folder without these has no settings
 
 
 @dataclass(frozen=True)
 class ConsoleOptions:
-    """The options of a console. `make` loads the session options; it is called when the prompt is visible."""
+    """The options of a console. `make` loads the session options and reports what the user should know about them; it is
+    called when the prompt is visible, so nothing may be written to the terminal.
+    """
 
     make: LoadOptions
     cwd: Path
@@ -58,10 +61,13 @@ async def open_controller(
 ) -> Controller:
     """Load what a session needs. The settings of the folder apply if the user trusts it."""
 
+    notices: list[str] = []
+
     def load() -> SessionSpec:
         from clew.console import controller  # noqa: F401 - loaded here, while the prompt is already drawn
 
-        return options.make()
+        notices.clear()
+        return options.make(notices.append)
 
     loading = asyncio.ensure_future(asyncio.to_thread(load))
     answer = await trusts if trusts is not None else None
@@ -74,7 +80,10 @@ async def open_controller(
     spec = await loading
     from clew.console.controller import Controller
     from clew.console.transcript import Transcript
+    from clew.view.row_types import WarningRow
 
+    for text in notices:
+        ui.print_row(WarningRow(text.removeprefix("clew: ")))
     return Controller(ui, spec, Transcript(ui.print_row, has_live_lines=not options.is_plain))
 
 

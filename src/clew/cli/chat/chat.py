@@ -15,12 +15,16 @@ from clew.cli.output import clean, print_data, print_json, print_message
 from clew.system.extras import install_hint
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from clew.api.key_helper import KeyHelper
     from clew.chat.config.permission_mode import Mode
     from clew.chat.config.settings import Settings
     from clew.chat.deps import ConversationLimits
     from clew.chat.events import Event, TurnFinished
     from clew.chat.session_spec import SessionSpec
+
+    Report = Callable[[str], None]
 
 INTERRUPTED = 130
 
@@ -169,8 +173,8 @@ def _console(options: Namespace) -> int:
         print_message(install_hint("chat"))
         return 2
 
-    def make() -> SessionSpec:
-        return replace(session_spec(options), entrypoint="cli", can_prompt_user=True)
+    def make(report: Report) -> SessionSpec:
+        return replace(session_spec(options, report=report), entrypoint="cli", can_prompt_user=True)
 
     from clew.cli.guarded_streams import release
     from clew.console.console_app import ConsoleOptions, run_console
@@ -244,9 +248,9 @@ def _print_event(event: Event, quiet: bool) -> None:
         print_message(f"The conversation was compacted, from {event.before:,} tokens to {event.after:,}.")
 
 
-def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
+def session_spec(options: Namespace, cwd: Path | None = None, report: Report = print_message) -> SessionSpec:
     """Return the session that the options describe, in `cwd` or the current directory. Raises ApiError if there is no
-    key.
+    key. `report` is told of options without an effect.
 
     The variables of the settings apply to this process; those of a project do not if `cwd` is given, because the
     process may then serve several projects.
@@ -260,7 +264,7 @@ def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
     is_only = cwd is None
     cwd = (cwd or Path.cwd()).resolve()
     root = Path(options.project_config_root).resolve() if options.project_config_root else cwd
-    is_trusted = _is_trusted(root)
+    is_trusted = _is_trusted(root, report)
     sources = _sources(options)
     claude = claude_dir(options.claude_dir).resolve()
     settings = Settings.load(root, claude, sources, is_trusted, cli=options.settings)
@@ -278,16 +282,16 @@ def session_spec(options: Namespace, cwd: Path | None = None) -> SessionSpec:
         agent=options.agent,
         host_policy=options.managed_settings,
         config_root=root if options.project_config_root else None,
-        model=read_model(options),
+        model=read_model(options, report),
         fallback=options.fallback_model,
-        mode=_mode(options),
+        mode=_mode(options, report),
         roots=tuple(Path(folder).resolve() for folder in options.add_dir),
         system=options.system_prompt,
         added_system=options.append_system_prompt,
         title=options.name,
         limits=_limits(options),
         small_model=environment.small_model(),
-        reasoning=read_reasoning(options),
+        reasoning=read_reasoning(options, report),
         output_schema=read_output_schema(options),
         entrypoint="sdk-cli",
         is_kept=not options.no_session_persistence,
@@ -325,24 +329,24 @@ def _key_helper(settings: Settings, cwd: Path) -> KeyHelper | None:
     return KeyHelper(command, cwd) if isinstance(command, str) and command.strip() else None
 
 
-def _is_trusted(cwd: Path) -> bool:
+def _is_trusted(cwd: Path, report: Report) -> bool:
     from clew.chat.permission.folder_trust import Trust
 
     state = Trust().state(cwd)
     if state == "changed":
-        print_message(f"What {cwd} brings along has changed since you trusted it, and does not count.")
-        print_message("Look at it with: clew trust --dry-run. Trust it again with: clew trust")
+        report(f"What {cwd} brings along has changed since you trusted it, and does not count.")
+        report("Look at it with: clew trust --dry-run. Trust it again with: clew trust")
     return state == "trusted"
 
 
-def _mode(options: Namespace) -> Mode | None:
+def _mode(options: Namespace, report: Report) -> Mode | None:
     """Return the permission mode that the options name; None for that of the settings."""
     from clew.chat.config.permission_mode import parse_mode
 
     asked = "bypassPermissions" if options.dangerously_skip_permissions else options.permission_mode
     mode, strange = parse_mode(asked) if asked else (None, "")
     if strange:
-        print_message(strange)
+        report(strange)
     return mode
 
 

@@ -6,9 +6,10 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from clew.cli.options import parse_count
-from clew.cli.output import print_message
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from clew.api.reasoning import Reasoning
 
 LONG_WINDOW_BETA = "context-1m-2025-08-07"
@@ -53,26 +54,26 @@ def add_model_options(command: ArgumentParser) -> None:
     group.add_argument("--append-system-prompt", metavar="TEXT", default="", help="append text to the system prompt")
 
 
-def read_model(options: Namespace) -> str:
+def read_model(options: Namespace, report: Callable[[str], None]) -> str:
     """Return the model that the options or the environment name, with the long window if a beta asks for it."""
     from clew.models import LONG_SUFFIX
     from clew.system import environment
 
     betas = [name for text in options.betas for name in text.split(",") if name]
     if others := [name for name in betas if name != LONG_WINDOW_BETA]:
-        print_message(f"clew: --betas takes only {LONG_WINDOW_BETA}; without effect: {', '.join(others)}")
+        report(f"clew: --betas takes only {LONG_WINDOW_BETA}; without effect: {', '.join(others)}")
     model = str(options.model or environment.chosen_model())
     is_long = LONG_WINDOW_BETA in betas and model and not model.endswith(LONG_SUFFIX)
     return model + LONG_SUFFIX if is_long else model
 
 
-def read_reasoning(options: Namespace) -> Reasoning:
+def read_reasoning(options: Namespace, report: Callable[[str], None]) -> Reasoning:
     """Return what the options say about thinking and effort. Thinking is returned where it is shown."""
     from clew.api.reasoning import EFFORTS, Reasoning
 
     effort = options.effort.lower()
     if effort and effort not in EFFORTS:
-        print_message(f"clew: unknown effort {options.effort!r}; the default is used. Choose: {', '.join(EFFORTS)}.")
+        report(f"clew: unknown effort {options.effort!r}; the default is used. Choose: {', '.join(EFFORTS)}.")
     is_shown = not options.print or options.output_format == "stream-json"
     return Reasoning(
         is_off=options.thinking == "disabled" or options.max_thinking_tokens == 0,
