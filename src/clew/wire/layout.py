@@ -254,11 +254,15 @@ def session_at(path: str | os.PathLike[str]) -> SessionFile:
 # -- listing folders
 
 
-def _list_folder(folder: Path) -> list[os.DirEntry[str]]:
-    """Return the entries of a folder by name; none if it is missing or unreadable (`list_transcripts` reports that)."""
+def _list_folder(folder: Path, prefix: str = "") -> list[os.DirEntry[str]]:
+    """Return the entries of a folder by name; none if it is missing or unreadable (`list_transcripts` reports that).
+
+    `prefix` is the beginning of the names in lower case.
+    """
     try:
         with os.scandir(folder) as iterator:
-            return sorted(iterator, key=lambda entry: entry.name)
+            matching = [entry for entry in iterator if entry.name.lower().startswith(prefix)] if prefix else iterator
+            return sorted(matching, key=lambda entry: entry.name)
     except OSError:
         return []
 
@@ -280,13 +284,13 @@ def _existing(path: Path) -> Path | None:
 
 
 def list_sessions(folder: Path, prefix: str = "") -> Iterator[SessionFile]:
-    for name, entry in _session_entries(folder):
+    for name, entry in _session_entries(folder, prefix):
         if name.lower().startswith(prefix) and (stat := _stat(entry)):
             yield SessionFile(Path(entry.path), folder, stat.st_size, stat.st_mtime_ns)
 
 
-def _session_entries(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    for entry in _list_folder(folder):
+def _session_entries(folder: Path, prefix: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
+    for entry in _list_folder(folder, prefix):
         name, _, suffix = entry.name.rpartition(".")
         if suffix == "jsonl" and _UUID.fullmatch(name) and _check_entry(entry.is_file):
             yield name, entry
