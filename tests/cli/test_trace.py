@@ -95,7 +95,7 @@ def test_the_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     told.write(tmp_path)
     id_line, about, columns, *picture = trace(capsys, tmp_path, told.session_id[:6]).splitlines(keepends=True)
     assert id_line == f"{told.session_id}  The gate squeaks. Why?\n"
-    assert about == "/home/ada/garden · 2026-01-05 09:00 – 09:06 · 2.1.232\n"
+    assert about == "/home/ada/garden · 2026-01-05 09:00 – 09:06 · Claude Code 2.1.232\n"
     assert columns.split() == ["replies", "calls", "failed", "took", "output"]
     assert "".join(line[:82].rstrip() + "\n" for line in picture) == PICTURE  # the last column is the builder's affair
     assert [line[82:].strip().isdigit() for line in picture if " 09:" in line] == [True] * 7

@@ -76,7 +76,8 @@ class Engine:
         self._missed = list(missed)
         self._source = source
         self._has_begun = False
-        self._title = ""
+        self._title = ""  # which is not in the file yet
+        self.title = ""  # that the user gave in this process
         self._needs_reload = False  # a write failed: the file may lack lines
         self._started = deps.stopwatch()
         self.api_milliseconds = 0  # of all turns so far
@@ -316,7 +317,7 @@ class Engine:
 
     def rename(self, title: str) -> None:
         """Set the title of the session; for a new session it is written after the first turn."""
-        self._title = title
+        self._title = self.title = title
         if self.conversation.journal.leaf is not None:
             self._write_title()
 

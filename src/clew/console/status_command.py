@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from prompt_toolkit.formatted_text import ANSI, to_formatted_text
 
 from clew.chat import events
+from clew.chat.config.repository import origin_repository
 from clew.chat.config.settings import as_object
 from clew.chat.tools.process import run_shell
 from clew.models import model_of, short_names
@@ -108,12 +109,15 @@ class StatusCommand:
             "session_id": conversation.session_id,
             "transcript_path": str(conversation.root.journal.path),
             "cwd": str(state.cwd),
+            **({"prompt_id": conversation.prompt_id} if conversation.prompt_id else {}),
+            **({"session_name": engine.title} if engine.title else {}),
             **({"effort": {"level": effort}} if model_of(model).effort else {}),
             "model": {"id": model, "display_name": _display_name(model)},
             "workspace": {
                 "current_dir": str(state.cwd),
                 "project_dir": str(state.project),
                 "added_dirs": [str(folder) for folder in state.roots if folder != state.project],
+                **({"repo": repository} if (repository := origin_repository(state.project)) else {}),
             },
             "version": __version__,
             "output_style": {"name": self.session.style},

@@ -5,6 +5,7 @@ Nothing is read before it is used, and what has been read does not change: a fil
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
@@ -35,6 +36,8 @@ from clew.wire.layout import AgentFile, SessionFile
 from clew.wire.line import Source
 from clew.wire.overflow_files import Overflow, find_overflow, list_overflows
 from clew.wire.side_files import is_bare_name
+
+_WRITER = re.compile(rb'"writer":\s*"clew/([^"\\]+)"')
 
 
 class CompactionPoint(Struct, frozen=True):
@@ -324,6 +327,18 @@ class Session:
     def slug(self) -> str | None:
         """The short label that Claude Code gave to the session, such as `deep-dazzling-harbor`; the newest one."""
         return next((e.slug for e in reversed(self.entries) if e.slug), None)
+
+    @property
+    def programs(self) -> list[str]:
+        """The programs that wrote to this file, such as "Claude Code 2.1.232, 2.1.325" and "clew 0.5"."""
+        # Lines of clew state the version whose format they have, and themselves in `writer`.
+        found: dict[str, dict[str, None]] = {}
+        for entry in self.entries:
+            if entry.version:
+                writer = _WRITER.search(entry.raw)
+                name, version = ("clew", writer[1].decode()) if writer else ("Claude Code", entry.version)
+                found.setdefault(name, {})[version] = None
+        return [f"{name} {', '.join(versions)}" for name, versions in found.items()]
 
     @property
     def versions(self) -> dict[str, int]:

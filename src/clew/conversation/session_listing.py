@@ -84,6 +84,12 @@ class Outline(Struct, frozen=True, dict=True):
         return next((v for s in reversed(self._ends) for v in reversed(s.versions)), None)
 
     @property
+    def program(self) -> str:
+        """The program that wrote last, for a reader: its version, and its name if it is clew."""
+        name = next((p for s in reversed(self._ends) for p in reversed(s.programs)), "")
+        return name if name.startswith("clew ") or not name else f"version {self.version}"
+
+    @property
     def slug(self) -> str | None:
         """The newest short label that Claude Code gave to the session."""
         return self._ends[1].slug or self._ends[0].slug

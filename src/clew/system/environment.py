@@ -255,6 +255,11 @@ def effort_level() -> str:
     return os.environ.get("CLAUDE_CODE_EFFORT_LEVEL") or ""
 
 
+def limit_window(tokens: int) -> int:
+    """Return the size of a context window, with the long ones switched off if the user wants that."""
+    return min(tokens, 200_000) if is_on("CLAUDE_CODE_DISABLE_1M_CONTEXT") else tokens
+
+
 def stop_hook_limit() -> int:
     """Return how often in a row Stop hooks may let the model continue."""
     return positive_number("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP") or 9

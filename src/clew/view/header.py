@@ -98,7 +98,7 @@ def describe_session(
         "model": ", ".join(session.models),
         "turns": plural(len(session.turns_of(branch) if branch else session.turns), "turn"),
         "tokens": f"{format_tokens(spent.output)} output tokens{everywhere}" if spent.output else "",
-        "version": f"Claude Code {', '.join(session.versions)}" if session.versions else "",
+        "version": ", ".join(session.programs),
         "slug": session.slug or "",
         "id": session.id,
     }

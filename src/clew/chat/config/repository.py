@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from clew.system.subprocesses import find_program
 # Override every setting by which a repository's configuration could make git run a program.
 _SAFE_CONFIG = {"core.fsmonitor": "false", "core.hooksPath": os.devnull, "core.pager": "cat", "diff.external": ""}
 _HEAD = "ref: refs/heads/"
+_URL = re.compile(r"^\s*url\s*=\s*(\S+)", re.MULTILINE)
+_REMOTE = re.compile(r"^(?:\w+://)?(?:[^@/]+@)?([\w.-]+)(?::\d+)?[:/](.+)/([^/]+?)(?:\.git)?/?$")
 
 
 def repository_root(folder: Path) -> Path | None:
@@ -37,6 +40,19 @@ def _git_folder(git: Path) -> Path:
         return git
     named = git.read_text(encoding="utf-8", errors="replace").partition("gitdir:")[2].strip()
     return git.parent / named
+
+
+def origin_repository(folder: Path) -> dict[str, str] | None:
+    """Return host, owner and name of the repository that `origin` names; None if there is none."""
+    top = repository_root(folder)
+    try:
+        text = (_git_folder(top / ".git") / "config").read_text(encoding="utf-8", errors="replace") if top else ""
+    except OSError:
+        return None
+    section = text.partition('[remote "origin"]')[2].partition("[")[0]
+    stated = _URL.search(section)
+    parts = _REMOTE.search(stated[1]) if stated else None
+    return {"host": parts[1], "owner": parts[2], "name": parts[3]} if parts else None
 
 
 def list_files(folder: Path, seconds: float | None = None) -> list[str] | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from clew.chat.events import TurnFinished
 from clew.models import model_of, window_of
+from clew.system.environment import limit_window
 from clew.wire.json_codec import Json
 
 
@@ -46,7 +47,7 @@ def model_usage(by_model: Mapping[str, Json]) -> Json:
 def _limits(model: str) -> Json:
     known = model_of(model)
     return {
-        "contextWindow": window_of(model),
+        "contextWindow": limit_window(window_of(model)),
         "maxOutputTokens": known.output,
         "canonicalModel": known.name or model,
     }

@@ -28,6 +28,7 @@ from clew.chat.store.result_records import ResultRecords
 from clew.chat.tools.tool import CallResult, Content, ToolState
 from clew.conversation.api_messages import join_blocks
 from clew.models import is_same, window_of, without_suffix
+from clew.system.environment import limit_window
 from clew.wire.json_codec import Json
 
 NO_CONTENT = "(no content)"
@@ -116,7 +117,7 @@ class LiveConversation:
     @property
     def window(self) -> int:
         """The context window of the model in tokens; an answered request proves that it is at least that large."""
-        return window_of(self.model, self.largest_requests.get(self.model, 0))
+        return limit_window(window_of(self.model, self.largest_requests.get(self.model, 0)))
 
     # -- user input
 

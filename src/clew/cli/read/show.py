@@ -149,7 +149,7 @@ def _header(session: Session, options: Namespace) -> Iterator[Row]:
         outline.branch_name or "",
         outline.when.astimezone().strftime("%Y-%m-%d %H:%M"),
         format_size(file.size),
-        f"version {outline.version}" if outline.version else "",
+        outline.program,
         outline.slug or "",
         f"#{outline.tag}" if outline.tag else "",
     ]

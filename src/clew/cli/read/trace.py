@@ -242,7 +242,7 @@ def _header(session: Session, title: str, width: int) -> Iterator[Line]:
     times = [t.astimezone() for t in (session.started, session.ended) if t]
     days = {t.date() for t in times}
     when = [f"{t:%H:%M}" if index and len(days) == 1 else f"{t:%Y-%m-%d %H:%M}" for index, t in enumerate(times)]
-    about = [session.cwd or "", " – ".join(when), ", ".join(session.versions)]
+    about = [session.cwd or "", " – ".join(when), ", ".join(session.programs)]
     text = " · ".join(part for part in about if part)
     yield [(one_line(text, width) if is_terminal() else text, "quiet")]
 
