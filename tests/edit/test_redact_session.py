@@ -17,7 +17,7 @@ from clew.demo.demo_tree import write_demo
 from clew.demo.talk import Talk, bash, talk, task, tool
 from clew.demo.tool_results import image_block
 from clew.edit.plan import plan
-from clew.edit.redact_session import redact
+from clew.edit.redact_session import has_leak, redact
 from clew.edit.redactor import Redactor, has_repeated_names, make_redactor
 from clew.errors import BadQuery, Refused
 from clew.facts.secrets.mask_secrets import mask
@@ -207,3 +207,23 @@ def test_every_session_of_the_demo_is_redacted_and_sound(root: Path) -> None:
             hidden[path.stem[:4]] = tally.total
             assert json.loads(made.write().path.read_bytes().splitlines()[-1])["source"] == path.stem
     assert hidden == {"8abb": 8}
+
+
+def test_only_lines_that_were_searched_before_they_were_written_are_not_searched_again(root: Path) -> None:
+    items = clew.read(talk().user(f"Use {KEY}.").reply("I do.").write(root)).items
+    redactor, known = make_redactor(True, ()), {id(item) for item in items}
+    assert has_leak(items, redactor)
+    assert has_leak(items, redactor, items, ())
+    assert not has_leak(items, redactor, items, known)
+    assert has_leak(items, redactor, (*items, *items), known)  # lines were joined: which is which is not known
+    added = clew.read(talk().user(f"And {KEY}.").write(root / "other")).items
+    assert has_leak((*items, *added), redactor, items, known)
+
+
+def test_what_a_later_step_writes_is_searched_again(root: Path) -> None:
+    told = talk().user("Look.").reply("I look.").user(f"Use {KEY}.").reply(f"I used {KEY}.")
+    session = clew.read(told.write(root))
+    redacted = plan(session).redact()
+    undone = redacted.then(session.items, "put the secrets back")
+    with pytest.raises(Refused, match="would still contain"):
+        undone.write()

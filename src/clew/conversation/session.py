@@ -370,7 +370,7 @@ class Session:
     def ended(self) -> datetime | None:
         return max(self._times, default=None)
 
-    @property
+    @cached_property
     def prompts(self) -> tuple[Entry, ...]:
         """Every prompt of the file, including those on abandoned branches."""
         return tuple(e for e in self.entries if self._starts_turn(e))

@@ -38,7 +38,7 @@ class Plan:
 
     `agents` are the agents that change; others are copied. `extra` are files of other sessions to add, by their path
     (`subagents/…`, `tool-results/…`, `file-history/…`). `redactor` is applied to side files that are not transcripts.
-    `searched` are the sessions that it searched: their items that are left contain no match.
+    `searched` are the items in which it found nothing.
     """
 
     source: Session
@@ -48,7 +48,7 @@ class Plan:
     agents: Mapping[str, Session] = field(default_factory=dict)
     extra: Mapping[str, Path | Session] = field(default_factory=dict)
     redactor: Redactor | None = None
-    searched: tuple[Session, ...] = ()
+    searched: tuple[Item, ...] = ()
 
     # -- turns
 

@@ -69,13 +69,13 @@ class RedactionCounts:
 def redact(plan: Plan, redactor: Redactor) -> tuple[Plan, RedactionCounts]:
     """Return a plan whose session contains nothing that the redactor matches, and the counts."""
     items, tally = redact_items(plan.session, redactor)
-    searched = [plan.session]
+    searched = _left_unchanged(plan.session, items)
     agents: dict[str, Session] = {}
     for agent in plan.source.agents:
         if agent.file is not None:
             old = split_damaged(plan.agents.get(agent.id, agent.session))
             items_left, counts = redact_items(old, redactor, "agents: ")
-            searched.append(old)
+            searched += _left_unchanged(old, items_left)
             agents[agent.id] = Session(items_left, file=agent.file)
             tally += counts
     extra: dict[str, Path | Session] = {}
@@ -84,7 +84,7 @@ def redact(plan: Plan, redactor: Redactor) -> tuple[Plan, RedactionCounts]:
         if isinstance(source, Session):
             old = split_damaged(source)
             items_left, counts = redact_items(old, redactor, "agents: ")
-            searched.append(old)
+            searched += _left_unchanged(old, items_left)
             extra[name] = Session(items_left, file=source.file)
             tally += counts
     redacted_plan = replace(
@@ -97,6 +97,12 @@ def redact(plan: Plan, redactor: Redactor) -> tuple[Plan, RedactionCounts]:
     return redacted_plan, tally + sum(
         (_count_side_file(path, redactor) for path in side_sources(redacted_plan)), RedactionCounts()
     )
+
+
+def _left_unchanged(session: Session, items: Iterable[Item]) -> list[Item]:
+    """Return the items of a session that are still the same among redacted ones."""
+    old = set(map(id, session.items))
+    return [item for item in items if id(item) in old]
 
 
 def redact_items(session: Session, redactor: Redactor, where: str = "") -> tuple[tuple[Item, ...], RedactionCounts]:

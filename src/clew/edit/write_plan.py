@@ -191,7 +191,7 @@ def _find_leaks(
 ) -> Iterator[str]:
     if plan.redactor is None:
         return
-    harmless = {id(item) for session in plan.searched for item in session.items}
+    harmless = set(map(id, plan.searched))
     for path, content in contents.items():
         if isinstance(content, SessionLines):
             written = transcript if path == transcript.path else read(path)

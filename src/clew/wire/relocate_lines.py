@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from stringzilla import contains
+
 from clew.wire.entry import Entry, parse_line
 from clew.wire.json_codec import decode_readable, encode
 from clew.wire.json_splice import Changes, splice
@@ -63,7 +65,7 @@ def relocate_line(line: Line, move: Relocation) -> bytes:
 
 def relocate_references(json: bytes, move: Relocation) -> bytes:
     """Return the JSON of an entry with all paths but `cwd` changed: in file history, worktrees, saved outputs."""
-    if not any(key in json for key in _RARE_KEYS):
+    if not any(contains(json, key) for key in _RARE_KEYS):
         return json
     changes = _path_changes({name: value for name, value in _decode_object(json).items() if name != "cwd"}, move)
     return splice(json, changes) if changes else json
