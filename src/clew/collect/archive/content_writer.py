@@ -50,7 +50,7 @@ class ContentWriter:
 
     def _insert(self, contents: _Contents, first: int) -> bool:
         """Insert contents with consecutive ids. Insert nothing, and return False, if one of them is known."""
-        rows, packs = self._lay_out(contents, first, self._next_number("pack"))
+        rows, packs = self._lay_out(contents, first, self._next_number("pack") if len(contents) > 1 else 0)
         before = self.connection.total_changes()
         self.connection.executemany(_INSERT, rows)
         if self.connection.total_changes() - before < len(rows):
