@@ -54,6 +54,15 @@ def test_a_text_that_is_not_in_the_file_is_told_before_the_permission(tmp_path: 
     assert (hooks, denials) == (["PreToolUse", "PostToolUse"], [])  # those of the read
 
 
+def test_a_wrong_call_in_plan_mode_is_no_denial(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.user({"permissions": {"defaultMode": "plan"}})
+    edit = tool_use("Edit", file_path=str(place.write("project/a.txt", "one\n")), old_string="one", new_string="one")
+    ran = place.run(CLEW, "go", "--output-format", "json", replies=[Reply([edit]), Reply([text("Done.")])])
+    assert json.loads(ran.stdout)["permission_denials"] == []
+    assert "exactly the same" in ran.results[0]
+
+
 @pytest.mark.parametrize("name", ["a.txt", "none.txt"])
 def test_the_error_of_a_denied_file_does_not_tell_whether_it_is_there(tmp_path: Path, name: str) -> None:
     place = Place(tmp_path)

@@ -213,11 +213,10 @@ class CallRunner(Struct):
     # -- permissions
 
     def _is_denied(self, call: PendingCall, call_input: Json) -> bool:
+        """Return whether a call is denied for another reason than that its mode changes nothing or asks nobody."""
         conversation = self.conversation
-        return (
-            self.deps.permissions.decide(call.name, call_input, conversation.state.cwd, conversation.mode).kind
-            == "deny"
-        )
+        decision = self.deps.permissions.decide(call.name, call_input, conversation.state.cwd, conversation.mode)
+        return decision.kind == "deny" and (bool(decision.rule) or conversation.mode not in ("plan", "dontAsk"))
 
     async def _decide(self, call: PendingCall, call_input: Json) -> tuple[Decision, tuple[str, ...]]:
         """Return the decision, and texts of hooks for the model. A hook can deny what rules allow, but not allow
