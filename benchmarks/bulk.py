@@ -1,14 +1,12 @@
-"""Reading: all facts of a tree, one large session, and the start of common commands."""
+"""Reading: all facts of a tree, and one large session."""
 
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.measure import Line, cpu_of, in_process, interleaved, start_of, transcripts
+from benchmarks.measure import Line, cpu_of, in_process, interleaved, transcripts
 
 
 def measure(root: Path) -> Iterator[Line]:
@@ -40,15 +38,3 @@ def large_session(root: Path) -> Iterator[Line]:
     yield Line(f"open {size:.0f} MB to its turns ÷ typed decode alone", ratio, "×", "≤ 2.5", ratio <= 2.5)
     yield Line("open to its turns", turns.cpu * 1000, "ms")
     yield Line("open to its first screen", screen.cpu * 1000, "ms", "≤ 50", screen.cpu <= 0.05)
-
-
-def start_up(scratch: Path) -> Iterator[Line]:
-    """The start of common commands on the demo tree. The second run has an index and a summary."""
-    clew, demo = str(Path(sys.executable).with_name("clew")), scratch / "demo"
-    subprocess.run([clew, "demo", str(demo)], check=True, stdout=subprocess.DEVNULL)
-    for command in ("--version", "ls", "show", "search valve", "usage", "statusline --no-refresh"):
-        name, *words = command.split()
-        tree = [] if name == "--version" else ["--claude-dir", str(demo)]
-        ratio = start_of([clew, name, *words, *tree], XDG_CACHE_HOME=str(scratch / "cache"))
-        limit = "≤ 2.5" if name == "--version" else ""
-        yield Line(f"clew {command} ÷ python -c pass", ratio, "×", limit, not limit or ratio <= 2.5)

@@ -31,7 +31,6 @@ COMMANDS = {
     "usage": ("usage", "-q", "--json"),
     "search, first index": ("search", "-q", "--json", "error"),
     "check --all": ("check", "--all", "-q", "--json"),
-    "collect": ("collect", "-q"),
 }
 
 _RUN = """

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import bulk, chat, collect, console, edit, export, peer, search, usage, web
+from benchmarks import bulk, chat, collect, console, cores, edit, export, peer, search, startup, usage, web
 from benchmarks.corpus import generate, parse_size
 from benchmarks.measure import Line, Note
 
@@ -63,7 +63,8 @@ class Part:
 PARTS = {
     "bulk": Part(lambda trees, own: bulk.measure(trees.sessions)),
     "usage": Part(lambda trees, own: usage.measure(trees.sessions, own)),
-    "start-up": Part(lambda trees, own: bulk.start_up(own)),
+    "cores": Part(lambda trees, own: cores.measure(trees.sessions, own), is_quick=False),
+    "start-up": Part(lambda trees, own: startup.measure(own)),
     "edit": Part(lambda trees, own: edit.measure(trees.sessions, own)),
     "export": Part(lambda trees, own: export.measure(trees.sessions, own, not trees.is_quick)),
     "search": Part(lambda trees, own: search.measure(trees.sessions, own)),
