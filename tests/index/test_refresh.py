@@ -132,6 +132,15 @@ def test_a_walk_that_missed_something_deletes_nothing(claude: Claude, tmp_path: 
         assert len(contents(index)["file"]) == 1
 
 
+def test_a_walk_that_missed_something_is_not_complete_though_files_were_read(claude: Claude) -> None:
+    claude.write("a", prompt("something to find"))
+    (claude.root / "projects" / os.fsdecode(b"-no-\xff-utf8")).mkdir()  # a name that is passed over
+    with claude.open() as index:
+        done = index.refresh()
+        assert (done.files, done.is_complete) == (1, False)
+        assert not index.refresh().is_complete
+
+
 def test_rows_are_in_the_order_of_time(claude: Claude) -> None:
     for number in range(20):
         touch(claude.write(f"s{number}", prompt(f"number {number}")), days=20 - number)

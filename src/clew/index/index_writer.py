@@ -78,9 +78,7 @@ class _FileRow:
     mark: bytes
     has_title: bool
     facts: SessionFacts
-    pending_summaries: dict[int, tuple[int, str]] = field(
-        default_factory=dict
-    )  # by the node of an entry that may follow
+    pending_summaries: dict[int, tuple[int, str]] = field(default_factory=dict)  # by the node that may follow
     summary_offset: int = -1  # where the chosen summary is
     textless_nodes: set[int] = field(default_factory=set)  # entries without pieces, which a summary may refer to
 

@@ -153,6 +153,7 @@ class Index(IndexFiles):
             from clew.index.parallel_build import build
 
             done = build(self, states, budget, progress, jobs)
+            done.is_complete = done.is_complete and not missed
         side_files = list_side_files(self.root)
         if not are_side_files_current(self.shards, side_files):
             from clew.index.work_items import refresh_side_files
