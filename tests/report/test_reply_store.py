@@ -6,6 +6,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+import apsw
 import pytest
 
 from clew.demo.talk import bash, talk, task
@@ -60,6 +61,24 @@ def test_a_file_that_was_rewritten_is_read_anew(tmp_path: Path, look: Look) -> N
     assert look() == (3, 3)
     path.write_bytes(line("c", output=1))
     assert look() == (1, 1)
+
+
+@pytest.mark.parametrize("change", ["an older version", "deleted", "emptied", "damaged"])
+def test_a_summary_does_not_outlive_the_replies_it_was_made_from(
+    change: str, tmp_path: Path, cache: Path, look: Look
+) -> None:
+    write(tmp_path, session(1), line("a", output=10))
+    assert look() == (1, 10)
+    database = Path(cache_folder(str(tmp_path / "claude"), str(cache)), "replies.db")
+    if change == "an older version":
+        connection = apsw.Connection(str(database))
+        connection.execute("DROP TABLE file; CREATE TABLE file(path TEXT, keys BLOB); PRAGMA user_version=2")
+        connection.close()
+    elif change == "deleted":
+        database.unlink()
+    else:
+        database.write_bytes(b"" if change == "emptied" else b"junk" * 3000)
+    assert look() == (1, 10)
 
 
 def test_a_file_in_the_place_of_another_is_read_anew(tmp_path: Path, look: Look) -> None:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Se
 from functools import reduce
 from io import BytesIO
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
@@ -37,7 +36,14 @@ from clew.report.usage_bucket import (
     bucket_for_reply,
     buckets_from_sums,
 )
-from clew.report.usage_summary import UsageSummary, cache_folder, file_states, load_summary, save_summary
+from clew.report.usage_summary import (
+    UsageSummary,
+    cache_folder,
+    delete_summary,
+    file_states,
+    load_summary,
+    save_summary,
+)
 from clew.system.sqlite_file import DAMAGE, UNUSABLE, WriteTransaction, open_cache, reset_database
 from clew.system.worker_processes import map_in_workers
 from clew.wire.tree_walk import TranscriptFile
@@ -123,7 +129,6 @@ class ReplyStore:
         try:
             if isinstance(error, UNUSABLE) or not self.folder:
                 raise error
-            Path(self.folder, "summary").unlink(missing_ok=True)
             reset_database(self.database)
             _create_table(self.database)
         except (*UNUSABLE, *DAMAGE, *UNEXPECTED_ERRORS):
@@ -290,10 +295,15 @@ def _one_word(name: str) -> str:
 
 
 def _create_table(connection: apsw.Connection) -> None:
-    """Create the table unless it exists in this version; drop the one of another version."""
+    """Create the table unless it exists in this version; drop the one of another version.
+
+    The summary that was made from the replies of that one is deleted first: it would say that every file has been read.
+    """
     if connection.pragma("user_version") == VERSION:
         return
     connection.execute("PRAGMA journal_mode=DELETE")  # rows are mostly new: a write-ahead log would write them twice
     with WriteTransaction(connection):
         if connection.pragma("user_version") != VERSION:  # another process may have created it meanwhile
+            if connection.filename:
+                delete_summary(os.path.dirname(connection.filename))
             connection.execute(f"DROP TABLE IF EXISTS file; {_TABLE} PRAGMA user_version={VERSION}")

@@ -84,3 +84,11 @@ def save_summary(folder: str, summary: UsageSummary) -> None:
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(crc32(buckets + states).to_bytes(_CHECKED, "big") + buckets + states)
     os.replace(path, os.path.join(folder, "summary"))
+
+
+def delete_summary(folder: str) -> None:
+    """Delete the stored summary, if there is one."""
+    try:
+        os.unlink(os.path.join(folder, "summary"))
+    except FileNotFoundError:
+        return
