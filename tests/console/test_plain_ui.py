@@ -226,3 +226,12 @@ def test_every_command_says_something(tmp_path: Path) -> None:
         assert "plan you" in first.read_text()
         assert "plan again" in second.read_text()
         assert "plan again" not in first.read_text()
+
+
+def test_a_session_that_cannot_be_opened_again_ends_the_console(tmp_path: Path) -> None:
+    """Reopening the previous session was tried again and again, for ever, also when the terminal was gone."""
+    replaces = '! for each in "$CLAUDE_CONFIG_DIR"/projects/*/*.jsonl; do rm "$each"; mkdir "$each"; done'
+    with world(tmp_path, [ScriptRule(prompt="hi", steps=["hello"])]) as made:
+        done = talk(made, f"hi\n{replaces}\n/resume 00000000\n/exit\n", "--plain")
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert "No session matches '00000000'." in done.stdout

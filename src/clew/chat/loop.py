@@ -38,7 +38,7 @@ from clew.chat.turn.stream_reply import ReceivedReply, ReplyStreamer
 from clew.chat.turn.tool_calls import INTERRUPTED_CALL, CallRunner
 from clew.chat.turn.turn_limits import TurnLimits
 from clew.errors import ApiError
-from clew.system.environment import stop_hook_limit
+from clew.system.environment import positive_number
 from clew.system.plural import plural
 from clew.wire.json_codec import Json
 
@@ -51,6 +51,7 @@ REPEATED_CALL = "The same call was made many times with the same result. Do some
 NOT_RUN = "The connection was lost before the reply was complete, so this call was not run."
 MAX_CUTS = 3
 MAX_LOST_REPLIES = 2
+STOP_HOOK_BLOCKS = 9  # in a row, unless the user sets another limit
 _TRANSIENT = ("connection", "idle", "timeout", "protocol", "overloaded_error", "api_error")
 
 
@@ -241,7 +242,7 @@ class Loop:
             text = f"Stop hook feedback:\n{verdict.reason}"
             uuid = self.conversation.note(system_reminder(text))
             self.deps.emit(events.StopBlocked(agent=self.agent, uuid=uuid, text=text))
-            if blocks >= stop_hook_limit():
+            if blocks >= (positive_number("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP") or STOP_HOOK_BLOCKS):
                 warning = f"A hook did not let the turn end {blocks} times in a row, so it ends now."
                 self.deps.emit(events.Notice(agent=self.agent, text=warning, level="warning", hook="Stop"))
                 return received, "success", ()

@@ -46,6 +46,7 @@ class Controller:
         self.is_busy = False
         self.observe: Callable[[Event], None] = lambda event: None  # is told all events, for the status line
         self._has_opened = False
+        self._is_reopening = False  # the previous session, because another one could not be opened
         self._previous_id = ""  # id of the previous session
         self._input_queue: deque[UserInput] = deque()
         self._typed: dict[str, UserInput] = {}  # by uuid: the lines whose prompts wait in the queue of the engine
@@ -60,7 +61,7 @@ class Controller:
     # -- sessions
 
     async def run(self) -> None:
-        """Run until the user leaves. Raises ClewError if the first session cannot be opened."""
+        """Run until the user leaves. Raises ClewError if there is no session left that can be opened."""
         next_options: SessionSpec | None = self.spec
         try:
             while next_options is not None:
@@ -68,10 +69,11 @@ class Controller:
                 try:
                     next_options = await self._run_session()
                 except ClewError as error:
-                    if not self._has_opened:
+                    if not self._has_opened or self._is_reopening:
                         raise
                     self.ui.print_row(ErrorRow(f"{error} {error.hint}".strip()))
                     next_options = self._previous_session(before)
+                    self._is_reopening = True
         finally:
             for task in self._tasks:
                 task.cancel()
@@ -83,6 +85,7 @@ class Controller:
         await self._show_history(self.spec)
         async with open_session(replace(self.spec, cost=self._cost), self._handle_event) as opened:
             self._has_opened = True
+            self._is_reopening = False
             self.session = opened
             self.transcript.cwd = str(self.spec.cwd)
             self.transcript.todos = opened.engine.conversation.state.todos

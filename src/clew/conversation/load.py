@@ -47,6 +47,7 @@ def sessions(
 
 def request(session: Session, version: str = NEWEST, prompt: str | None = None) -> Request:
     """Return what one version of Claude Code would send to resume this session."""
-    if version == NEWEST and prompt is None:
+    has_worktree = any(entry.type == "worktree-state" for entry in session.entries)  # whether it exists can change
+    if version == NEWEST and prompt is None and not has_worktree:
         return session.resume_request
     return build_request(session.items, version, prompt, link=session.link_for_resume)

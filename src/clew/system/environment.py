@@ -260,11 +260,6 @@ def limit_window(tokens: int) -> int:
     return min(tokens, 200_000) if is_on("CLAUDE_CODE_DISABLE_1M_CONTEXT") else tokens
 
 
-def stop_hook_limit() -> int:
-    """Return how often in a row Stop hooks may let the model continue."""
-    return positive_number("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP") or 9
-
-
 def thinking_budget() -> int | None:
     """Return the tokens of thinking that the user set (`MAX_THINKING_TOKENS`); None if it is not set or no number."""
     value = os.environ.get("MAX_THINKING_TOKENS", "").strip()

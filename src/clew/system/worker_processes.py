@@ -36,7 +36,6 @@ from clew.system.usable_cores import count_usable_cores
 if TYPE_CHECKING:
     from queue import SimpleQueue
     from subprocess import Popen
-    from threading import Event
 
 Settings = TypeVar("Settings")
 Item = TypeVar("Item")
@@ -249,33 +248,42 @@ def serve_batches() -> int:
     """Answer batches from stdin until it closes; the entry point of a worker process."""
     import signal
     from queue import SimpleQueue
-    from threading import Event, Thread
+    from threading import Thread
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
-    os.nice(NICENESS)
+    if sys.platform != "win32":
+        os.nice(NICENESS)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing that a library prints may get between the answers
     messages: SimpleQueue[Any] = SimpleQueue()
-    is_working = Event()
-    Thread(target=_read_messages, args=(os.fdopen(os.dup(0), "rb"), messages, is_working), daemon=True).start()
+    progress = _Progress()
+    Thread(target=_read_messages, args=(os.fdopen(os.dup(0), "rb"), messages, progress), daemon=True).start()
     task = messages.get()
     work = _load_task(*task) if task else None
+    progress.answered += 1
     while work and (batch := messages.get()) is not None:
-        is_working.set()
         results = list(map(work, batch))
-        is_working.clear()
         try:
             _write_message(answers, results)
         except BrokenPipeError:
             break
+        progress.answered += 1
     return 0
 
 
-def _read_messages(pipe: IO[bytes], messages: SimpleQueue[Any], is_working: Event) -> None:
+class _Progress:
+    """The messages that a worker received and those it has dealt with; each number is written by one thread only."""
+
+    def __init__(self) -> None:
+        self.received = self.answered = 0
+
+
+def _read_messages(pipe: IO[bytes], messages: SimpleQueue[Any], progress: _Progress) -> None:
     """Pass on the messages of the parent; end this process if the parent is gone while it works."""
     while (message := _read_message(pipe)) is not None:
+        progress.received += 1
         messages.put(message)
-    if is_working.is_set():
+    if progress.received > progress.answered:
         os._exit(1)
     messages.put(None)
 
