@@ -36,6 +36,11 @@ class SummarySnapshot(NamedTuple):
         return not self.total
 
     @property
+    def is_loaded(self) -> bool:
+        """Whether all sessions were read once, so that only news are worth waiting for."""
+        return bool(self.version) and self.is_complete
+
+    @property
     def percent(self) -> int:
         return 100 * self.done // self.total if self.total else 100
 

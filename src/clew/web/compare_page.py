@@ -76,7 +76,7 @@ class ComparePage:
     def _sessions(self, query: str, left: str, limit: int) -> dict[str, Any]:
         """Return the sessions that contain all words of a query, the newest first, and how many there are."""
         summaries = self._state.summaries
-        snapshot = summaries.current(0.1 if summaries.snapshot.version else 3.0)
+        snapshot = summaries.current(0.1 if summaries.snapshot.is_loaded else 3.0)
         words = query.lower().split()
         found = [
             each

@@ -142,7 +142,7 @@ class FilesPage:
     def _snapshot(self) -> SummarySnapshot:
         """Return the summaries of the sessions; the first time that takes longer."""
         summaries = self._state.summaries
-        return summaries.current(0.1 if summaries.snapshot.version else FIRST_SECONDS)
+        return summaries.current(0.1 if summaries.snapshot.is_loaded else FIRST_SECONDS)
 
     def _key(self, path: str) -> str:
         """Return what an address names a file by: its path, or a hash if the path contains a secret."""
