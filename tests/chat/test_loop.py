@@ -297,7 +297,7 @@ def test_a_budget_counts_a_model_without_a_price_like_the_default_one(tmp_path: 
     with world(tmp_path, *[step] * 4, "Done.") as made:
 
         async def drive(engine: Engine) -> list[events.TurnFinished]:
-            engine.use_model("my-local-model")
+            await engine.use_model("my-local-model", None, "sdk")
             return [await engine.submit("go"), await engine.submit("go")]
 
         first, second = made.drive(drive, change=limited(dollars=0.1))
@@ -515,7 +515,7 @@ def test_the_long_window_is_asked_for_by_a_header_and_not_by_the_name(tmp_path: 
     with world(tmp_path, "Long.") as made:
 
         async def drive(engine: Engine) -> None:
-            engine.use_model("claude-sonnet-4-5[1m]")
+            await engine.use_model("claude-sonnet-4-5[1m]", None, "sdk")
             await engine.submit("go")
 
         made.drive(drive)

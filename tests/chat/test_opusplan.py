@@ -119,7 +119,7 @@ def test_a_change_of_the_mode_during_a_reply_counts_from_the_next_request(tmp_pa
     with world(tmp_path, [THOUGHT, "Look:", use("Echo", text="a")], "Done.") as made:
 
         async def drive(engine: Engine) -> Engine:
-            engine.use_model("opusplan")
+            await engine.use_model("opusplan", None, "sdk")
 
             def plan(each: events.Event) -> None:
                 if isinstance(each, events.BlockCompleted):
@@ -169,7 +169,7 @@ def test_an_agent_takes_the_model_that_the_session_has_when_it_starts(
     with world(tmp_path, rules=rules) as made:
 
         async def drive(engine: Engine) -> None:
-            engine.use_model("opusplan")
+            await engine.use_model("opusplan", None, "sdk")
             engine.use_mode(mode)
             await engine.submit("go")
 

@@ -230,7 +230,7 @@ class AcpAgent:
         self, config_id: str, session_id: str, value: str | bool, **_: Any
     ) -> SetSessionConfigOptionResponse:
         return SetSessionConfigOptionResponse(
-            config_options=self._find_session(session_id).set_option(config_id, value)
+            config_options=await self._find_session(session_id).set_option(config_id, value)
         )
 
     # -- extensions

@@ -19,6 +19,7 @@ from clew.chat.config.model_alias import resolve_choice
 from clew.chat.input.input_line import parse_line
 from clew.chat.session_factory import ChatSession, open_session
 from clew.chat.session_spec import SessionSpec
+from clew.chat.turn.model_switch import ModelSwitchBlocked
 
 _STOPS: dict[str, StopReason] = {"refusal": "refusal", "max_tokens": "max_tokens"}
 
@@ -106,12 +107,15 @@ class EditorSession:
         self.session.engine.use_mode(mode)
         self._report_mode()
 
-    def set_option(self, option: str, value: object) -> modes.Options:
+    async def set_option(self, option: str, value: object) -> modes.Options:
         """Set an option and return all options with their current values."""
         if option == modes.MODE:
             self.use_mode(str(value))
         elif option == modes.MODEL and value in modes.available_models(self.session):
-            self.session.engine.use_model(resolve_choice(str(value)))
+            try:
+                await self.session.engine.use_model(resolve_choice(str(value)), str(value), "picker")
+            except ModelSwitchBlocked as blocked:
+                raise RequestError.invalid_params({"details": str(blocked)}) from None
         else:
             raise RequestError.invalid_params({"details": f"{value!r} is not a valid value of {option!r}."})
         return modes.config_options(self.session)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -24,6 +25,7 @@ from clew.chat.tools.tool import Tool
 from clew.chat.turn import background_tasks
 from clew.chat.turn.compaction import Compactor
 from clew.chat.turn.hook_events import run_hooks
+from clew.chat.turn.model_switch import Confirm, Source, switch_model
 from clew.chat.turn.stream_reply import ReplyStreamer
 from clew.chat.turn.until_stopped import until_stopped
 from clew.errors import Busy, NotFound
@@ -282,9 +284,18 @@ class Engine:
         finally:
             self._release()
 
-    def use_model(self, model: str) -> None:
-        """Set the model of the next requests: a full name or `opusplan`, as `resolve_choice` returns it."""
-        self.conversation.choice = model
+    async def use_model(
+        self, model: str, requested: str | None, source: Source, confirm: Confirm | None = None
+    ) -> None:
+        """Set the model of the next requests: a full name or `opusplan`, as `resolve_choice` returns it. `requested` is
+        what the user named. Raises ModelSwitchBlocked.
+        """
+        await switch_model(model, requested, source, self.conversation, self.deps, confirm)
+
+    async def report_folder(self, folder: Path, source: str) -> None:
+        """Tell hooks that a folder was added to the session: by `slash_command` or `register_repo_root`."""
+        payload: Json = {"directory": str(folder), "source": source}
+        await run_hooks("DirectoryAdded", payload, self.conversation, self.deps)
 
     def use_effort(self, level: str) -> None:
         """Set the effort of the next requests: one of EFFORTS, or "" for what the settings or the model say."""

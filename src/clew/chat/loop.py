@@ -199,7 +199,7 @@ class Loop:
             return None, *ended
         while True:
             await self.compactor.make_room()
-            self._tell(self.deps.hooks.take_late())
+            self._tell((*self.conversation.take_hook_context(), *self.deps.hooks.take_late()))
             received = await self.streamer.stream_reply(self.stopped)
             self._replies += bool(received.reply.id)
             self._usage.add(received.reply.model or self.conversation.requested_model, received.reply.usage)

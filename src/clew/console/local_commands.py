@@ -9,6 +9,7 @@ from clew.api.reasoning import AUTO_EFFORT
 from clew.chat.config.model_alias import resolve_alias, resolve_choice
 from clew.chat.config.reasoning_settings import save_effort
 from clew.chat.session_factory import ChatSession
+from clew.chat.turn.model_switch import ModelSwitchBlocked
 from clew.console import info_commands, setup_commands
 from clew.console.info_commands import (
     CommandContext,
@@ -160,7 +161,19 @@ async def _model(at: CommandContext) -> CommandResult:
         if chosen is None:
             return None
         model_name = chosen.text or str(chosen.value)
-    engine.use_model(resolve_choice(model_name))
+    choice = resolve_choice(model_name)
+    is_named = bool(at.arguments)
+
+    async def confirm(reason: str) -> bool:
+        options = [Option("Keep the model", False), Option(f"Use {model_name}", True)]
+        chosen = await at.ui.choose(Menu("A hook asks whether to change the model.", options, reason))
+        return chosen is not None and chosen.value is True
+
+    try:
+        await engine.use_model(choice, model_name, "command" if is_named else "picker", confirm)
+    except ModelSwitchBlocked as blocked:
+        at.show(str(blocked))
+        return None
     planned = plan_model(engine.conversation.choice)
     where = f" (in plan mode {planned}, else {resolve_alias(model_name)})" if planned else ""
     at.show(f"The model is now {engine.conversation.model}{where}.")

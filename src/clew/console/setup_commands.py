@@ -42,6 +42,7 @@ async def add_folder(at: CommandContext) -> CommandResult:
         at.session.permissions.roots.append(path)
         state.roots = (*state.roots, path)
         at.show(f"The model may use {path} in this session.")
+        await at.session.engine.report_folder(path, "slash_command")
     return None
 
 

@@ -38,15 +38,17 @@ EVENTS: dict[str, str] = {
     "StopFailure": "error",
     "PreCompact": "trigger",
     "PostCompact": "trigger",
+    "PreModelSwitch": "to_model",
+    "PostModelSwitch": "to_model",
+    "DirectoryAdded": "source",
     "CwdChanged": "",
     "MessageDisplay": "",
     "SessionEnd": "reason",
 }
-# Events of Claude Code for which nothing happens in clew.
+# Events of Claude Code that clew does not raise.
 NOT_RAISED = (
-    *("PreModelSwitch", "PostModelSwitch", "PermissionDenied", "Setup", "TeammateIdle", "TaskCreated"),
-    *("TaskCompleted", "Elicitation", "ElicitationResult", "ConfigChange", "WorktreeCreate", "WorktreeRemove"),
-    *("FileChanged", "DirectoryAdded"),
+    *("PermissionDenied", "Setup", "TeammateIdle", "TaskCreated", "TaskCompleted", "Elicitation", "ElicitationResult"),
+    *("ConfigChange", "WorktreeCreate", "WorktreeRemove", "FileChanged"),
 )
 
 

@@ -26,6 +26,7 @@ _BLOCKING = (
     "Stop",
     "SubagentStop",
     "PreCompact",
+    "PreModelSwitch",
 )
 _PLAIN_CONTEXT = ("SessionStart", "UserPromptSubmit", "UserPromptExpansion")
 _USED_FIELDS = (

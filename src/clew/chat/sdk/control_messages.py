@@ -31,5 +31,5 @@ def failure_frame(number: str, error: ClewError) -> Json:
     """Return the answer to a request that failed."""
     fields: Json = {"subtype": "error", "request_id": number, "error": str(error)}
     if isinstance(error, ControlError) and error.code:
-        fields["error_code"] = error.code
+        fields |= {"error_code": error.code, **error.fields}
     return {"type": "control_response", "response": fields}

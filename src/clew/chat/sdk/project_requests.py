@@ -44,6 +44,7 @@ class ProjectRequests:
         if not any(folder.is_relative_to(os.path.realpath(root)) for root in roots):
             raise ControlError(f"register_repo_root: {folder} is neither in the project nor in an added folder")
         session.permissions.apply({"type": "addDirectories", "directories": [str(folder)], "destination": "session"})
+        await session.engine.report_folder(folder, "register_repo_root")
         if any(request.get(name) is True for name in ("reload_plugins", "reload_skills")):
             session.reload()
         return {"directory": str(folder)}

@@ -22,11 +22,12 @@ Handler = Callable[[Json], Awaitable[Json | None]]  # takes a request; returns t
 
 
 class ControlError(ClewError):
-    """A control request failed. `code` is a name of the failure that programs can test for."""
+    """A control request failed. `code` is a name of the failure that programs can test for, `fields` say more."""
 
-    def __init__(self, message: str, code: str = "") -> None:
+    def __init__(self, message: str, code: str = "", fields: Json | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.fields = fields or {}
 
 
 class SdkSession(Protocol):

@@ -12,6 +12,7 @@ from clew.chat.config.permission_mode import MODES, Mode, parse_mode
 from clew.chat.sdk.sdk_connection import ControlError, Handler, SdkConnection, SdkSession
 from clew.chat.sdk.sdk_rewind import rewind_files
 from clew.chat.tools.read_tracking import mark_read_before
+from clew.chat.turn.model_switch import ModelSwitchBlocked
 from clew.errors import NotFound
 from clew.wire.json_codec import Json
 
@@ -69,7 +70,10 @@ class SessionRequests:
         engine = (await self.connection.ensure_started()).engine
         is_default = not isinstance(name, str) or name in ("", "default")
         model = self.first_model if is_default else resolve_choice(str(name))
-        engine.use_model(model)
+        try:
+            await engine.use_model(model, None if is_default else str(name), "sdk")
+        except ModelSwitchBlocked as blocked:
+            raise ControlError(str(blocked), "blocked_by_hook", {"model": engine.conversation.model}) from None
         self.connection.print_output(f"Set model to `{model}`")
         return model
 

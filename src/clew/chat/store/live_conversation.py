@@ -7,6 +7,8 @@ the file would send.
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,6 +75,8 @@ class LiveConversation:
     last_prompt: str = ""
     prompt_id: str = ""  # of the newest prompt, for hooks and the status line
     last_usage: Json = field(default_factory=dict)
+    replied_at: float = -math.inf  # when the last reply ended, by the monotonic clock
+    hook_context: list[str] = field(default_factory=list)  # what hooks between turns said, for the next request
     calls_made: int = 0
     records: ResultRecords = field(default_factory=ResultRecords)
     is_over: bool = False  # the subagent has ended and gets no more reports
@@ -208,6 +212,11 @@ class LiveConversation:
         is_long = without_suffix(requested)[1] and is_same(requested, answered)
         return requested if is_long or not answered else answered
 
+    def take_hook_context(self) -> tuple[str, ...]:
+        """Return what hooks between turns said for the model since the last call."""
+        said, self.hook_context = tuple(self.hook_context), []
+        return said
+
     def reply(self, blocks: Sequence[Json], usage: Mapping[str, Any]) -> None:
         """Append a reply whose lines are already written."""
         if not blocks:
@@ -220,6 +229,7 @@ class LiveConversation:
             signatures(self.messages[-1:]) - {*self.thinking_models}, self.requested_model or self.model
         )
         self.last_usage = dict(usage)
+        self.replied_at = time.monotonic()
         if size := sum(_number(usage.get(name)) for name in _USAGE_FIELDS):
             self.known_tokens, self.known_messages = size, len(self.messages)
             model = self.requested_model or self.model  # the choice or the mode may have changed since the request

@@ -11,6 +11,7 @@ Modules:
     hook_events       Run the hooks of an event with the payload fields that all events share.
     hook_results      Apply what hooks after a call say to its result: another output, and texts for the model.
     loop_guard        Detect a model that repeats the same tool call and keeps getting the same result.
+    model_switch      Change the model of a conversation.
     prompt_hooks      Run the hooks of a prompt: they can refuse it, add to it, and name the session.
     repair_messages   Repair messages that the API would refuse.
     side_request      Requests outside the conversation: a question about a text, a title, a question on the side.

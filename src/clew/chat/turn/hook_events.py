@@ -11,7 +11,10 @@ from clew.chat.store.live_conversation import LiveConversation
 from clew.wire.json_codec import Json
 
 # Events that are told neither the permission mode nor the effort, and those that are told the mode alone.
-_WITHOUT_MODE = ("SessionStart", "SessionEnd", "SubagentStart", "InstructionsLoaded", "MessageDisplay", "Notification")
+_WITHOUT_MODE = (
+    *("SessionStart", "SessionEnd", "SubagentStart", "InstructionsLoaded", "MessageDisplay", "Notification"),
+    *("PreModelSwitch", "PostModelSwitch", "DirectoryAdded"),
+)
 _WITHOUT_EFFORT = ("UserPromptSubmit", "UserPromptExpansion")
 
 
