@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.wire.json_splice import extract, join_array, splice, split_array
+from clew.wire.json_splice import extract, join_array, splice, splice_fields, split_array, split_fields
 
 Json = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=12),
@@ -61,10 +61,10 @@ def test_elements_keep_their_bytes(values: list[Any]) -> None:
     assert join_array(split_array(written)) == written
 
 
-def test_bad_text_stays_as_it_is_but_in_a_name() -> None:
+def test_bad_text_stays_as_it_is() -> None:
     assert splice(b'{"a":"\xff","b":1}', {"b": b"2"}) == b'{"a":"\xff","b":2}'
     assert split_array(b'["\xff"]') == [b'"\xff"']
-    assert splice(b'{"\xff":1,"b":1}', {"b": b"2"}) == '{"\ufffd":1,"b":2}'.encode()
+    assert splice(b'{"\xff":1,"b":1}', {"b": b"2"}) == b'{"\xff":1,"b":2}'
 
 
 def test_a_part_is_its_exact_bytes() -> None:
@@ -73,3 +73,13 @@ def test_a_part_is_its_exact_bytes() -> None:
     assert extract(b'{"a":1}', "a", "b") == b""
     assert extract(b'{"a":"\xff"}', "a") == b'"\xff"'
     assert extract(b'{"a":1,"\xff":1}', "a") == b"1"
+
+
+@pytest.mark.parametrize("text", [rb"\ud83d\u2028", b"\xff\xfe", rb"half \udc00 of a pair \u00e9", b"raw \xe2\x80\xa8"])
+def test_a_text_that_cannot_be_decoded_keeps_its_bytes(text: bytes) -> None:
+    line = b'{"a": "' + text + b'" , "id":"1","inner":{"b":["' + text + b'"],"id":"2"}}'
+    assert splice(line, {"id": b'"9"', "inner": {"id": b'"8"'}}) == line.replace(b'"1"', b'"9"').replace(b'"2"', b'"8"')
+    compact = line.replace(b'": "', b'":"').replace(b" ,", b",").replace(b', "id"', b',"id"')
+    fields = split_fields(compact)
+    assert fields is not None
+    assert splice_fields(compact, fields, {"id": b'"7"'}) == compact.replace(b'"1"', b'"7"')

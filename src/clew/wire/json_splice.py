@@ -1,7 +1,7 @@
 """Replace some fields of a JSON object and keep every other byte.
 
 A change maps a field to new JSON, to changes inside it, or to None to remove it. A missing field is appended. An
-object that cannot be traversed (bad UTF-8, a duplicate key) is encoded from its decoded value.
+object that cannot be traversed (a duplicate key, damage) is encoded from its decoded value.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
+from json import JSONDecoder
 from typing import Any, TypeAlias
 
 import msgspec
@@ -31,11 +32,8 @@ _ELEMENTS = msgspec.json.Decoder(list[Raw])
 
 def splice(json: bytes, changes: Changes) -> bytes:
     """Return a JSON object with some fields changed."""
-    try:
-        fields = _FIELDS.decode(json)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return encode(_apply_changes(decode_slowly(json), changes))
-    spans = _field_spans(json, fields)
+    fields = split_fields(json)
+    spans = None if fields is None else _field_spans(json, fields)
     if spans is None:
         return encode(_apply_changes(decode_slowly(json), changes))
     # Example: splice(b'{"a": 1, "b": 2}', {"a": b"5", "b": None, "c": b"3"}) is b'{"a": 5,"c":3}': bytes that no change
@@ -61,7 +59,30 @@ def split_fields(json: bytes) -> Fields | None:
     try:
         return _FIELDS.decode(json)  # type: ignore[return-value]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return _scan_fields(json)
+
+
+def _scan_fields(json: bytes) -> Fields | None:
+    """Split an object that msgspec refuses: half of a surrogate pair (`"\\ud83d"`), as JavaScript writes it, or bad UTF-8.
+
+    It is read with one character for each byte, so that positions are those of the bytes.
+    """
+    text = json.decode("latin-1")
+    fields: Fields = {}
+    decode_value = JSONDecoder(strict=False).raw_decode
+    opening = _OPEN.match(json)
+    at = opening.end() if opening else 0
+    try:
+        while key := _KEY.match(json, at):
+            name = decode_slowly(key[0][key[0].index(b'"') : key[0].rindex(b'"') + 1])
+            _, at = decode_value(text, key.end())
+            name.encode()  # raises ValueError for a name that is not UTF-8
+            if name in fields:
+                return None
+            fields[name] = json[key.end() : at]
+    except (ValueError, RecursionError):
         return None
+    return fields if opening and _CLOSE.match(json, at) else None
 
 
 def splice_fields(json: bytes, fields: Fields, changes: Mapping[str, bytes]) -> bytes:
@@ -142,7 +163,7 @@ def extract(json: bytes, *path: str) -> bytes:
     return json
 
 
-def _field_spans(json: bytes, fields: Mapping[str, Raw]) -> dict[str, tuple[int, int, int]] | None:
+def _field_spans(json: bytes, fields: Fields) -> dict[str, tuple[int, int, int]] | None:
     """Return for each field where it begins (with the comma before it), and where its value begins and ends.
 
     The decoder gives the length of each value and the next key follows it directly. A duplicate key leaves unread
