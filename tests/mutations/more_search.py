@@ -14,7 +14,7 @@ from clew.chat.store import journal_lines as chat_entry
 from clew.chat.tools.builtin import write_file as write_tool
 from clew.conversation import cli_version, replies
 from clew.facts import token_usage
-from clew.index import assemble, query_syntax, saved_searches, session_rows, snippet, sql_filters
+from clew.index import assemble, indexed_sessions, query_syntax, saved_searches, snippet, sql_filters
 from clew.system import shell_quoting
 from clew.view import row_markdown, turn_json
 from clew.wire import entry, line, tree_walk
@@ -98,7 +98,7 @@ def results_have_no_title(patch: Patch) -> None:
 
 
 def _without(patch: Patch, name: str, value: object) -> None:
-    @patch.wrap(session_rows.result_from_row)
+    @patch.wrap(indexed_sessions.result_from_row)
     def wrong(original, row):
         result = original(row)
         setattr(result, name, value)

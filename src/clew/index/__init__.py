@@ -22,6 +22,7 @@ Modules:
     index_schema       The SQLite schema of the index: two shards, each a separate index over some of the
                        transcripts.
     index_writer       Write the rows of a shard.
+    indexed_sessions   Read what the index knows about sessions from the rows of `file`.
     long_outputs       Index long tool outputs, which are stored in files next to the transcript.
     loose_queries      Build looser readings of a query: its clauses get more alternatives, or fewer of them have to
                        match.
@@ -38,7 +39,6 @@ Modules:
     session_facts      Collect the facts of a session (titles, times, models, rounds) from its entries,
                        incrementally.
     session_index      The search index: open, refresh and query it.
-    session_rows       Read what the index knows about sessions from the rows of `file`.
     session_words      Find sessions by what describes them: project, branch, titles, tags, pull requests and id.
     snippet            Cut a snippet of one line around the matches in a text, and mark them.
     spelling           Correct typing errors: replace words that are not in the index by the most similar ones.

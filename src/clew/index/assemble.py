@@ -5,10 +5,10 @@ from __future__ import annotations
 from clew.index.entry_text import read_text
 from clew.index.fts_match import find_matches, json_list, json_texts
 from clew.index.index_schema import SIDE_FIELDS, SPOKEN_FIELDS
+from clew.index.indexed_sessions import find_session, find_sessions
 from clew.index.query_syntax import INPUTS, SEARCH_FIELDS
 from clew.index.ranking import session_score, sort_by_score
 from clew.index.results import SearchResult
-from clew.index.session_rows import find_session, find_sessions
 from clew.index.snippet import Passage, cut, find_marks
 
 TYPE_CHECKING = False

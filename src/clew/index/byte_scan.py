@@ -18,6 +18,7 @@ from clew.errors import UNEXPECTED_ERRORS, BadQuery
 from clew.facts.searchable_text import Words, words
 from clew.index.fts_match import sessions_with_agents
 from clew.index.index_files import IndexFiles
+from clew.index.indexed_sessions import find_session
 from clew.index.long_outputs import LongOutputs
 from clew.index.query_syntax import COMPLEXITIES, INPUTS, ROUND_KINDS, Clause, Query, Term, round_range
 from clew.index.results import SearchResult
@@ -29,7 +30,6 @@ from clew.index.session_facts import (
     match_results,
     update_round,
 )
-from clew.index.session_rows import find_session
 from clew.index.snippet import BEFORE, WIDTH, Passage
 from clew.index.sql_filters import build_conditions
 from clew.index.work_items import SIDE_OFFSET, read_side_text

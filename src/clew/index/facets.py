@@ -9,8 +9,8 @@ import os
 import time
 
 from clew.index.fts_match import query_tables, sessions_with_agents
+from clew.index.indexed_sessions import count_sessions
 from clew.index.query_syntax import SEARCH_FIELDS
-from clew.index.session_rows import count_sessions
 from clew.index.sql_filters import build_conditions
 
 TYPE_CHECKING = False

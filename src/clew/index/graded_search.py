@@ -30,10 +30,10 @@ from clew.index.assemble import (
 )
 from clew.index.cross_passage import find_scattered
 from clew.index.fts_match import find_matches
+from clew.index.indexed_sessions import count_sessions, recent_sessions
 from clew.index.loose_queries import OTHER_FORM, MostWords, with_endings, with_parts
 from clew.index.query_syntax import Clause, Query, Term
 from clew.index.results import SearchResults
-from clew.index.session_rows import count_sessions, recent_sessions
 from clew.index.session_words import is_id, without_session_words
 from clew.index.snippet import find_spans, lower_in_place, smallest_window
 

@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from clew.index.index_files import IndexFiles
+from clew.index.indexed_sessions import find_session
 from clew.index.query_syntax import Query
 from clew.index.ranking import passage_score, session_score
 from clew.index.results import SearchResult
-from clew.index.session_rows import find_session
 from clew.index.snippet import Passage, cut
 from clew.index.tokenizer import tokenize
 from clew.wire.known_sessions import INDEX, ListedSession, list_known_sessions

@@ -227,7 +227,7 @@ class Index(IndexFiles):
         self, query: Query, limit: int, without: str | None, now: float, page_size: int | None
     ) -> SearchResults:
         if not query.clauses and not query.filters_passages:
-            from clew.index.session_rows import count_sessions, recent_sessions
+            from clew.index.indexed_sessions import count_sessions, recent_sessions
 
             results = SearchResults(recent_sessions(self.shards, query, limit, without, now))
             if page_size:
@@ -258,7 +258,7 @@ class Index(IndexFiles):
 
     def session(self, session: str) -> SearchResult | None:
         """Return what the index knows about a session."""
-        from clew.index.session_rows import find_session
+        from clew.index.indexed_sessions import find_session
 
         return find_session(self.shards, session)
 

@@ -21,9 +21,9 @@ from clew.index.assemble import MAX_PASSAGES
 from clew.index.base64_filter import strip_base64
 from clew.index.entry_text import read_text
 from clew.index.fts_match import sessions_with_agents
+from clew.index.indexed_sessions import find_session
 from clew.index.query_syntax import INPUTS, SEARCH_FIELDS
 from clew.index.results import SearchResult, SearchResults
-from clew.index.session_rows import find_session
 from clew.index.snippet import Passage, cut
 from clew.index.sql_filters import build_conditions
 from clew.system.environment import model_home
