@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.corpus import generate, parse_size
-from benchmarks.measure import Line, Note, transcripts
+from benchmarks.measure import Line, Note, print_lines, transcripts
 from clew.api.mock.scripts import MockScript, ScriptRule, ScriptStep
 from clew.api.mock.server import running
 from clew.wire.project_slug import slug
@@ -245,11 +245,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         big = large(options.keep or Path(scratch) / "claude", options.big)
-        lines = []
-        for line in measure(Path(scratch), big):
-            print(line, flush=True)
-            lines.append(line)
-    return 0 if all(line.is_met for line in lines) else 1
+        return print_lines(measure(Path(scratch), big))
 
 
 if __name__ == "__main__":

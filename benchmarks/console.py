@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from benchmarks.measure import Line, Note
+from benchmarks.measure import Line, Note, print_lines
 from clew.api.mock.server import running
 
 ROUNDS = 9
@@ -95,11 +95,7 @@ def _first_prompt(home: Path, environment: Mapping[str, str]) -> tuple[float, fl
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
-        lines = []
-        for line in measure(Path(scratch)):
-            print(line, flush=True)
-            lines.append(line)
-    return 0 if all(line.is_met for line in lines) else 1
+        return print_lines(measure(Path(scratch)))
 
 
 if __name__ == "__main__":

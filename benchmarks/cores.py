@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.corpus import generate, parse_size
-from benchmarks.measure import Line, Note
+from benchmarks.measure import Line, Note, print_lines
 
 SERIAL = 0.08  # of the CPU time
 SPREAD = 0.55  # wall ÷ CPU on two cores
@@ -104,11 +104,7 @@ def main() -> int:
         root = options.keep or Path(scratch) / "claude"
         if not (root / "projects").exists():
             generate(root, options.size, 1)
-        lines = []
-        for line in measure(root, Path(scratch)):
-            print(line, flush=True)
-            lines.append(line)
-    return 0 if all(line.is_met for line in lines) else 1
+        return print_lines(measure(root, Path(scratch)))
 
 
 if __name__ == "__main__":

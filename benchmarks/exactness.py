@@ -28,7 +28,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import Line, Note
+from benchmarks.measure import Line, Note, print_lines
 from benchmarks.recall.reader import session_of
 from benchmarks.recall.tree import write_tree
 from clew.index.session_index import Index
@@ -336,11 +336,7 @@ def main() -> int:
         root = (options.keep or Path(scratch) / "home") / ".claude"
         if not (root / "projects").exists():
             write_tree(root, options.seed, datetime.now(UTC))
-        lines = []
-        for line in measure(root, Path(scratch), counts, options.seed):
-            print(line, flush=True)
-            lines.append(line)
-    return 0 if all(line.is_met for line in lines) else 1
+        return print_lines(measure(root, Path(scratch), counts, options.seed))
 
 
 if __name__ == "__main__":

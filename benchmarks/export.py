@@ -18,7 +18,7 @@ from statistics import median
 
 from benchmarks import peer
 from benchmarks.corpus import generate, parse_size
-from benchmarks.measure import Line, Note, interleaved, transcripts
+from benchmarks.measure import Line, Note, interleaved, print_lines, transcripts
 from benchmarks.usage import run
 
 SMALL = 2_000_000  # bytes of other sessions, which nothing is measured on
@@ -39,11 +39,7 @@ def main() -> int:
         if not (root / "projects").exists():
             print(f"Writing a session of {options.big / 1e6:.0f} MB …", file=sys.stderr)
             generate(root, SMALL, 1, options.big)
-        lines = []
-        for line in measure(root, Path(scratch), not options.alone):
-            print(line, flush=True)
-            lines.append(line)
-    return 0 if all(line.is_met for line in lines) else 1
+        return print_lines(measure(root, Path(scratch), not options.alone))
 
 
 def measure(root: Path, scratch: Path, with_peer: bool) -> Iterator[Line | Note]:

@@ -8,7 +8,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,15 @@ class Note:
 
     def __str__(self) -> str:
         return f"    {self.text}"
+
+
+def print_lines(lines: Iterable[Line | Note]) -> int:
+    """Print measurements as they are made; the exit code of the benchmark: 1 if a limit was missed."""
+    missed = 0
+    for line in lines:
+        print(line, flush=True)
+        missed += not line.is_met
+    return 1 if missed else 0
 
 
 def in_process(job: str, *arguments: str) -> Measured:

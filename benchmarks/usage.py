@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from benchmarks import ccusage
 from benchmarks.corpus import generate, parse_size
-from benchmarks.measure import Line, Note
+from benchmarks.measure import Line, Note, print_lines
 
 ROUNDS = 5
 TOLD = json.dumps({"model": {"display_name": "Opus"}, "cost": {"total_cost_usd": 1}}).encode()
@@ -103,11 +103,7 @@ def main() -> int:
         root = options.keep or Path(scratch) / "claude"
         if not (root / "projects").exists():
             generate(root, options.size, 1, None)
-        lines = []
-        for line in measure(root, Path(scratch)):
-            print(line, flush=True)
-            lines.append(line)
-    return 0 if all(line.is_met for line in lines) else 1
+        return print_lines(measure(root, Path(scratch)))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks import pages
 from benchmarks.load import EVERY, grown, load
-from benchmarks.measure import Line, Note
+from benchmarks.measure import Line, Note, print_lines
 from benchmarks.pages import peak
 from benchmarks.served import serving
 from clew.demo.talk import talk
@@ -26,11 +26,7 @@ def main() -> int:
     parser.add_argument("--no-peers", action="store_true", help="do not compare with agentsview")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        lines = []
-        for line in measure(Path(scratch), options.readers, options.seconds, not options.no_peers):
-            print(line, flush=True)
-            lines.append(line)
-    return 0 if all(line.is_met for line in lines) else 1
+        return print_lines(measure(Path(scratch), options.readers, options.seconds, not options.no_peers))
 
 
 def measure(scratch: Path, readers: int = 50, seconds: float = 20.0, compares: bool = True) -> Iterator[Line | Note]:
