@@ -254,27 +254,35 @@ def classify_name(name: str) -> SecretName | None:
     return next((kind for pattern, kind in _NAME_RULES if pattern.compiled.search(snake)), None)
 
 
-_PLACEHOLDERS = (
-    r"\s*",
-    r"[x*.•…_#?0-]+",
-    r"\$(?:(?-i:[A-Z_][A-Z0-9_]*)|[a-z_]+)",
-    r"%\w+%|%\(\w+\)s|v?\d+(?:\.\d+)+",
-    r"<[^<>]*>|\[[^\[\]]*\]|\{[^{}]*\}",
-    r"(?:process\.env|import\.meta\.env|deno\.env|os\.environ|os\.getenv|system\.getenv|getenv|env|secrets|vars"
-    r"|config|settings|self|this)[.(\[].*",
-    r"(?:op|vault|ssm|keyring|env|file|arn|secretref)[:/].*",
-    r"true|false|null|none|nil|undefined|yes|no|on|off|str|string|int|integer|number|bool|boolean|any|bytes|object"
-    r"|optional|unknown|required|empty|missing|hidden|redacted|masked|todo|tbd|n/?a|default|dummy|placeholder"
-    r"|example|change[-_ ]?(?:me|it)|same-origin|include|omit",
-    r"your(?:[-_ ].*|(?:api|secret|access|auth|token|key|pass|db)\w*)",
-    r"(?:insert|replace|enter|put|paste|add|type)[-_ ].*",
+# What a placeholder can be, in lower case: one of these words, or anything that begins with one of these openings.
+_WORDS = (
+    "true false null none nil undefined yes no on off str string int integer number bool boolean any bytes object"
+    " optional unknown required empty missing hidden redacted masked todo tbd na n/a default dummy placeholder"
+    " example changeme changeit change-me change-it change_me change_it same-origin include omit"
+)
+_STAND_INS = frozenset((*_WORDS.split(), "change me", "change it"))
+_OPENINGS = tuple(
+    word + sign
+    for words, signs in (
+        ("process.env import.meta.env deno.env os.environ os.getenv system.getenv getenv env secrets vars", ".(["),
+        ("config settings self this", ".(["),
+        ("op vault ssm keyring env file arn secretref", ":/"),
+        ("your insert replace enter put paste add type", "-_ "),
+    )
+    for word in words.split()
+    for sign in signs
+)
+_CROSSED_OUT = "xX*.•…_#?0-"
+_PLACEHOLDER = Expression(
+    r"\$(?:(?-i:[A-Z_][A-Z0-9_]*)|[a-z_]+)|%\w+%|%\(\w+\)s|v?\d+(?:\.\d+)+|<[^<>]*>|\[[^\[\]]*\]|\{[^{}]*\}"
+    r"|your(?:api|secret|access|auth|token|key|pass|db)\w*",
+    "is",
 )
 _ELISIONS = (
     r"\*{3}|\.{3}|…|•{3}|x{5}",
     r"\$\{|\$\(|\{\{|<%|#\{|%s|\{[\w.]*\}",
     r"[-_]your[-_]|[-_ ]here\Z",
 )
-_PLACEHOLDER = Expression("|".join(_PLACEHOLDERS), "is")
 _ELIDED_OR_TEMPLATE = Expression("|".join(_ELISIONS), "is")
 _LOCATION = Expression(r"[A-Za-z][A-Za-z0-9+.-]*://\S*|(?:~|\.{0,2})/\S*|[A-Za-z]:\\.*", "a")
 _STRANGE = Expression(r"[^\w./:\\ -]", "a")
@@ -284,8 +292,15 @@ _REFERENCE = Expression(r"[A-Za-z_$][\w$]*(?:[!?]?(?:\.|::|->)[A-Za-z_$][\w$]*)+
 
 def is_placeholder(value: str) -> bool:
     """Return True for a stand-in of a secret: empty, crossed out, a variable, a type, a request for one."""
-    return len(value) <= 500 and bool(
-        _PLACEHOLDER.compiled.fullmatch(value) or _ELIDED_OR_TEMPLATE.compiled.search(value)
+    if len(value) > 500:
+        return False
+    lower = value.lower()
+    return (
+        lower in _STAND_INS
+        or lower.startswith(_OPENINGS)
+        or not value.strip(_CROSSED_OUT)
+        or value.isspace()
+        or bool(_PLACEHOLDER.compiled.fullmatch(value) or _ELIDED_OR_TEMPLATE.compiled.search(value))
     )
 
 

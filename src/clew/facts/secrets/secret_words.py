@@ -67,12 +67,12 @@ _WIDE_WORDS: tuple[tuple[str, str, SecretName], ...] = (
     ("キー", r"(?:api|アクセス|シークレット)[ _-]?キー", _KEY),
     ("トークン", "トークン", _TOKEN),
 )
+# Case is ignored in the words alone: ignoring it in a class with 20,000 characters takes 10 ms to compile.
 _STATEMENT = Expression(
     r"\w{0,16}?(?:[ \t][^\r\n:=：\"'`。\0]{0,40}?)?\\{0,4}[\"'`»”」』]?\s{0,4}"
-    r"(?:(?P<sign>:=|=>|={1,2}|[:：＝])|\b(?:is|was|lautet|ist|war|est|es|é|è|era|это)\b|[は是为為—–])\s{0,4}"
+    r"(?:(?P<sign>:=|=>|={1,2}|[:：＝])|\b(?i:is|was|lautet|ist|war|est|es|é|è|era|это)\b|[は是为為—–])\s{0,4}"
     r"(?P<quote>\\{0,4}[\"'`«„“「『])?"
     r"(?P<value>[^\s\"'`«»„“”‚‘’「」『』（）、。，；：<>\u3040-\u30ff\u4e00-\u9fff\0]{6,200}+)",
-    "i",
 )
 _LOOK_BACK = 20
 _LOOK_AHEAD = 340
