@@ -66,7 +66,7 @@ def known_name(name: str) -> str:
 
 
 def _contains(name: str, known: str) -> bool:
-    return re.search(rf"{known}(?!\d)(?!-[1-9]\d?(?!\d))", name) is not None
+    return known in name and re.search(rf"{known}(?!\d)(?!-[1-9]\d?(?!\d))", name) is not None
 
 
 def resolve(name: str) -> str:

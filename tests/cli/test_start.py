@@ -78,3 +78,35 @@ def test_the_commands_that_run_again_and_again_import_few_modules(demo: Path) ->
     found = imported(["--version", "search error", "usage", "statusline --help", "trust --help"], demo)
     limits = {"--version": 60, "search error": 140, "usage": 140, "statusline --help": 110, "trust --help": 110}
     assert {command: count for command, (_, count) in found.items() if count > limits[command]} == {}
+
+
+# Uses what is postponed, of every library that is imported without it.
+POSTPONED_USES = """
+import sys
+if sys.argv[1] == "light":
+    from clew.cli import light_imports
+    light_imports.install()
+import argparse, dataclasses, msgspec, pathlib, uuid, urllib.parse
+loaded = {"gettext", "inspect", "ipaddress", "platform", "textwrap", "msgspec.toml", "msgspec.inspect"} & set(sys.modules)
+if sys.argv[1] == "light":
+    assert not loaded, loaded
+@dataclasses.dataclass
+class Point:
+    x: int
+class Shape(msgspec.Struct):
+    \"\"\"A shape.\"\"\"
+    x: int
+print(Point.__doc__, msgspec.json.schema(Shape), msgspec.inspect.type_info(int), msgspec.msgpack.encode(1))
+print(msgspec.toml.decode(b"a = 1"), pathlib.Path("/a b").as_uri(), urllib.parse.urlsplit("http://[::1]/").hostname)
+print(uuid._LINUX, argparse.ArgumentParser(prog="x").format_help())
+import gettext, inspect, platform
+print(gettext.gettext("a"), inspect.isclass(Point), platform.system(), sys.modules["inspect"] is inspect)
+"""
+
+
+def test_what_libraries_postpone_is_there_when_it_is_used() -> None:
+    said = [
+        subprocess.run([sys.executable, "-c", POSTPONED_USES, how], capture_output=True, text=True, check=True).stdout
+        for how in ("light", "plain")
+    ]
+    assert said[0] == said[1] != ""

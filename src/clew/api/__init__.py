@@ -10,7 +10,6 @@ Modules:
                      Claude Code 2.1.325).
     endpoint         Describe the server to send requests to: address, credentials, and what the server supports.
     helper_auth      Authenticate requests with the key of a helper program.
-    hidden_imports   Hide a package from imports, for libraries that load more than needed if they find it.
     http_answers     Decode the answers of servers, and classify those that cannot be used.
     key_helper       Get the API key from a program of the user (`apiKeyHelper`), and again when it is old or
                      refused.

@@ -23,7 +23,6 @@ from msgspec.structs import replace
 
 from clew.api.cloud import HttpCall, StreamReader
 from clew.api.endpoint import Endpoint
-from clew.api.hidden_imports import hide_package
 from clew.api.http_answers import (
     check_message,
     decode_json,
@@ -66,8 +65,7 @@ from clew.system.extras import install_hint
 from clew.wire.json_codec import Json, encode
 
 try:
-    with hide_package("click"):  # with click, httpx loads its command line, which takes longer than httpx itself
-        import httpx
+    import httpx
 except ModuleNotFoundError:
     raise ApiError(
         "The client of the Messages API requires the package httpx.",

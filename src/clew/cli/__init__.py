@@ -13,8 +13,8 @@ Modules:
                      `clew --claude-dir DIR`.
     keep/            Commands of the archive and the stores.
     key_reader       Read single key presses from a terminal while something else runs.
-    light_imports    Import libraries without the parts that a command does not need and that take longer to load
-                     than it runs.
+    light_imports    Import libraries without the modules that they load and a command rarely needs: the one place
+                     that postpones those.
     options          Command-line options that several commands share, and the parsers of option values.
     output           Print text, JSON, CSV and messages: data to stdout, messages to stderr.
     progress         Progress lines on a terminal: the only code of the commands that draws them.
@@ -58,6 +58,9 @@ def _main(arguments: list[str]) -> int:
 
         print(f"clew {__version__}")
         return 0
+    from clew.cli import light_imports
+
+    light_imports.install()
     if arguments == ["--worker"]:  # a process that `system/worker_processes.py` started
         from clew.system.worker_processes import serve_batches
 
@@ -70,10 +73,6 @@ def _main(arguments: list[str]) -> int:
         from clew.browse.summary_thread import build_summaries
 
         return build_summaries(*arguments[1:])
-    from clew.cli.light_imports import import_argparse, trim_msgspec
-
-    import_argparse()
-    trim_msgspec()
     from clew.cli.run_command import run
 
     return run(arguments)
