@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from clew.browse.filtered_sessions import (
     ListFilters,
@@ -107,6 +108,20 @@ def test_a_session_is_listed_once_by_the_time_of_its_content() -> None:
     assert [each.path for each in list_sessions(snapshot)] == [each.path for each in ROWS]
     partial = snapshot._replace(summaries={}, total=10)
     assert len(list_sessions(partial)) == 4 and not list_sessions(partial._replace(total=0))
+
+
+def test_rows_that_are_as_before_are_not_made_again() -> None:
+    files = {each.path: TranscriptFile(each.path, "-p", each.session, "", 1, 1, 1) for each in ROWS}
+    summaries = {each.path: each.summary for each in ROWS if each.summary}
+    before = list_sessions(SummarySnapshot(1, files, summaries))
+    grown, renamed, *others = (row.path for row in before)
+    files[grown] = files[grown]._replace(size=2)
+    summaries[renamed] = replace(summaries[renamed], title="Another title")
+    snapshot = SummarySnapshot(2, files, summaries)
+    after = {row.path: row for row in list_sessions(snapshot, before)}
+    assert list(after.values()) == list_sessions(snapshot)
+    assert after[grown].file.size == 2 and "another title" in after[renamed].words
+    assert all(row is after[row.path] for row in before if row.path in others) and others
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,19 @@ def test_a_large_refresh_runs_in_a_process_of_its_own(
     assert thread.current(WAIT).summaries.keys() == first.files.keys() and thread.snapshot.is_complete
 
 
+def test_a_summary_that_is_as_before_is_the_same_object(
+    thread: SummaryThread, demo: DemoSummary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = thread.current(WAIT).summaries
+    monkeypatch.setattr(summary_thread, "OWN_PROCESS", 0)
+    path = talk(seed="late").user("A late question").reply("yes").write(demo.root)
+    thread.current(WAIT)
+    last = thread.current(WAIT).summaries
+    path.unlink()
+    assert last.keys() == {*first, str(path)}
+    assert all(last[name] is summary for name, summary in first.items() if last[name] == summary)
+
+
 def test_only_held_files_are_listed(demo: DemoSummary, tmp_path: Path) -> None:
     thread = SummaryThread(str(demo.root), str(tmp_path / "cache"), holds=lambda path: "bakery" in path)
     snapshot = thread.current(WAIT)

@@ -90,6 +90,30 @@ def test_a_stream_tells_the_state_of_sessions_of_the_tree_and_of_the_index(
         assert events.next("session")["state"]
 
 
+def test_rows_state_the_version_of_the_tree_that_they_show(server: Served, root: Path) -> None:
+    with server.client() as client, client.stream("GET", "/events?sessions=1") as answer:
+        events = Events(answer)
+        version = events.next("sessions")["version"]
+        shown = [client.get(path).text for path in ("/sessions", "/sessions/rows", "/sessions/rows?q=first")]
+        assert [_version(text) for text in shown] == [version] * 3, "so a page that connects needs no update"
+        assert _version(client.get("/sessions/rows?typing=1&q=first").text) == "", "news may be missing"
+        talk(seed="newer", cwd="/home/ada/newer").user("hello").reply("hi").write(root)
+        newer = events.next("sessions")["version"]
+        assert newer != version and _version(client.get("/sessions/rows").text) == newer
+
+
+def _version(html: str) -> str:
+    found = re.search(r'data-version="([^"]*)"', html)
+    assert found
+    return found[1]
+
+
+def test_a_page_that_was_made_before_the_first_look_at_the_tree_gets_an_update(tmp_path: Path) -> None:
+    watch = TreeWatch(str(tmp_path))
+    before = watch.edition
+    assert watch.changes() == [] and watch.edition != before
+
+
 @pytest.mark.parametrize("query", ["", "session=", "session=..%2f..", "session=%00", "nothing=1", "session=a" * 99])
 def test_any_topics_are_answered(server: Served, query: str) -> None:
     with server.client() as client, client.stream("GET", f"/events?{query}") as answer:

@@ -15,6 +15,7 @@ from clew.report.session_summary import SessionSummary
 from clew.wire.content_time import last_used
 from clew.wire.layout import SessionFile
 from clew.wire.timestamps import parse_user_time
+from clew.wire.tree_walk import TranscriptFile
 
 MIN_ID = 4  # letters of an id that select a session
 LIVE_SECONDS = 300  # a session that was written to more recently is live
@@ -92,6 +93,10 @@ class ListRow:
     def is_live(self, now: float) -> bool:
         return 0 <= now - self.ended < LIVE_SECONDS
 
+    def has_state(self, found: TranscriptFile) -> bool:
+        """Return whether the row was made of a file in this state."""
+        return (self.file.size, self.file.mtime_ns) == (found.size, found.mtime_ns)
+
 
 class SessionMarks(NamedTuple):
     """What the user has noted about sessions: pins, and tags by session."""
@@ -105,21 +110,31 @@ class SessionMarks(NamedTuple):
         return list(dict.fromkeys([*own, *self.tags.get(row.session, ())]))
 
 
-def list_sessions(snapshot: SummarySnapshot) -> list[ListRow]:
-    """Return every session once, newest first by its content; of several files of one id the newest."""
+def list_sessions(snapshot: SummarySnapshot, before: Iterable[ListRow] = ()) -> list[ListRow]:
+    """Return every session once, newest first by its content; of several files of one id the newest.
+
+    Rows from `before` are taken over if nothing has changed in them.
+    """
+    made = {row.path: row for row in before}
     newest: dict[str, ListRow] = {}
     for path, found in snapshot.files.items():
         summary = snapshot.summaries.get(path)
         if summary is None and snapshot.is_complete:
             continue  # it contains no conversation
-        folder = Path(path).parent
-        file = SessionFile(Path(path), folder, found.size, found.mtime_ns)
-        ended = summary.ended if summary and summary.ended else last_used(file).timestamp()
-        row = ListRow(found.session, path, file, ended, summary, listed_words(summary, folder.name))
+        row = made.get(path)
+        if row is None or row.summary is not summary or not row.has_state(found):
+            row = _make_row(found, summary)
         known = newest.get(row.session)
-        if known is None or known.ended < ended:
+        if known is None or known.ended < row.ended:
             newest[row.session] = row
     return sorted(newest.values(), key=lambda row: (-row.ended, row.session))
+
+
+def _make_row(found: TranscriptFile, summary: SessionSummary | None) -> ListRow:
+    path = Path(found.path)
+    file = SessionFile(path, path.parent, found.size, found.mtime_ns)
+    ended = summary.ended if summary and summary.ended else last_used(file).timestamp()
+    return ListRow(found.session, found.path, file, ended, summary, listed_words(summary, path.parent.name))
 
 
 def listed_words(summary: SessionSummary | None, folder: str) -> str:

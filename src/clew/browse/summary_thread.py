@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -18,6 +20,7 @@ OWN_PROCESS = 8 << 20  # bytes of changed sessions from which a process of its o
 FIRST_SECONDS = 5.0  # to wait for the list of files
 MAX_PAUSE = 5.0  # seconds between two updates of the costs
 RELOAD_SECONDS = 1.5  # between two looks at what that process has stored
+NICENESS = 10  # of that process
 
 
 class SummarySnapshot(NamedTuple):
@@ -60,8 +63,9 @@ class SummaryThread:
         self._wanted, self._costs_wanted = threading.Event(), threading.Event()
         self._changed = threading.Condition()
         self._asked = self._answered = 0  # how often a refresh was asked for, and up to which one it was done
-        self._refreshed = -1e9
+        self._refreshed = self.looked = -1e9  # when the last look began, and the last one whose result is known
         self._has_looked = False
+        self.is_in_process = False  # whether another process reads: until it is done, nothing is worth waiting for
         self._settled: list[TranscriptFile] | None = None  # the files of a look that found nothing to read
         self._is_stopped = False
         self._threads: list[threading.Thread] = []
@@ -133,7 +137,13 @@ class SummaryThread:
             store.close()
 
     def _load(self, store: SummaryStore) -> dict[str, SessionSummary]:
-        return {path: summary for path, summary in store.load().items() if self._holds(path)}
+        """Return the stored summaries. One that is as before is the same object, so that nobody makes its row again."""
+        files, before = self.snapshot.files, self.snapshot.summaries
+        return {
+            path: old if (old := before.get(path)) == summary and old is not None else summary
+            for path, summary in store.load().items()
+            if path in files or self._holds(path)  # resolving the links of thousands of paths takes long
+        }
 
     def _refresh(self, store: SummaryStore) -> None:
         with self._changed:
@@ -144,11 +154,13 @@ class SummaryThread:
             self._answer(number)
             self._costs_wanted.set()  # prices may have changed
             return
-        before = self.snapshot.files  # resolving the links of thousands of paths takes longer than all the rest
+        before, loaded = self.snapshot.files, () if self._has_looked else self.snapshot.summaries
         mine = {
-            file.path: file
+            path: file
             for file in files
-            if not file.agent and file.size and (before.get(file.path) == file or self._holds(file.path))
+            if not file.agent
+            and file.size
+            and ((path := file.path) in loaded or before.get(path) == file or self._holds(path))
         }
         changed = store.changed(files)
         total = sum(file.size for file in changed)
@@ -159,8 +171,10 @@ class SummaryThread:
                 self._changed.notify_all()
         if total >= OWN_PROCESS and store.folder:
             self._publish(files=mine, total=total)
+            self.is_in_process = True
             self._answer(number)
             self._refresh_in_process(store)
+            self.is_in_process = False
             self._publish(summaries=self._load(store))
         elif changed or mine != self.snapshot.files or not self.snapshot.is_complete:
             with self._lock:
@@ -204,12 +218,17 @@ class SummaryThread:
 
     def _answer(self, number: int) -> None:
         with self._changed:
-            self._answered = number
+            self._answered, self.looked = number, self._refreshed
             self._changed.notify_all()
 
 
 def build_summaries(root: str, cache: str) -> int:
-    """Refresh the store of a folder, and print the progress: the work of the process for a large refresh."""
+    """Refresh the store of a folder, and print the progress: the work of the process for a large refresh.
+
+    It leaves the processors to the pages that wait for it, and to everybody else.
+    """
+    if sys.platform != "win32":
+        os.nice(NICENESS)
     store = SummaryStore(root, cache)
     store.refresh(lambda done, total: print(done, total, flush=True), archived_transcripts(root))
     store.close()

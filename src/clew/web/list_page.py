@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -11,6 +12,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
+from starlette.responses import StreamingResponse as Streaming
 from starlette.routing import Route
 
 from clew.browse.filtered_sessions import (
@@ -56,7 +58,7 @@ MAX_RENDERED = 4000  # rows that are kept as HTML
 class RenderedRow(NamedTuple):
     """A row as HTML, and what it was made from."""
 
-    summary: SessionSummary
+    summary: SessionSummary | None
     state: tuple[object, ...]
     html: Markup
 
@@ -79,6 +81,16 @@ class ListPage:
         ]
 
     async def full_page(self, request: Request) -> Response:
+        """Stream the page: a browser reads styles and scripts while the server looks at the files."""
+        top = self._state.renderer.head(request, "list", "Sessions")
+
+        async def parts() -> AsyncIterator[str]:
+            yield self._state.renderer.text("top.html", **top)
+            yield self._state.renderer.text("list.html", **top, **await self._page_values(request))
+
+        return Streaming(parts(), media_type="text/html")
+
+    async def _page_values(self, request: Request) -> dict[str, Any]:
         values = await self._values(request)
         filters, marks, shown = values["filters"], values["marks"], values["shown"]
         values["menus"] = self._menus(filters, self._count(await self._rows.listed(1.0), filters, marks))
@@ -86,7 +98,7 @@ class ListPage:
         first: ListRow | None = shown[0] if shown else None
         summary = first.summary if first else None
         values["preview"] = self._preview_values(first, summary, values["marks"]) if first and summary else None
-        return self._state.renderer.page(request, "list", "Sessions", **values)
+        return values
 
     def _count(self, rows: list[ListRow], filters: ListFilters, marks: SessionMarks) -> Counts:
         """Count the values of the filters; those of the last page are kept for a minute."""
@@ -105,7 +117,7 @@ class ListPage:
 
     async def preview(self, request: Request) -> Response:
         """Return what the preview shows of a session."""
-        await self._rows.listed()
+        await self._rows.listed(TYPING_AGE)
         row = self._rows.find(request.path_params["session"])
         if row is None or row.summary is None:
             raise NotFound(request.path_params["session"])
@@ -115,7 +127,8 @@ class ListPage:
 
     async def _values(self, request: Request) -> dict[str, Any]:
         filters = ListFilters.parse(request.query_params)
-        rows = await self._rows.listed(TYPING_AGE if filters.q else 0.0)
+        version, asked = self._state.live.version, time.monotonic()
+        rows = await self._rows.listed(TYPING_AGE if request.query_params.get("typing") else 0.0)
         marks, now = self._rows.marks(), time.time()
         reason = ""
         try:
@@ -146,6 +159,7 @@ class ListPage:
             "next_page": "" if is_last else _address(filters, page=str(page + 1)),
             "here": _address(filters),
             "is_empty": not rows,
+            "version": version if self._state.summaries.looked >= asked else "",  # else news may be missing
         }
 
     def _groups(
@@ -168,7 +182,8 @@ class ListPage:
         """Return a row as HTML; a list that changes with every key shows most rows again and again."""
         age, is_pinned = format_age(datetime.fromtimestamp(row.ended, UTC)), row.session in marks.pins
         tags = tuple(marks.tags_of(row))
-        state = (row.ended, age, row.is_live(now), is_pinned, tags, self._state.is_revealed, current_zone())
+        file = (row.file.size, row.file.mtime_ns)
+        state = (file, row.ended, age, row.is_live(now), is_pinned, tags, self._state.is_revealed, current_zone())
         known = self._rendered.get(row.session)
         if known is not None and known.summary is row.summary and known.state == state:
             return known.html
@@ -176,10 +191,9 @@ class ListPage:
         if values is None:
             return None
         html = self._state.renderer.session_row(values)
-        if row.summary is not None:
-            if len(self._rendered) >= MAX_RENDERED:
-                self._rendered.clear()
-            self._rendered[row.session] = RenderedRow(row.summary, state, html)
+        if len(self._rendered) >= MAX_RENDERED:
+            self._rendered.clear()
+        self._rendered[row.session] = RenderedRow(row.summary, state, html)
         return html
 
     def _menus(self, filters: ListFilters, counts: Counts) -> list[dict[str, Any]]:

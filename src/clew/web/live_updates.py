@@ -40,12 +40,16 @@ def state_mark(state: str) -> str:
 
 
 class TreeWatch:
-    """Notices new, changed and deleted session files, with less than a hundredth of one processor."""
+    """Notices new, changed and deleted session files, with less than a hundredth of one processor.
+
+    `edition` counts the looks that found the files other than before; the first look is one of them.
+    """
 
     def __init__(self, root: str) -> None:
         self._root = os.path.join(root, "projects")
         self._files: dict[str, tuple[int, int]] | None = None
         self._due = 0.0
+        self.edition = 0
 
     def changes(self) -> list[str]:
         """Return the ids of sessions that changed since the last look; none if it is too early for another look."""
@@ -55,6 +59,7 @@ class TreeWatch:
         files = dict(self._scan())
         known, self._files = self._files, files
         self._due = time.monotonic() + max(TREE_INTERVAL, TREE_SHARE * (time.thread_time() - started))
+        self.edition += known != files
         if known is None or known == files:
             return []
         changed = {path for path, state in known.items() ^ files.items()}
@@ -90,12 +95,16 @@ class LiveUpdates:
         self._changed, self._looking = asyncio.Condition(), asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._index = RefreshProgress()
-        self._edition = 0
         self._start = f"{time.time():.3f}"  # so that no value of an earlier server is taken for one of this one
 
     def report_index(self, progress: RefreshProgress) -> None:
         """Keep the progress of the index, from any thread."""
         self._index = progress
+
+    @property
+    def version(self) -> str:
+        """The value of the topic `sessions`: a page that was made since then needs no update when it connects."""
+        return f"{self._start}.{self._tree.edition}"
 
     @property
     def is_full(self) -> bool:
@@ -173,7 +182,6 @@ class LiveUpdates:
         values = {}
         changed = self._tree.changes() if "sessions" in topics or None in self._files.values() else []
         if changed:
-            self._edition += 1
             self._files = {session: file for session, file in self._files.items() if file is not None}
         for topic in topics:
             kind, _, session = topic.partition(":")
@@ -184,7 +192,7 @@ class LiveUpdates:
                 percent = 100 if is_done else 100 * done // total if total else 0
                 values[topic] = _json(percent=percent, done=done, total=total, isDone=is_done, reason=reason)
             elif changed or topic not in self._values:
-                values[topic] = _json(version=f"{self._start}.{self._edition}", changed=changed[:MAX_NAMED])
+                values[topic] = _json(version=self.version, changed=changed[:MAX_NAMED])
         return values
 
     def _session_value(self, session: str) -> dict[str, Any]:

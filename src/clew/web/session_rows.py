@@ -10,7 +10,7 @@ from clew.web.app_state import AppState
 from clew.web.user_marks import read_marks
 
 FRESH_SECONDS = 0.1  # to wait for changes before an answer
-TYPING_AGE = 0.4  # seconds for which a look at the files is good enough while the user types
+TYPING_AGE = 3.0  # seconds for which a look at the files is good enough while the user types
 
 
 class SessionRows:
@@ -24,9 +24,11 @@ class SessionRows:
 
     async def listed(self, max_age: float = 0.0) -> list[ListRow]:
         """Return all sessions; what changed until `max_age` seconds ago is included, unless that takes too long."""
-        snapshot = await asyncio.to_thread(self._state.summaries.current, FRESH_SECONDS, max_age)
+        summaries = self._state.summaries
+        patience = 0.0 if summaries.is_in_process else FRESH_SECONDS
+        snapshot = await asyncio.to_thread(summaries.current, patience, max_age)
         if snapshot is not self.snapshot:
-            rows = await asyncio.to_thread(list_sessions, snapshot)
+            rows = await asyncio.to_thread(list_sessions, snapshot, self._rows)
             self.snapshot, self._rows, self._by_id = snapshot, rows, {row.session: row for row in rows}
         return self._rows
 

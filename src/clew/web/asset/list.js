@@ -15,13 +15,13 @@
 
   // -- filtering: the newest answer alone is shown; if there is none, the old rows do not stay as if they were it
 
-  const reload = async () => {
+  const reload = async (isTyping) => {
     request?.abort();
     const mine = request = new AbortController();
     const words = query();
     isLoading = true;
     try {
-      const html = await fetchRows(words, mine.signal);
+      const html = await fetchRows(isTyping ? "typing=1&" + words : words, mine.signal);
       const kept = clew.chosen()?.dataset?.id;
       place.innerHTML = html;
       place.classList.remove("is-stale");
@@ -40,7 +40,7 @@
   // The first key is answered at once; while an answer is awaited, keys that follow quickly become one request.
   form.addEventListener("input", () => {
     clearTimeout(timer);
-    if (isLoading) timer = setTimeout(reload, 60); else reload();
+    if (isLoading) timer = setTimeout(() => reload(true), 60); else reload(true);
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -172,8 +172,9 @@
 
   // -- live: new sessions appear by themselves at the top; further down a button says how many there are
 
-  const update = async () => {
-    if (document.hidden) return;
+  const update = async ({ version }) => {
+    const about = clew.one(".about", place);
+    if (document.hidden || about?.dataset.version === version) return;  // the rows have all that was seen since then
     try {
       const content = parse(await fetchRows(query()));
       const rows = Array.from(content.querySelectorAll("li.session[data-id]"));
@@ -182,6 +183,7 @@
         const old = rowOf(row.dataset.id);
         if (old && old.innerHTML !== row.innerHTML) old.replaceChildren(...row.childNodes);
       }
+      if (about) about.dataset.version = version;
       clew.one(".new-rows")?.remove();
       if (!fresh.length) return;
       if (scrollY < 200) { reload(); return; }
@@ -191,7 +193,7 @@
     } catch (failed) { /* the banner of the shell says that the server is away */ }
   };
   clew.follow("sessions", update);
-  document.addEventListener("clew-reconnected", reload);
+  document.addEventListener("clew-reconnected", () => reload());
 
   sessionStorage.setItem("clew-list", location.search.slice(1));
   watch();

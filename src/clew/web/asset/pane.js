@@ -88,5 +88,7 @@
   clew.key("[", "previous session of the list", () => step(-1));
   if (pane) open(); else document.body.append(unfold);
   wide.addEventListener("change", () => { if (pane) open(); });
-  clew.follow("sessions", () => { if (rows && !document.hidden) load(); });
+  clew.follow("sessions", ({ version }) => {
+    if (rows && !document.hidden && clew.one(".about", rows)?.dataset.version !== version) load();
+  });
 })();
