@@ -31,7 +31,9 @@ COMMANDS = {
     "usage": ("usage", "-q", "--json"),
     "search, first index": ("search", "-q", "--json", "error"),
     "check --all": ("check", "--all", "-q", "--json"),
+    "collect, first poll": ("collect", "-q", "--json"),
 }
+SPREADING = ("usage", "check --all")  # at most two processes build an index, and at most four read for an archive
 
 _RUN = """
 import json, resource, sys
@@ -66,7 +68,7 @@ def measure(root: Path, scratch: Path) -> Iterator[Line | Note]:
         if cores == 2:
             ratio = spread.wall / _cpu(spread)
             yield Line(f"{name}: wall ÷ CPU on two cores", ratio, "×", f"≤ {SPREAD}", ratio <= SPREAD)
-        for count in (8, 16) if name != "search, first index" else ():  # an index is built by at most two processes
+        for count in (8, 16) if name in SPREADING else ():
             yield Line(f"{name}: wall on {count} cores ÷ on one, computed", share + (1 - share) / count, "×")
         if alone.answer != spread.answer:
             yield Note(f"{name}: the answer depends on the number of processes", is_met=False)

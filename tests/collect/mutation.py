@@ -12,15 +12,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from clew.collect import discovery, fingerprint, ingest, line_reader
+from clew.collect import collector, discovery, fingerprint, ingest, line_reader, prepared_lines
 from clew.collect.archive import archive_schema, known_files
 from clew.collect.archive.archive_writer import RACY, SETTLED, ArchiveWriter
 from clew.collect.archive.content_writer import ContentWriter
 from clew.collect.collector import Collector
-from clew.collect.discovery import SourceState
 from clew.collect.ingest import FileIngester
-from clew.collect.line_reader import CompleteLines, LongLine, UnfinishedLine
+from clew.collect.line_reader import UnfinishedLine
 from clew.collect.masking import Policy
+from clew.collect.prepared_lines import LinePreparer
 from clew.collect.safe_open import open_source, read_at
 from clew.collect.sinks import outbox, record
 from clew.errors import StoreError
@@ -87,7 +87,9 @@ def an_incomplete_scan_proves_deletions(patch: Patch) -> None:
 
 @switches_off("R3 all of the state", cases.sees_an_edit_with_the_old_time)
 def only_the_time_is_compared(patch: Patch) -> None:
-    patch.set(SourceState, "__ne__", lambda one, other: one.mtime != other.mtime)
+    @patch.wrap(collector._is_unchanged)
+    def wrong(original, file, source):
+        return original(file._replace(state=source.state), source) and file.state.mtime == source.state.mtime
 
 
 @switches_off("R3 racy times", cases.sees_an_edit_within_a_tick)
@@ -252,35 +254,32 @@ class _SplitAtAnyLineEnd(bytes):
 
 @switches_off("R12 newlines", cases.cuts_at_newlines_alone)
 def lines_end_at_carriage_returns_too(patch: Patch) -> None:
-    @patch.wrap(FileIngester._add_part)
-    def wrong(original, self, file, generation, position, part):
-        if isinstance(part, CompleteLines):
-            part = CompleteLines(_SplitAtAnyLineEnd(part.data))
-        return original(self, file, generation, position, part)
+    @patch.wrap(LinePreparer.prepare)
+    def wrong(original, self, data, offset):
+        return original(self, _SplitAtAnyLineEnd(data), offset)
 
 
 @switches_off("R13 whole lines", cases.waits_for_the_end_of_a_line)
 def unfinished_lines_are_ingested(patch: Patch) -> None:
-    @patch.wrap(line_reader.read_lines)
-    def wrong(original, file, offset, limits):
-        for part in original(file, offset, limits):
-            if isinstance(part, UnfinishedLine) and part.data:
-                yield CompleteLines(part.data + b"\n")
-                part = UnfinishedLine(b"", 0)
-            yield part
+    @patch.wrap(line_reader.read_chunk)
+    def wrong(original, file, base, start, limits):
+        chunk = original(file, base, start, limits)
+        if not chunk.unfinished or not chunk.unfinished.data:
+            return chunk
+        return chunk._replace(data=chunk.data + chunk.unfinished.data + b"\n", unfinished=UnfinishedLine(b"", 0))
 
 
 @switches_off("R14 long lines", cases.takes_lines_of_any_length)
 def long_lines_are_skipped(patch: Patch) -> None:
-    @patch.wrap(line_reader.read_lines)
-    def wrong(original, file, offset, limits):
-        return (part for part in original(file, offset, limits) if not isinstance(part, LongLine))
+    @patch.wrap(line_reader.read_chunk)
+    def wrong(original, file, base, start, limits):
+        return original(file, base, start, limits)._replace(long=None)
 
 
 @switches_off("R15 quarantine", cases.puts_damage_in_quarantine)
 def damage_is_not_noticed(patch: Patch) -> None:
-    @patch.wrap(ingest.find_damage)
-    def wrong(original, data, position):
+    @patch.wrap(prepared_lines.find_damage)
+    def wrong(original, data, offset):
         return []
 
 
@@ -296,9 +295,9 @@ def half_a_document_is_stored(patch: Patch) -> None:
 
 @switches_off("R19 one transaction", cases.commits_rows_and_offsets_together)
 def rows_are_committed_before_offsets(patch: Patch) -> None:
-    @patch.wrap(ArchiveWriter._add_occurrences)
-    def wrong(original, self, places, hashes, contents):
-        original(self, places, hashes, contents)
+    @patch.wrap(ArchiveWriter.add_lines)
+    def wrong(original, self, generation, position, lines):
+        original(self, generation, position, lines)
         self.close()
 
 
@@ -311,9 +310,9 @@ def offsets_are_not_saved(patch: Patch) -> None:
 
 @switches_off("R20 contents once", cases.keeps_equal_lines_once)
 def contents_are_not_shared(patch: Patch) -> None:
-    @patch.wrap(ContentWriter._find_known)
-    def wrong(original, self, contents):
-        return {}
+    @patch.wrap(ContentWriter._without_known)
+    def wrong(original, self, group, known, reader):
+        return [group]
 
 
 @switches_off("R21 old generations stay", cases.begins_a_generation_before_its_rows)

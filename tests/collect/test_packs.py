@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from clew.collect.archive.content_writer import PACK_BYTES
 from clew.collect.archive.erase import drop_deleted_files, erase
+from clew.collect.archive.packed_contents import PACK_BYTES
 from clew.collect.archive.packing import DEFLATED, SHARED, ZSTD, Packer, load_zstd, unpack
 from clew.collect.archive.verify_contents import verify_archive
 from clew.errors import StoreError

@@ -89,7 +89,7 @@ def test_an_iteration_that_is_left_ends_the_workers() -> None:
     task = "lambda n: __import__('os').getpid() if n < 4 else __import__('time').sleep(600)"
     results = map_in_workers(eval, task, [1, 2, 3, 4, 5], [LARGE] * 5, jobs=2, min_bytes=0)
     pids = {int(str(next(results))) for _ in range(3)}
-    results.close()  # type: ignore[attr-defined]
+    results.close()
     assert not any(map(is_running, pids))
 
 

@@ -23,11 +23,14 @@ Modules:
     job                Open and lock an archive, and create its collector.
     landing/           A landing zone: hosts put objects under a prefix of their own, and an ingester commits them
                        to a store.
-    line_reader        Read complete lines of any length from an open file, starting at an offset.
+    line_reader        Read complete lines of any length from an open file, in chunks that can be read independently
+                       of each other.
     masking            Decide what part of a line may be stored or sent; with a key, secrets are replaced by marks.
     mirror/            Read a store: mirror its sessions into a private cache folder that looks like that of Claude
                        Code.
     poll_report        The result of a poll: counts, resets, moves and failures.
+    prepared_lines     Prepare lines to be stored: hash, inspect, mask and pack them.
+    read_ahead         Read and prepare the lines of files; if there is much to read, by several processes.
     read_limits        Limits for reading, buffering and verifying files, as one value.
     repair_archive     Repair damaged contents of the archive from the file that they were read from, while it still
                        exists.

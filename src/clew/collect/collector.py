@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from typing import NamedTuple
 
 import apsw
 
@@ -20,12 +22,24 @@ from clew.collect.fingerprint import compute_chain
 from clew.collect.ingest import FileIngester
 from clew.collect.masking import Policy
 from clew.collect.poll_report import FileFailed, FileMoved, PollReport
+from clew.collect.read_ahead import ReadAhead
 from clew.collect.read_limits import DAY, ReadLimits
 from clew.collect.safe_open import open_source
 from clew.errors import Stale
 from clew.wire.arrival_time import cleanup_days
 
 _EXPIRY_WARNING_DAYS = 3  # days before Claude Code deletes a session
+
+
+_ByInode = dict[tuple[int, ...], KnownFile]  # by device and inode
+
+
+class _DueFile(NamedTuple):
+    """A file that must be looked at, and where its new bytes probably begin. `must_verify` compares those before."""
+
+    source: SourceFile
+    base: int
+    must_verify: bool
 
 
 class Collector:
@@ -41,6 +55,7 @@ class Collector:
         limits: ReadLimits = ReadLimits(),  # noqa: B008
         extras: bool = True,
         max_file: int = 0,
+        jobs: int | None = None,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
         self.root = os.path.realpath(root)
@@ -50,6 +65,7 @@ class Collector:
         self.limits = limits
         self.extras = extras
         self.max_file = max_file
+        self.jobs = jobs
         self.clock = clock
 
     def poll(self, *, scrub: bool = False, progress: Callable[[int, int], None] | None = None) -> PollReport:
@@ -70,14 +86,16 @@ class Collector:
         try:
             number = self._root_number()
             known = known_files(self.connection, number)
-            ingester = FileIngester(self.root, number, writer, report, now)
-            report_progress = progress or _ignore_progress
-            total = (
-                sum(_estimate_new_bytes(source, known.get(source.path)) for source in listing.sources)
-                if progress
-                else 0
-            )
-            self._ingest_changed(listing, known, ingester, scrub, lambda: report_progress(report.bytes, total))
+            missing = self._missing_by_inode(listing, known)
+            due = list(self._find_due(listing, known, missing, report, now, scrub))
+            plan = [(each.source, each.base) for each in due if each.base < each.source.state.size]
+            lines = [each for each in plan if not each[0].is_whole]
+            with closing(ReadAhead(self.root, writer.preparer, lines, self.jobs)) as reader:
+                ingester = FileIngester(self.root, number, writer, reader, report, now)
+                total = sum(source.state.size - base for source, base in plan)
+                for _ in self._ingest_due(due, known, missing, ingester):
+                    if progress:
+                        progress(report.bytes, total)
             self._record_deleted(listing, known, writer, report, now)
             writer.close()
         finally:
@@ -91,34 +109,43 @@ class Collector:
             return self.connection.last_insert_rowid()
         return int(number)
 
-    def _ingest_changed(
-        self,
-        listing: Scan,
-        known: KnownFiles,
-        ingester: FileIngester,
-        scrub: bool,
-        report_progress: Callable[[], None],
-    ) -> None:
-        expiry_time = ingester.now - (ingester.report.days - _EXPIRY_WARNING_DAYS) * DAY
-        missing = self._missing_by_inode(listing, known)
+    def _find_due(
+        self, listing: Scan, known: KnownFiles, missing: _ByInode, report: PollReport, now: int, scrub: bool
+    ) -> Iterator[_DueFile]:
+        """Yield the files that must be looked at, in reading order."""
+        expiry_time = now - (report.days - _EXPIRY_WARNING_DAYS) * DAY
         budget = self.limits.scrub_budget
         for source in in_reading_order(listing.sources, expiry_time):
             is_expiring = source.kind == "session" and source.state.mtime < expiry_time
-            ingester.report.expiring += is_expiring
+            report.expiring += is_expiring
+            size = source.state.size
+            is_too_large = bool(self.max_file and size > self.max_file)
+            file = known.get(source.path)
+            if file is None:
+                is_moved = source.state[:2] in missing
+                yield _DueFile(source, size if is_moved or is_too_large else 0, scrub)
+                continue
+            must_verify = scrub or self._is_verification_due(file, source, now, expiry_time, is_expiring)
+            if must_verify and not scrub and not source.is_whole:
+                must_verify = budget > 0 or is_expiring
+                budget -= file.mark.offset
+            if must_verify or file.kind != source.kind or not _is_unchanged(file, source):
+                is_read = is_too_large or file.state == source.state
+                yield _DueFile(source, size if is_read else 0 if source.is_whole else file.mark.offset, must_verify)
+
+    def _ingest_due(
+        self, due: Iterable[_DueFile], known: KnownFiles, missing: _ByInode, ingester: FileIngester
+    ) -> Iterator[None]:
+        """Ingest files; yield after each."""
+        for source, _, must_verify in due:
             file = known.get(source.path)
             if file is None:
                 file = self._find_moved(source, missing, known, ingester)
             elif file.kind != source.kind:
                 file = ingester.writer.save_kind(file, source)
-            must_verify = scrub or (
-                file is not None and self._is_verification_due(file, source, ingester.now, expiry_time, is_expiring)
-            )
-            if must_verify and not scrub and file and not source.is_whole:
-                must_verify = budget > 0 or is_expiring
-                budget -= file.mark.offset
-            if file is None or must_verify or file.state != source.state or file.trust != SETTLED or file.gone:
+            if file is None or must_verify or not _is_unchanged(file, source):
                 self._ingest_file(source, file, ingester, must_verify)
-                report_progress()
+                yield
 
     def _ingest_file(
         self, source: SourceFile, file: KnownFile | None, ingester: FileIngester, must_verify: bool
@@ -150,7 +177,7 @@ class Collector:
 
     # -- moves
 
-    def _missing_by_inode(self, listing: Scan, known: KnownFiles) -> dict[tuple[int, int], KnownFile]:
+    def _missing_by_inode(self, listing: Scan, known: KnownFiles) -> _ByInode:
         """Return known files that are no longer at their path, by (device, inode)."""
         present_paths = {source.path for source in listing.sources}
         absent = (known[path] for path in known if path not in present_paths)
@@ -160,7 +187,7 @@ class Collector:
     def _find_moved(
         self,
         source: SourceFile,
-        missing: dict[tuple[int, int], KnownFile],
+        missing: _ByInode,
         known: KnownFiles,
         ingester: FileIngester,
     ) -> KnownFile | None:
@@ -206,12 +233,5 @@ class Collector:
 _CONVERSATION_KINDS = ("index", "session", "agent", "history", "stats")
 
 
-def _ignore_progress(done: int, total: int) -> None:
-    """Do nothing: the default progress callback."""
-
-
-def _estimate_new_bytes(source: SourceFile, known: KnownFile | None) -> int:
-    """Return roughly how many bytes of a file are new."""
-    if known is not None and known.state == source.state:
-        return 0
-    return max(0, source.state.size - (known.mark.offset if known and not source.is_whole else 0))
+def _is_unchanged(file: KnownFile, source: SourceFile) -> bool:
+    return file.state == source.state and file.trust == SETTLED and not file.gone

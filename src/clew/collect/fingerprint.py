@@ -8,7 +8,7 @@ all of it. The hashes are keyed, so that an archive with masked secrets cannot b
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -26,20 +26,11 @@ class ReadPosition(NamedTuple):
     head: bytes = b""
     tail: bytes = b""
 
-    def advance(self, data: bytes, hashes: Iterable[bytes], count: int, window: int) -> ReadPosition:
-        """Return the position after more complete lines."""
-        head = self.head if len(self.head) >= window else (self.head + data[:window])[:window]
-        chain = extend_chain(self.chain, hashes)
-        return ReadPosition(self.offset + len(data), self.lines + count, chain, head, (self.tail + data)[-window:])
-
-    def advance_long(self, first: bytes, last: bytes, length: int, hash: bytes, window: int) -> ReadPosition:
-        """Return the position after one long line that was never in memory completely; `first` and `last` are its
-        ends.
-        """
+    def advance(self, first: bytes, last: bytes, length: int, hashes: Sequence[bytes], window: int) -> ReadPosition:
+        """Return the position after more complete lines; `first` and `last` are the ends of their bytes."""
         head = self.head if len(self.head) >= window else (self.head + first)[:window]
-        return ReadPosition(
-            self.offset + length, self.lines + 1, extend_chain(self.chain, (hash,)), head, (self.tail + last)[-window:]
-        )
+        chain = extend_chain(self.chain, hashes)
+        return ReadPosition(self.offset + length, self.lines + len(hashes), chain, head, (self.tail + last)[-window:])
 
 
 class StoredPosition(NamedTuple):

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-import json
 from hashlib import sha256
 
-import msgspec
-
-from clew.collect.archive.archive_writer import CHANGED, RACY, SETTLED, ArchiveWriter, QuarantinedLine
+from clew.collect.archive.archive_writer import CHANGED, RACY, SETTLED, ArchiveWriter
 from clew.collect.archive.known_files import KnownFile
 from clew.collect.discovery import SourceFile, SourceState
 from clew.collect.fingerprint import ReadPosition, ReadVerdict, verify_prefix
-from clew.collect.line_reader import CompleteLines, LongLine, UnfinishedLine, read_lines
+from clew.collect.line_reader import LongLine, UnfinishedLine
 from clew.collect.poll_report import FileFailed, PollReport, Reset
+from clew.collect.prepared_lines import PreparedLines
+from clew.collect.read_ahead import ReadAhead
 from clew.collect.repair_archive import repair_generation
 from clew.collect.safe_open import File, open_source, read_at, state_now
-from clew.wire.entry import DECODE_ERRORS, Damaged, Entry, find_line_starts, parse_line, read_piece
+from clew.wire.entry import Entry, parse_line, read_piece
 from clew.wire.json_codec import decode
 from clew.wire.line import Line
 
-
-class _Object(msgspec.Struct):
-    """Any JSON object; a line must be one."""
-
-
-_DECODER = msgspec.json.Decoder(_Object)
 _MAX_STUB_BYTES = 1 << 16  # larger files are not warm-up stubs
 
 
 class FileIngester:
     """Ingests files below a root, one after the other."""
 
-    def __init__(self, root: str, number: int, writer: ArchiveWriter, report: PollReport, now: int) -> None:
+    def __init__(
+        self, root: str, number: int, writer: ArchiveWriter, reader: ReadAhead, report: PollReport, now: int
+    ) -> None:
         self.root = root
         self.number = number
         self.writer = writer
+        self.reader = reader
         self.limits = writer.limits
         self.report = report
         self.now = now
@@ -105,20 +101,17 @@ class FileIngester:
         if must_verify and known and not verdict.reason and not self._repair(generation, file, source, b"\n"):
             position = ReadPosition(0, 0, self.writer.key)
         remainder = UnfinishedLine(b"", 0)
-        for part in read_lines(file, position.offset, self.limits):
-            if isinstance(part, UnfinishedLine):
-                remainder = part
-                break
-            if is_stub:
+        for chunk in self.reader.chunks(file, source.path, state, position.offset):
+            if is_stub and (chunk.lines or chunk.long):
                 self.writer.unmark_stub(generation)
                 is_stub = False
-            if position.offset == 0 and isinstance(part, CompleteLines) and not source.session:
-                self._save_owner(source, id, part.data)
-            if isinstance(part, LongLine) and part.length - 1 > self.limits.max_stored:
-                self.report.too_long.append(f"{source.path}:{position.lines + 1}")
-            position = self._add_part(file, generation, position, part)
-            self.writer.save_position(generation, position)
-            self.writer.settle()
+            if chunk.lines:
+                if not position.offset and not source.session:
+                    self._save_owner(source, id, read_at(file, chunk.lines.lengths[0], 0))
+                position = self._add_lines(generation, position, chunk.lines)
+            if chunk.long:
+                position = self._add_long_line(file, source, generation, position, chunk.long)
+            remainder = chunk.unfinished or remainder
         if source.kind == "agent" and position.lines == 1 and not remainder.size and is_warmup(file, position.offset):
             self.writer.mark_stub(generation)
         self.writer.save_unfinished(generation, remainder.data, state.mtime)
@@ -147,26 +140,31 @@ class FileIngester:
             self.report.repaired.append(source.path)
         return is_whole
 
-    def _add_part(
-        self, file: File, generation: int, position: ReadPosition, part: CompleteLines | LongLine
+    def _add_lines(self, generation: int, position: ReadPosition, lines: PreparedLines) -> ReadPosition:
+        self.report.damaged += lines.damaged
+        self.writer.add_lines(generation, position, lines)
+        new = position.advance(lines.first, lines.last, lines.size, lines.hashes, self.limits.window)
+        return self._move(generation, position, new)
+
+    def _add_long_line(
+        self, file: File, source: SourceFile, generation: int, position: ReadPosition, line: LongLine
     ) -> ReadPosition:
-        window = self.limits.window
-        if isinstance(part, LongLine):
-            end = min(window, part.length)
-            first = read_at(file, end, part.offset)
-            last = read_at(file, end, part.offset + part.length - end)
-            self.writer.add_long_line(generation, position.lines + 1, part, file)
-            self.report.lines += 1
-            self.report.bytes += part.length
-            return position.advance_long(first, last, part.length, part.hash, window)
-        lines = part.data.split(b"\n")[:-1]
-        hashes = [sha256(line).digest() for line in lines]
-        damage = find_damage(part.data, position)
-        self.report.damaged += len(damage)
-        self.writer.add_lines(generation, position, lines, hashes, damage)
-        self.report.lines += len(lines)
-        self.report.bytes += len(part.data)
-        return position.advance(part.data, hashes, len(lines), window)
+        if line.length - 1 > self.limits.max_stored:
+            self.report.too_long.append(f"{source.path}:{position.lines + 1}")
+        end = min(self.limits.window, line.length)
+        first = read_at(file, end, line.offset)
+        last = read_at(file, end, line.offset + line.length - end)
+        self.writer.add_long_line(generation, position.lines + 1, line, file)
+        new = position.advance(first, last, line.length, [line.hash], self.limits.window)
+        return self._move(generation, position, new)
+
+    def _move(self, generation: int, position: ReadPosition, new: ReadPosition) -> ReadPosition:
+        """Save a position together with the lines before it."""
+        self.report.lines += new.lines - position.lines
+        self.report.bytes += new.offset - position.offset
+        self.writer.save_position(generation, new)
+        self.writer.settle()
+        return new
 
     def _save_owner(self, source: SourceFile, id: int, data: bytes) -> None:
         """Save the session that an agent file next to the sessions names in its first line."""
@@ -188,24 +186,6 @@ def read_session_id(data: bytes) -> str:
     """Return the session id in the first line; empty if there is none."""
     items = read_piece(data[: data.find(b"\n") + 1], 0, 1)
     return next((item.session_id for item in items if isinstance(item, Entry) and item.session_id), "")
-
-
-def find_damage(data: bytes, position: ReadPosition) -> list[QuarantinedLine]:
-    """Return the lines that are not one JSON object each, with what could be salvaged; blank lines are not damage."""
-    try:
-        objects = _DECODER.decode_lines(data)
-    except DECODE_ERRORS:
-        objects = []
-    if objects and find_line_starts(data, len(objects)):
-        return []
-    items = read_piece(data, position.offset, position.lines + 1)
-    return [_describe_damage(item) for item in items if isinstance(item, Damaged)]
-
-
-def _describe_damage(item: Damaged) -> QuarantinedLine:
-    salvaged = [[entry.line.offset, entry.line.end - entry.line.offset] for entry in item.salvaged]
-    line = item.line
-    return QuarantinedLine(line.offset, line.end - line.offset, item.kind, item.reason[:200], json.dumps(salvaged))
 
 
 def _is_json(data: bytes) -> bool:

@@ -28,6 +28,7 @@ class CollectJob:
     redact: bool = False
     extras: bool = True
     max_file: int = 0  # bytes; larger files are skipped
+    jobs: int | None = None  # processes that read; None is one for each core
 
     @property
     def key(self) -> str:
@@ -60,7 +61,9 @@ def open_collector(job: CollectJob) -> Iterator[Collector]:
             policy = Policy(key) if job.redact else Policy()
             if read_owner(connection) == Owner():
                 save_owner(connection, resolve_owner(Identity()))
-            yield Collector(job.root, connection, key, policy=policy, extras=job.extras, max_file=job.max_file)
+            yield Collector(
+                job.root, connection, key, policy=policy, extras=job.extras, max_file=job.max_file, jobs=job.jobs
+            )
         finally:
             connection.close()
 

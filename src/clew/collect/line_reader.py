@@ -1,17 +1,20 @@
-r"""Read complete lines of any length from an open file, starting at an offset.
+r"""Read complete lines of any length from an open file, in chunks that can be read independently of each other.
 
 Lines end at `\n` only. Bytes after the last newline are an unfinished line, which is not ingested before it is
-complete.
+complete. A chunk has the lines that begin in one block of the file, so that every reader divides a file alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
+from itertools import count
 from typing import NamedTuple
 
 from clew.collect.read_limits import ReadLimits
 from clew.collect.safe_open import File, read_at
+
+_TAIL_BYTES = 1 << 14  # read at first after a block, for the end of its last line
 
 
 class CompleteLines(NamedTuple):
@@ -35,29 +38,58 @@ class UnfinishedLine(NamedTuple):
     size: int
 
 
+class Chunk(NamedTuple):
+    """The lines that begin in one block: complete ones, then one that is too long, and what follows the last newline."""
+
+    offset: int
+    data: bytes
+    long: LongLine | None = None
+    unfinished: UnfinishedLine | None = None
+    """Given if the file ends here; it may be empty."""
+
+
 def read_lines(file: File, offset: int, limits: ReadLimits) -> Iterator[CompleteLines | LongLine | UnfinishedLine]:
     """Yield the lines of a file from an offset on; the last item is always the unfinished line, which may be empty."""
-    # Example: the blocks "a\nb" and "c\nd" yield "a\n", then "bc\n", and the unfinished line "d".
-    buffer, size = b"", limits.block
-    while block := read_at(file, size, offset + len(buffer)):
-        stop = block.rfind(b"\n") + 1
-        if stop:
-            data = b"".join((buffer, memoryview(block)[:stop]))
-            offset += len(data)
-            buffer, size = block[stop:], limits.block
-            yield CompleteLines(data)
-            continue
-        buffer += block
+    for start in count(offset, limits.block):
+        chunk = read_chunk(file, offset, start, limits)
+        if chunk.data:
+            yield CompleteLines(chunk.data)
+        if chunk.long:
+            yield chunk.long
+        if chunk.unfinished:
+            yield chunk.unfinished
+            return
+
+
+def read_chunk(file: File, base: int, start: int, limits: ReadLimits) -> Chunk:
+    """Read the lines that begin in the block at `start`. A line begins at `base`, or after a newline."""
+    # Example: "a\nbc\nd" with blocks of 3 bytes: "a\nb" has the lines "a" and "bc", "c\nd" only the unfinished "d".
+    at = start - (start > base)  # the byte before the block tells whether a line begins with it
+    block = read_at(file, start + limits.block - at, at)
+    is_last = at + len(block) < start + limits.block
+    first = block.find(b"\n") + 1 if start > base else 0
+    if start > base and not first:
+        return Chunk(start, b"", None, UnfinishedLine(b"", 0) if is_last else None)
+    stop = block.rfind(b"\n") + 1
+    if is_last:
+        return Chunk(at + first, block[first:stop], None, UnfinishedLine(block[stop:], len(block) - stop))
+    if stop == len(block):
+        return Chunk(at + first, block[first:])
+    rest, size = b"", min(_TAIL_BYTES, limits.block)
+    while piece := read_at(file, size, at + len(block) + len(rest)):
+        if end := piece.find(b"\n") + 1:
+            return Chunk(at + first, b"".join((memoryview(block)[first:], rest, memoryview(piece)[:end])))
+        rest += piece
         size = min(2 * size, limits.stream_above)
-        if len(buffer) > limits.stream_above:
-            line = _measure_long_line(file, offset, limits)
+        if len(block) - stop + len(rest) > limits.stream_above:
+            line = _measure_long_line(file, at + stop, limits)
+            lines = block[first:stop]
             if isinstance(line, UnfinishedLine):
-                yield line
-                return
-            offset += line.length
-            buffer, size = b"", limits.block
-            yield line
-    yield UnfinishedLine(buffer, len(buffer))
+                return Chunk(at + first, lines, None, line)
+            return Chunk(at + first, lines, line)
+    return Chunk(
+        at + first, block[first:stop], None, UnfinishedLine(block[stop:] + rest, len(block) - stop + len(rest))
+    )
 
 
 def _measure_long_line(file: File, offset: int, limits: ReadLimits) -> LongLine | UnfinishedLine:

@@ -18,6 +18,8 @@ from clew.wire.json_codec import decode, encode
 
 _DECODE_ERRORS = (ValueError, TypeError, RecursionError, OverflowError, MemoryError)
 _BATCH_BYTES = 64 << 10  # bytes of lines
+ERASED = b"[ERASED]"
+"""What is stored instead of a line that was erased."""
 
 
 class MaskedBytes(NamedTuple):

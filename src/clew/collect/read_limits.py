@@ -17,6 +17,8 @@ class ReadLimits:
     """A longer line is never held in memory completely: it is hashed and stored as a stream."""
     max_stored: int = 256 << 20
     """Of a longer line or side file only the hash is stored."""
+    spread_above: int = 48 << 20
+    """More new lines than this are read by several processes."""
     window: int = 4096
     """Compared at both ends of what was read before reading resumes."""
     verify_below: int = 1 << 20

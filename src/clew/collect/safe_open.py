@@ -17,9 +17,17 @@ _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CL
 def open_source(root: str, source: SourceFile) -> File:
     """Open the file unbuffered. Raises Stale if another file has its path now."""
     path = os.path.join(root, source.path)
+    file = open_regular(path)
+    if state_now(file)[:2] != source.state[:2]:
+        file.close()
+        raise Stale(path)
+    return file
+
+
+def open_regular(path: str) -> File:
+    """Open a file unbuffered. Raises Stale if it is no regular file, and OSError if it is a link."""
     file = FileIO(os.open(path, _FLAGS), "rb")
-    stat = os.fstat(file.fileno())
-    if not S_ISREG(stat.st_mode) or state_of(stat)[:2] != source.state[:2]:
+    if not S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise Stale(path)
     return file

@@ -25,7 +25,7 @@ from __future__ import annotations
 import marshal
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from clew.errors import ClewError
@@ -79,10 +79,12 @@ def map_in_workers(
     *,
     jobs: int | None = None,
     min_bytes: int = MIN_BYTES,
-) -> Iterator[Result]:
+    window: int = WINDOW,
+) -> Generator[Result, None, None]:
     """Yield `prepare(settings)(item)` for each item in order, from `jobs` processes (default: one for each usable core).
 
     `sizes` are the bytes of each item. Below `min_bytes` in total, or with `jobs` 1, all work is done in this process.
+    Results of at most `window` batches are held: fewer take less memory, if results are large.
     """
     batches = _split(sizes)
     count = min(count_usable_cores() if jobs is None else jobs, len(batches))
@@ -90,7 +92,7 @@ def map_in_workers(
         yield from map(prepare(settings), items)
         return
     with _Workers(prepare, settings, count) as workers:
-        for results in workers.run(items, batches):
+        for results in workers.run(items, batches, window):
             yield from results
 
 
@@ -135,7 +137,7 @@ class _Workers:
         for worker in self._workers:
             worker.process.wait()
 
-    def run(self, items: Sequence[Any], batches: Sequence[_Batch]) -> Iterator[list[Any]]:
+    def run(self, items: Sequence[Any], batches: Sequence[_Batch], window: int) -> Iterator[list[Any]]:
         """Yield the results of each batch, in order. A worker gets a batch only when it has answered the one before."""
         done: dict[int, list[Any]] = {}
         waiting: list[int] = []
@@ -143,7 +145,7 @@ class _Workers:
         idle = self._workers.copy()
         busy: dict[int, tuple[_Worker, int]] = {}  # by the file descriptor of the answer
         while position < len(batches):
-            waiting.extend(range(queued, queued := min(len(batches), position + WINDOW)))
+            waiting.extend(range(queued, queued := min(len(batches), position + window)))
             while idle and waiting:
                 number = max(waiting, key=lambda each: max(LARGE_BATCH, batches[each].size))  # the first of equals
                 waiting.remove(number)

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from clew.cli.keep.collect_delivery import chosen_sinks, open_deliveries
-from clew.cli.options import add_common_options, parse_size
+from clew.cli.options import add_common_options, add_jobs_option, parse_size
 from clew.cli.output import clean_name, format_size, print_json, print_message
 from clew.cli.progress import ProgressBar
 from clew.errors import Busy, NotFound, Refused
@@ -61,6 +61,7 @@ _ONLY_WITH: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("source", "from_token_file", "part", "keep"), ("ingest",)),
     **dict.fromkeys(("watch", "every"), ("", "install", "ingest")),
     **dict.fromkeys(("redact", "lean", "no_archive", "max_file"), ("", "install")),
+    "jobs": ("",),
     "retry": ("rejected",),
     "hook": ("install", "uninstall"),
     "target": ("backup", "restore-archive", "erase", "forget-store"),
@@ -127,6 +128,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--yes", action="store_true", help="install without being asked")
     command.add_argument("--dry-run", action="store_true", help="say what would be read and write nothing")
     _add_ingest_options(command)
+    add_jobs_option(command)
     add_common_options(command)
 
 
@@ -238,7 +240,14 @@ def collect_job(options: Namespace) -> CollectJob:
             str(root), "session folder", hint="Name another with --claude-dir, or make a demo tree: clew demo DIR"
         )
     path = archive_path(options.archive)
-    return CollectJob(str(root), path, redact=options.redact, extras=not options.lean, max_file=options.max_file)
+    return CollectJob(
+        str(root),
+        path,
+        redact=options.redact,
+        extras=not options.lean,
+        max_file=options.max_file,
+        jobs=options.jobs,
+    )
 
 
 def _watch(job: CollectJob, options: Namespace) -> int:

@@ -13,14 +13,15 @@ Modules:
                        ones.
     checksums          Checksums of the rows of the archive, which bind a content to its position in a file.
     content_reader     Read contents of the archive and verify them: alone, or out of a pack that they share.
-    content_writer     Store contents once each: those of one call share packs, so that what repeats from line to
-                       line is packed once.
+    content_writer     Store contents once each, with the packs that they share.
     delete_sessions    Delete sessions that the archive has byte for byte, and bring them back.
     deleted_tree       A cache folder with deleted and reconstructed sessions, laid out like a Claude Code folder.
     erase              Erase sessions, projects or a text from an archive, and remember it, so that they are not
                        collected again.
     known_files        The files of a root as the archive knows them, by path, held compactly: a poll needs all, but
                        looks closely at few.
+    packed_contents    Contents that are packed to be stored: neighbours share a pack, so that what repeats from
+                       line to line is packed once.
     packing            Pack bytes for the archive with zstd, or with zlib where Python has no zstd, and unpack them.
     reader             Read an archive: list its files, and return each generation byte for byte.
     reconstruct        Reconstruct sessions whose transcripts were deleted before they were archived.

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from itertools import accumulate, count, repeat
-from typing import NamedTuple
+from itertools import accumulate, repeat
 
 import apsw
 
 from clew.collect.archive.archive_schema import last_number, reserve_numbers
 from clew.collect.archive.checksums import line_sum
 from clew.collect.archive.content_writer import ContentWriter
-from clew.collect.archive.erase import ERASED, read_erased
+from clew.collect.archive.erase import read_erased
 from clew.collect.archive.known_files import KnownFile
 from clew.collect.archive.packing import RAW
 from clew.collect.discovery import SourceFile, SourceState
 from clew.collect.fingerprint import ReadPosition, seal_position
 from clew.collect.line_reader import LongLine
 from clew.collect.masking import MaskedBytes, Policy
+from clew.collect.prepared_lines import LinePreparer, PreparedLines, QuarantinedLine
 from clew.collect.read_limits import ReadLimits
 from clew.collect.safe_open import File, read_at
 from clew.errors import Stale
@@ -26,19 +26,7 @@ from clew.errors import Stale
 CHANGED, RACY, SETTLED = 0, 1, 2
 """Whether equal metadata proves that a file is unchanged: it changed during the read; just before it; neither."""
 
-_Place = tuple[int, int, int, int]  # the generation, offset, number and length of a line
-
-
-class QuarantinedLine(NamedTuple):
-    """A line that is not one JSON object, or that may not be stored: its position, kind, reason and what was
-    salvaged.
-    """
-
-    offset: int
-    length: int
-    kind: str
-    reason: str
-    salvaged: str = "[]"
+_Place = tuple[int, int, int]  # the offset, number and length of a line
 
 
 class ArchiveWriter:
@@ -50,7 +38,7 @@ class ArchiveWriter:
         self.policy = policy
         self.limits = limits
         self.quarantined = 0
-        self.erased = read_erased(connection, "line")
+        self.preparer = LinePreparer(policy, read_erased(connection, "line"), limits)
         self.contents = ContentWriter(connection)
         self._rebuilt = 0
         self._cleared: dict[tuple[int, int], int] = {}  # numbers of lines by generation and offset
@@ -176,75 +164,41 @@ class ArchiveWriter:
 
     # -- contents
 
-    def add_lines(
-        self,
-        generation: int,
-        position: ReadPosition,
-        lines: Sequence[bytes],
-        hashes: Sequence[bytes],
-        damage: Sequence[QuarantinedLine],
-    ) -> None:
-        """Add lines, without their newlines, after a position; `hashes` are those of the unmasked lines."""
+    def add_lines(self, generation: int, position: ReadPosition, lines: PreparedLines) -> None:
+        """Add lines after a position."""
         self._begin()
-        damaged = {line_damage.offset: line_damage for line_damage in damage}
-        contents = list(self._mask_lines(lines, position.offset, damaged))
-        if self.policy.key is not None or self.erased:
-            contents = [self._without_erased(*pair) for pair in zip(hashes, contents, strict=True)]
-            hashes = [
-                hash if content.data is line else sha256(content.data).digest()
-                for hash, content, line in zip(hashes, contents, lines, strict=True)
-            ]
-        lengths = [len(line) + 1 for line in lines]
-        offsets = accumulate(lengths, initial=position.offset)
-        places = list(zip(repeat(generation), offsets, count(position.lines + 1), lengths))
-        self._add_occurrences(places, hashes, contents)
-        if self.policy.key is not None:
-            for (_, offset, _, length), content in zip(places, contents, strict=True):
-                if content.withheld and offset not in damaged:
-                    self.quarantine(generation, [QuarantinedLine(offset, length, "withheld", content.withheld)])
-        self.quarantine(generation, damage)
-
-    def _without_erased(self, hash: bytes, masked: MaskedBytes) -> MaskedBytes:
-        """Return a mark instead of a line that was erased; `hash` is that of the line itself."""
-        if self.erased and (hash.hex() in self.erased or sha256(masked.data).hexdigest() in self.erased):
-            return MaskedBytes(ERASED, 1, 1)
-        return masked
-
-    def _mask_lines(
-        self, lines: Sequence[bytes], offset: int, damaged: Mapping[int, QuarantinedLine]
-    ) -> Iterator[MaskedBytes]:
-        """Yield what may be stored of each line; if secrets are masked, nothing of a damaged one."""
-        if self.policy.key is None or not damaged:
-            yield from self.policy.mask_lines(lines)
-            return
-        for line in lines:
-            line_damage = damaged.get(offset)
-            yield self.policy.withhold(line, line_damage.reason) if line_damage else self.policy.mask_line(line)
-            offset += len(line) + 1
+        ids = self.contents.store(lines.groups)
+        if len(ids) < len(lines.stored):  # some lines are equal
+            hashes = (hash for group in lines.groups for hash in group.hashes)
+            id_of = dict(zip(hashes, ids, strict=True))
+            ids = [id_of[hash] for hash in lines.stored]
+        offsets = list(accumulate(lines.lengths[:-1], initial=position.offset))
+        numbers = range(position.lines + 1, position.lines + 1 + len(offsets))
+        self._insert(generation, offsets, numbers, lines.lengths, ids, lines.stored)
+        self.quarantine(generation, lines.quarantined)
 
     def add_document(self, generation: int, data: bytes) -> None:
-        masked = self._without_erased(sha256(data).digest(), self.policy.mask_document(data))
+        masked = self.preparer.without_erased(sha256(data).digest(), self.policy.mask_document(data))
         if masked.withheld:
             self.quarantine(generation, [QuarantinedLine(0, len(data), "withheld", masked.withheld)])
-        self._add_occurrences([(generation, 0, 1, len(data))], [sha256(masked.data).digest()], [masked])
+        self._add_content(generation, (0, 1, len(data)), masked)
 
     def add_long_line(self, generation: int, number: int, line: LongLine, file: File) -> None:
         """Add a line that is too long to hold in memory, copied as a stream and verified by its hash."""
         self._begin()
-        size, place = line.length - 1, (generation, line.offset, number, line.length)
+        size, place = line.length - 1, (line.offset, number, line.length)
         withheld = ""
         if self.policy.key is not None:
             masked = self.policy.withhold(line.hash, "it is too long to be looked through")
             withheld = masked.withheld
-            self._add_occurrences([place], [sha256(masked.data).digest()], [masked])
+            self._add_content(generation, place, masked)
         elif size > self.limits.max_stored:
             withheld = "it is too long to be kept"
-            self._insert(
-                [place], [self.contents.find(line.hash) or self.contents.add_absent(line.hash, size)], [line.hash]
-            )
+            content = self.contents.find(line.hash) or self.contents.add_absent(line.hash, size)
+            self._insert_one(generation, place, content, line.hash)
         else:
             content = self.contents.find(line.hash) or self._store_stream(line, size, file)
-            self._insert([place], [content], [line.hash])
+            self._insert_one(generation, place, content, line.hash)
         if withheld:
             self.quarantine(generation, [QuarantinedLine(line.offset, line.length, "withheld", withheld)])
 
@@ -253,33 +207,40 @@ class ArchiveWriter:
             self.quarantined += 1
             self._execute("INSERT INTO quarantine VALUES(?,?,?,?,?,?)", (generation, *line))
 
-    def _add_occurrences(
-        self, places: Sequence[_Place], hashes: Sequence[bytes], contents: Sequence[MaskedBytes]
-    ) -> None:
-        """Store contents and where they occur."""
+    def _add_content(self, generation: int, place: _Place, masked: MaskedBytes) -> None:
+        """Store one content and where it occurs."""
         self._begin()
-        self._insert(places, self.contents.store(hashes, contents), hashes)
+        hash = sha256(masked.data).digest()
+        self._insert_one(generation, place, self.contents.store_one(hash, masked), hash)
 
-    def _insert(self, places: Sequence[_Place], contents: Sequence[int], hashes: Sequence[bytes]) -> None:
-        """Add occurrences of contents by their ids. One that is read again keeps its number."""
+    def _insert_one(self, generation: int, place: _Place, content: int, hash: bytes) -> None:
+        offset, number, length = place
+        self._insert(generation, [offset], [number], [length], [content], [hash])
+
+    def _insert(
+        self,
+        generation: int,
+        offsets: Sequence[int],
+        numbers: Sequence[int],
+        lengths: Sequence[int],
+        contents: Sequence[int],
+        hashes: Sequence[bytes],
+    ) -> None:
+        """Add occurrences of contents by their ids, as columns. One that is read again keeps its number."""
         last = last_number(self.connection, "last_seq")
-        new = range(last + 1, last + 1 + len(places))
-        numbers = map(self._take_number, places, new) if self._cleared else new
+        seqs: Iterable[int] = range(last + 1, last + 1 + len(offsets))
+        if self._cleared:
+            seqs = [self._cleared.pop((generation, offset), new) for offset, new in zip(offsets, seqs, strict=False)]
+        sums = map(line_sum, repeat(generation), offsets, numbers, lengths, hashes)
         self.connection.executemany(
             "INSERT INTO occurrence(seq, generation, offset, number, length, content, sum) VALUES(?,?,?,?,?,?,?)",
-            [
-                (seq, *place, content, line_sum(*place, hash))
-                for seq, place, content, hash in zip(numbers, places, contents, hashes, strict=True)
-            ],
+            zip(seqs, repeat(generation), offsets, numbers, lengths, contents, sums),
         )
-
-    def _take_number(self, place: _Place, new: int) -> int:
-        return self._cleared.pop(place[:2], new)
 
     def repair_line(self, generation: int, offset: int, hash: bytes, masked: MaskedBytes) -> None:
         """Store the content of a line again, and refer to it."""
         self._begin()
-        [content] = self.contents.store([hash], [masked])
+        content = self.contents.store_one(hash, masked)
         self._execute(
             "UPDATE occurrence SET content = ? WHERE generation = ? AND offset = ?", (content, generation, offset)
         )

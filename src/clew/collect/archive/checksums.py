@@ -14,16 +14,14 @@ _FOUR, _FIVE = Struct(">4q").pack, Struct(">5q").pack
 
 def line_sum(generation: int, offset: int, number: int, length: int, hash: bytes) -> int:
     """Return the checksum of an occurrence: it binds a content to its position."""
-    return _to_integer(_FOUR(generation, offset, number, length) + hash)
+    sum = blake2b(_FOUR(generation, offset, number, length) + hash, digest_size=8).digest()
+    return int.from_bytes(sum, signed=True)
 
 
 def generation_sum(id: int, file: int, number: int, offset: int, lines: int, rest: bytes) -> int:
     """Return the checksum of a generation and its unfinished last line."""
-    return _to_integer(_FIVE(id, file, number, offset, lines) + rest)
-
-
-def _to_integer(data: bytes) -> int:
-    return int.from_bytes(blake2b(data, digest_size=8).digest(), signed=True)
+    sum = blake2b(_FIVE(id, file, number, offset, lines) + rest, digest_size=8).digest()
+    return int.from_bytes(sum, signed=True)
 
 
 def damaged_error(path: str, number: object) -> StoreError:

@@ -1,27 +1,27 @@
-"""Store contents once each: those of one call share packs, so that what repeats from line to line is packed once."""
+"""Store contents once each, with the packs that they share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, chain, count, repeat
 from typing import Any
 
 import apsw
 
 from clew.collect.archive.content_reader import ContentReader
+from clew.collect.archive.packed_contents import PackedGroup, pack_contents, unpack_group
 from clew.collect.archive.packing import ABSENT, SHARED, Packer
 from clew.collect.masking import MaskedBytes
 
-PACK_BYTES = 128 << 10
-"""Of contents in one pack. Reading one content unpacks all of them, and a damaged pack damages all of them."""
 _KNOWN = "SELECT hash, id, packing, data, pack, start, size FROM content WHERE hash = ?"
 _INSERT = """
-INSERT INTO content(id, hash, size, packing, rules, masked, data, pack, start) VALUES(?,?,?,?,?,?,?,?,?)
+INSERT INTO content(id, hash, size, rules, masked, packing, data, pack, start) VALUES(?,?,?,?,?,?,?,?,?)
 ON CONFLICT(hash) DO NOTHING
 """.strip()
+_INSERT_PACK = "INSERT INTO pack VALUES(?,?,?,?)"
 
-_Contents = Mapping[bytes, MaskedBytes]  # by their hashes
 _Row = tuple[int | bytes | None, ...]
+_Pack = tuple[int, int, int, bytes]  # its id, size, packing and bytes
 
 
 class ContentWriter:
@@ -34,30 +34,67 @@ class ContentWriter:
         """Bytes since the last commit."""
         self.repaired = 0
 
-    def store(self, hashes: Sequence[bytes], contents: Sequence[MaskedBytes]) -> list[int]:
-        """Store contents unless they are known, and return their ids. A known one is compared, and replaced if it is
-        damaged.
+    def store(self, groups: Sequence[PackedGroup]) -> Sequence[int]:
+        """Store different contents unless they are known, and return their ids. A known one is compared, and replaced if
+        it is damaged.
         """
-        unique = dict(zip(hashes, contents, strict=True))
         first = self._next_number("content")
-        ids = dict(zip(unique, count(first)))
-        if not self._insert(unique, first):
-            ids = self._find_known(unique)
-            new = {hash: content for hash, content in unique.items() if hash not in ids}
-            self._insert(new, first)
-            ids.update(zip(new, count(first)))
+        number = sum(len(group.hashes) for group in groups)
+        if self._insert(groups, number, first):
+            return range(first, first + number)
+        hashes = [hash for group in groups for hash in group.hashes]
+        found: list[Any] = self.connection.executemany(_KNOWN, zip(hashes)).fetchall()
+        known = {row[0]: row[1:] for row in found}
+        reader = ContentReader(self.connection)
+        new = [each for group in groups for each in self._without_known(group, known, reader)]
+        ids = {hash: int(row[0]) for hash, row in known.items()}
+        ids.update(zip((hash for group in new for hash in group.hashes), count(first)))
+        self._insert(new, len(ids) - len(known), first)
         return [ids[hash] for hash in hashes]
 
-    def _insert(self, contents: _Contents, first: int) -> bool:
+    def store_one(self, hash: bytes, content: MaskedBytes) -> int:
+        """Store one content, outside of a pack."""
+        [id] = self.store(pack_contents(self.packer, {hash: content}))
+        return id
+
+    def _without_known(
+        self, group: PackedGroup, known: Mapping[bytes, Sequence[Any]], reader: ContentReader
+    ) -> list[PackedGroup]:
+        """Return a group without the contents that are known. These are compared, and replaced if they are damaged."""
+        if known.keys().isdisjoint(group.hashes):
+            return [group]
+        contents = unpack_group(group)
+        for hash in known.keys() & contents.keys():
+            content = contents.pop(hash)
+            id, *stored = known[hash]
+            if stored[-1] != len(content.data) or reader.read(*stored) != content.data:
+                self._replace(id, hash, content)
+        return pack_contents(self.packer, contents)
+
+    def _insert(self, groups: Sequence[PackedGroup], number: int, first: int) -> bool:
         """Insert contents with consecutive ids. Insert nothing, and return False, if one of them is known."""
-        rows, packs = self._lay_out(contents, first, self._next_number("pack") if len(contents) > 1 else 0)
+        rows: list[Iterable[_Row]] = []
+        packs: list[_Pack] = []
+        pack = self._next_number("pack") if any(len(group.hashes) > 1 for group in groups) else 0
+        id = first
+        for group in groups:
+            length = len(group.hashes)
+            columns = (range(id, id + length), *group[:4])
+            if length == 1:  # it is packed in its row
+                rows.append(zip(*columns, (group.packing,), (group.data,), (None,), (0,), strict=True))
+            else:
+                *starts, size = accumulate(group.sizes, initial=0)
+                rows.append(zip(*columns, repeat(SHARED), repeat(None), repeat(pack), starts))
+                packs.append((pack, size, group.packing, group.data))
+                pack += 1
+            id += length
         before = self.connection.total_changes()
-        self.connection.executemany(_INSERT, rows)
-        if self.connection.total_changes() - before < len(rows):
+        self.connection.executemany(_INSERT, chain.from_iterable(rows))
+        if self.connection.total_changes() - before < number:
             self.connection.execute("DELETE FROM content WHERE id >= ?", (first,))
             return False
-        for pack, whole in packs:
-            self._insert_pack(pack, whole)
+        self.connection.executemany(_INSERT_PACK, packs)
+        self.written += sum(len(group.data) for group in groups)
         return True
 
     def _next_number(self, table: str) -> int:
@@ -74,16 +111,6 @@ class ContentWriter:
         )
         return self.connection.last_insert_rowid()
 
-    def _find_known(self, contents: _Contents) -> dict[bytes, int]:
-        """Return the ids of those that are known. They are compared, and replaced if they are damaged."""
-        known: list[Any] = self.connection.executemany(_KNOWN, zip(contents)).fetchall()
-        reader = ContentReader(self.connection)
-        for hash, id, *stored in known:
-            content = contents[hash]
-            if stored[-1] != len(content.data) or reader.read(*stored) != content.data:
-                self._replace(id, hash, content)
-        return {row[0]: row[1] for row in known}
-
     def _replace(self, content: int, hash: bytes, masked: MaskedBytes) -> None:
         """Write a damaged content again, outside of its pack."""
         packing, data = self.packer.pack(masked.data)
@@ -95,48 +122,10 @@ class ContentWriter:
         self.written += len(data)
         self.repaired += 1
 
-    def _lay_out(self, contents: _Contents, id: int, pack: int) -> tuple[list[_Row], list[tuple[int, bytes]]]:
-        """Return the row of each content, and the packs that they share. One that shares no pack is packed in its row."""
-        rows: list[_Row] = []
-        packs: list[tuple[int, bytes]] = []
-        for group in _split_groups(list(contents.items())):
-            if len(group) == 1:
-                [(hash, (data, rules, masked, _))] = group
-                packing, packed = self.packer.pack(data)
-                self.written += len(packed)
-                rows.append((id, hash, len(data), packing, rules, masked, packed, None, 0))
-                id += 1
-                continue
-            start = 0
-            for hash, (data, rules, masked, _) in group:
-                size = len(data)
-                rows.append((id, hash, size, SHARED, rules, masked, None, pack, start))
-                start += size
-                id += 1
-            packs.append((pack, b"".join([content.data for _, content in group])))
-            pack += 1
-        return rows, packs
-
     def add_pack(self, whole: bytes) -> int:
         """Store the bytes of several contents, and return the id of the pack."""
         id = self._next_number("pack")
-        self._insert_pack(id, whole)
-        return id
-
-    def _insert_pack(self, id: int, whole: bytes) -> None:
         packing, data = self.packer.pack(whole)
-        self.connection.execute("INSERT INTO pack VALUES(?,?,?,?)", (id, len(whole), packing, data))
+        self.connection.execute(_INSERT_PACK, (id, len(whole), packing, data))
         self.written += len(data)
-
-
-def _split_groups(contents: Sequence[tuple[bytes, MaskedBytes]]) -> Iterator[Sequence[tuple[bytes, MaskedBytes]]]:
-    """Yield contents in groups of at most PACK_BYTES; a longer one is alone."""
-    first = size = 0
-    for number, (_, content) in enumerate(contents):
-        length = len(content.data)
-        size += length
-        if size > PACK_BYTES and number > first:
-            yield contents[first:number]
-            first, size = number, length
-    if first < len(contents):
-        yield contents[first:]
+        return id

@@ -19,10 +19,10 @@ from clew.collect.archive.archive_schema import reserve_numbers
 from clew.collect.archive.content_reader import CONTENT, ContentReader
 from clew.collect.archive.packing import ABSENT, RAW
 from clew.collect.archive.repack import repack
+from clew.collect.masking import ERASED
 from clew.wire.json_codec import decode
 from clew.wire.project_slug import slugs
 
-ERASED = b"[ERASED]"
 _DELETED_FILES = """
 SELECT f.id, f.path FROM file f WHERE f.gone IS NOT NULL AND f.mtime < ? AND NOT EXISTS (
   SELECT 1 FROM occurrence o JOIN generation g ON g.id = o.generation

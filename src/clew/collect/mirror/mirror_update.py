@@ -13,9 +13,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from clew.collect.archive.erase import ERASED
 from clew.collect.discovery import is_replaced_kind
 from clew.collect.identity import hash_name
+from clew.collect.masking import ERASED
 from clew.collect.mirror.mirror_catalog import CatalogFile, MirrorCatalog, Scope
 from clew.collect.mirror.mirrored_copies import settle_copies
 from clew.collect.mirror.mirrored_path import HISTORY

@@ -10,7 +10,8 @@ from collections.abc import Collection, Sequence
 from hashlib import sha256
 from typing import NamedTuple, Protocol
 
-from clew.collect.archive.erase import ERASED, text_variants
+from clew.collect.archive.erase import text_variants
+from clew.collect.masking import ERASED
 from clew.collect.sql.fact_tables import CALL, FILE, GIT, REPLY, TURN
 from clew.errors import NotFound, Refused
 
