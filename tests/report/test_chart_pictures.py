@@ -36,7 +36,7 @@ UTC = UsageQuery(zone="UTC")
 def buckets(tmp_path_factory: pytest.TempPathFactory) -> list[UsageBucket]:
     root = tmp_path_factory.mktemp("demo") / "claude"
     write_demo(root, NOW)
-    return collect_buckets(str(root), None, per_reply=True).buckets
+    return list(collect_buckets(str(root), None, per_reply=True).buckets)
 
 
 def check_picture(name: str, svg: str) -> None:

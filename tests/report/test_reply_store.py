@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -157,6 +158,51 @@ def test_the_tools_and_the_branch_of_a_reply_are_kept(tmp_path: Path, cache: Pat
     (bucket,) = collect_buckets(str(tmp_path / "claude"), str(cache), per_reply=True).buckets
     assert bucket.context is not None
     assert (bucket.context.branch, bucket.context.tools) == ("topic", "Bash")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sums_that_are_kept_are_those_of_all_files(seed: int, tmp_path: Path, cache: Path) -> None:
+    """Files grow, are rewritten, copied and deleted; replies are in several of them, with other numbers in each."""
+    chance = random.Random(seed)
+    root = str(tmp_path / "claude")
+    paths = [write(tmp_path, session(number), line(f"m{number}", output=number)) for number in range(4)]
+    for _ in range(12):
+        lines = b"".join(
+            line(f"m{chance.randrange(9)}", output=chance.randrange(1, 5)) for _ in range(chance.randrange(1, 4))
+        )
+        path = chance.choice(paths)
+        match chance.choice(("grow", "grow", "rewrite", "copy", "delete")):
+            case "grow":
+                path.write_bytes((path.read_bytes() if path.exists() else b"") + lines)
+            case "rewrite":
+                path.write_bytes(lines)
+            case "copy" if path.exists():
+                chance.choice(paths).write_bytes(path.read_bytes() + lines)
+            case "delete":
+                path.unlink(missing_ok=True)
+        kept, anew = (collect_buckets(root, folder, per_reply=False) for folder in (str(cache), None))
+        assert sorted(kept.buckets) == sorted(anew.buckets)
+        assert totals(collect_buckets(root, str(cache), per_reply=True).buckets) == totals(anew.buckets)
+
+
+def test_copies_in_parts_are_the_same_as_all_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        write(tmp_path, session(number), *(line(f"m{each}", output=each + number) for each in range(number, 9)))
+    root = str(tmp_path / "claude")
+    found = [sorted(collect_buckets(root, None, per_reply=per_reply).buckets) for per_reply in (False, True)]
+    monkeypatch.setattr("clew.report.reply_store.MAX_COPIES", 2)
+    assert [sorted(collect_buckets(root, None, per_reply=per_reply).buckets) for per_reply in (False, True)] == found
+
+
+def test_replies_that_are_damaged_before_they_are_read_are_read_anew(tmp_path: Path, cache: Path) -> None:
+    for number in range(3):
+        write(tmp_path, session(number), line(f"m{number}", output=1))
+    collected = collect_buckets(str(tmp_path / "claude"), str(cache), per_reply=True)
+    (folder,) = (cache / "usage").iterdir()
+    with apsw.Connection(str(folder / "replies.db")) as database:
+        database.execute("UPDATE file SET spends=x'ff' WHERE rowid=3")
+    assert collected.read(totals) == (3, 3)
+    assert collected.read(totals) == (3, 3)
 
 
 # -- the cache itself

@@ -166,8 +166,8 @@ def test_a_summary_gives_the_same_table(buckets: list[UsageBucket], by: str) -> 
 
 def test_the_time_asked_for() -> None:
     buckets = [bucket(NOON_SECONDS + n, output=1) for n in range(4)] + [bucket(-1, output=1)]
-    assert len(select_buckets(buckets, UTC._replace(since=NOON_SECONDS + 1))) == 3
-    assert len(select_buckets(buckets, UTC._replace(until=NOON_SECONDS + 1))) == 1
+    assert len(list(select_buckets(buckets, UTC._replace(since=NOON_SECONDS + 1)))) == 3
+    assert len(list(select_buckets(buckets, UTC._replace(until=NOON_SECONDS + 1)))) == 1
     assert needs_replies(UTC._replace(since=NOON_SECONDS + 1.0))
     assert not needs_replies(UTC._replace(since=float(NOON_SECONDS)))
 

@@ -97,18 +97,18 @@ def queued_text(entry: BaseEntry) -> str:
     return typed_text(attachment) if isinstance(attachment, dict) and is_typed(attachment) else ""
 
 
-def prompt_text(entry: BaseEntry) -> str:
-    """Return the prompt without editor context and reminders; a command as it was typed."""
+def prompt_text(entry: BaseEntry, kind: str | None = None) -> str:
+    """Return the prompt without editor context and reminders; a command as it was typed. `kind` is the speaker, if known."""
     if entry.type == "attachment":
         return queued_text(entry).strip()
     text = entry.text
-    kind = speaker(entry)
+    kind = speaker(entry) if kind is None else kind
     if kind == "command":
         name = tag_text(text, "command-name") or tag_text(text, "command-message")
         return f"{name} {tag_text(text, 'command-args')}".strip()
     if kind == "bash":
         return f"! {tag_text(text, 'bash-input')}"
-    return _REMINDER.sub("", _IDE.sub("", text)).strip()
+    return _REMINDER.sub("", _IDE.sub("", text)).strip() if "<" in text else text.strip()
 
 
 InputKind = Literal["ide_selection", "ide_opened_file", "tool_result", "text"]

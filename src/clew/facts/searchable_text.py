@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import chain, repeat
 from typing import Any
 
 from msgspec import Struct
 
 from clew.conversation.speaker import prompt_text, queued_text, speaker
-from clew.wire.content_block import Block
+from clew.wire.content_block import result_text
 from clew.wire.entry import BaseEntry
 from clew.wire.json_codec import decode_readable
 
@@ -33,7 +32,6 @@ _ADDED = re.compile(
     r"<(ide_selection|ide_opened_file|ide_diagnostics|system-reminder)>(?P<text>.*?)</\1>", re.DOTALL
 )  # what an editor and the program add to a prompt
 _COMMAND_TAGS = re.compile(r"<(local-command-std(out|err)|bash-std(out|err)|command-(name|message))>")
-_HOLDERS = (str, dict, list)
 _MIN_ENCODED = 256  # characters; longer than any word or digest
 _ENCODED = re.compile(rf"(data:[^,\s]{{0,80}};base64,)?[A-Za-z0-9+/_-]{{{_MIN_ENCODED},}}={{0,2}}")
 
@@ -63,19 +61,20 @@ def words(entry: BaseEntry, tools: Sequence[str] = ()) -> list[Words]:
 
 
 def _reply_pieces(entry: BaseEntry) -> list[Words]:
-    content = entry.message.content if entry.message else None
+    message = entry.message
+    content = message.content if message is not None else None
     field = "meta" if entry.is_synthetic and not entry.is_api_error else "reply"
     if not isinstance(content, list):
         return [Words(field, content)] if content else []
     pieces = []
     for block in content:
         kind = block.type
-        if kind == "text":
-            if block.text:
-                pieces.append(Words(field, block.text))
-        elif kind == "tool_use" or kind == "server_tool_use":
+        if kind == "tool_use" or kind == "server_tool_use":
             if text := input_text(block.input):
                 pieces.append(Words("input", text, block.name or ""))
+        elif kind == "text":
+            if block.text:
+                pieces.append(Words(field, block.text))
         elif kind == "thinking" and block.thinking:
             pieces.append(Words("thinking", block.thinking))
     return pieces
@@ -83,28 +82,40 @@ def _reply_pieces(entry: BaseEntry) -> list[Words]:
 
 def _user_pieces(entry: BaseEntry, tools: Sequence[str]) -> list[Words]:
     message = entry.message
-    content = message.content if message else None
-    if isinstance(content, list):
-        results = [block for block in content if block.type == "tool_result"]
-        if results:
-            texts = [(block, text) for block in results if (text := _result_text(block))]
-            names = chain(tools, repeat(""))
-            pieces = [
-                Words("result", text, "", entry.failed(b, tool)) for (b, text), tool in zip(texts, names, strict=False)
-            ]
-            beside = entry.text if len(results) < len(content) else ""
-            return [*pieces, Words("meta", beside)] if beside else pieces
+    content = message.content if message is not None else None
+    if not isinstance(content, list):
+        return _prompt_pieces(entry)
+    pieces: list[Words] = []
+    results = 0
+    for block in content:
+        if block.type == "tool_result":
+            results += 1
+            text = block.content
+            if not isinstance(text, str):
+                text = result_text(text)
+            if text:
+                failed = block.is_error
+                if failed is None:
+                    failed = entry.failed(block, tools[len(pieces)] if len(pieces) < len(tools) else "")
+                pieces.append(Words("result", text, "", failed))
+    if not results:
+        return _prompt_pieces(entry)
+    if results < len(content) and (beside := entry.text):
+        pieces.append(Words("meta", beside))
+    return pieces
+
+
+def _prompt_pieces(entry: BaseEntry) -> list[Words]:
+    """Return what the user typed and what the program added to it; or a text that the program wrote."""
+    whole = entry.text
+    if not whole:
+        return []
     kind = speaker(entry)
     if kind not in _FIELD_OF_SPEAKER:
-        return [Words("summary" if kind == "summary" else "meta", entry.text)] if entry.text else []
-    text, whole = prompt_text(entry), entry.text
+        return [Words("summary" if kind == "summary" else "meta", whole)]
+    text = prompt_text(entry, kind)
     added = "\n".join(match["text"].strip() for match in _ADDED.finditer(whole)) if len(text) < len(whole) else ""
     return [Words(field, piece) for field, piece in ((_FIELD_OF_SPEAKER[kind], text), ("meta", added)) if piece]
-
-
-def _result_text(block: Block) -> str:
-    content = block.content
-    return content if isinstance(content, str) else block.result_text
 
 
 def _attachment_pieces(entry: BaseEntry) -> list[Words]:
@@ -133,9 +144,11 @@ def input_text(value: Any) -> str:
         return "\n".join(_strings(value))
     flat = []
     for member in value.values():
-        if isinstance(member, str) and len(member) < _MIN_ENCODED:
+        if isinstance(member, str):
+            if len(member) >= _MIN_ENCODED and ("media_type" in value or _ENCODED.fullmatch(member)):
+                return "\n".join(_strings(value))
             flat.append(member)
-        elif isinstance(member, _HOLDERS):
+        elif isinstance(member, (dict, list)):
             return "\n".join(_strings(value))
     return "\n".join(flat)
 

@@ -8,7 +8,7 @@ missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
 from sys import intern
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 SYNTHETIC = "<synthetic>"  # written by the program in the model's name: it used no tokens
 ADVISOR = b"advisor_message"
 MIN_FINAL_OUTPUT = 100  # output tokens; the provisional number at the start of a stream is far below
+MAX_UNMEASURED = 64  # lines whose text is kept until their reply may have ended
 CHARACTERS_PER_TOKEN = 4  # characters per token, for rough estimates
 
 
@@ -70,7 +71,7 @@ def total(counts: Iterable[Count]) -> Count:
     return Count(*(sum(map(column, all_counts)) for column in _COLUMNS))
 
 
-class Spend(Struct, frozen=True, array_like=True):
+class Spend(Struct, frozen=True, gc=False, array_like=True):
     """One reply: its tokens, model, time, and how reliable its numbers are."""
 
     count: Count
@@ -215,20 +216,17 @@ def usage(source: Session | Iterable[BaseEntry | Billed]) -> Usage:
 _EMPTY: dict[str, Any] = {}  # shared by all replies that have none; never written to
 
 
-class _ReplyUsage:
+class _ReplyUsage(Struct, gc=False):
     """The facts from the lines of one reply so far. It keeps no line: lines reference the bytes of their file."""
 
-    __slots__ = ("branch", "calls", "has_ended", "is_copy", "lengths", "model", "time", "tokens")
-
-    def __init__(self, tokens: Tokens, time: str, model: str | None) -> None:
-        self.tokens = tokens
-        self.time = time
-        self.model = model
-        self.has_ended = False
-        self.is_copy = True
-        self.branch = ""
-        self.lengths: dict[str, int] = _EMPTY
-        self.calls: dict[str, str] = _EMPTY
+    tokens: Tokens
+    time: str
+    model: str | None
+    has_ended: bool = False
+    is_copy: bool = True
+    branch: str = ""
+    lengths: dict[str, int] | None = None
+    calls: dict[str, str] | None = None
 
     def is_outranked(self, tokens: Tokens, time: str, model: str | None) -> bool:
         """Return `Spend.outranks` of a line over this reply; decided by the output tokens where they differ."""
@@ -249,8 +247,8 @@ class _ReplyUsage:
             self.branch,
             self.has_ended,
             self.is_copy,
-            _EMPTY if self.has_ended else self.lengths,
-            self.calls,
+            _EMPTY if self.has_ended else self.lengths or _EMPTY,
+            self.calls or _EMPTY,
         )
 
 
@@ -268,23 +266,27 @@ def _count_entries(entries: Iterable[BaseEntry | Billed]) -> Usage:
     """Count the usage of entries. A pass over many files spends its time here, so it is one loop."""
     replies: dict[str, _ReplyUsage] = {}
     extra: dict[str, Spend] = {}
+    unmeasured: list[tuple[_ReplyUsage, str, Sequence[Block | BilledBlock]]] = []
     for line in entries:
-        entry: BaseEntry | Billed | None = line
-        if line.type != "assistant":
-            entry = _agent_message(line) if line.type == "progress" else None
-        message = entry.message if entry is not None else None
-        if entry is None or message is None or (tokens := message.usage) is None or message.model == SYNTHETIC:
+        kind = line.type
+        entry = line if kind == "assistant" else _agent_message(line) if kind == "progress" else None
+        if entry is None or (message := entry.message) is None or (tokens := message.usage) is None:
+            continue
+        model = message.model
+        if model == SYNTHETIC:
             continue
         time = entry.timestamp
-        time = time if isinstance(time, str) else _timestamp_text(time)
+        if not isinstance(time, str):
+            time = _timestamp_text(time)
         key = message.id or entry.request_id or entry.uuid or f"?{time} {tokens}"  # as `reply_key`
         reply = replies.get(key)
         if reply is None:
-            reply = replies[key] = _ReplyUsage(tokens, time, message.model)
-        elif time > reply.time and tokens == reply.tokens and message.model == reply.model:
-            reply.time = time  # most lines of a reply repeat the usage of the first one
-        elif reply.is_outranked(tokens, time, message.model):
-            reply.tokens, reply.time, reply.model = tokens, time, message.model
+            reply = replies[key] = _ReplyUsage(tokens, time, model)
+        elif tokens == reply.tokens and model == reply.model:  # most lines of a reply repeat the usage of the first one
+            if time > reply.time:
+                reply.time = time
+        elif reply.is_outranked(tokens, time, model):
+            reply.tokens, reply.time, reply.model = tokens, time, model
         if type(entry) is BaseEntry:  # which does not have these fields
             reply.is_copy = False
         else:
@@ -298,20 +300,29 @@ def _count_entries(entries: Iterable[BaseEntry | Billed]) -> Usage:
         content = message.content
         blocks = content if isinstance(content, list) else ()
         for block in blocks:
-            if block.id and block.type == "tool_use":
-                _add_call(reply, block.id, block.name or "")
+            if block.type == "tool_use" and (call := block.id):
+                name, calls = block.name or "", reply.calls
+                if calls is None:
+                    reply.calls = {call: intern(name)}
+                else:
+                    calls[call] = intern(max(name, calls.get(call, "")))
         if not reply.has_ended and (tokens.output_tokens or 0) < MIN_FINAL_OUTPUT:
-            line_id, length = entry.uuid or "", sum(map(_length, blocks))
-            lengths = reply.lengths = reply.lengths or {}
-            lengths[line_id] = max(length, lengths.get(line_id, 0))
+            unmeasured.append((reply, entry.uuid or "", blocks))
+            if len(unmeasured) >= MAX_UNMEASURED:
+                _measure(unmeasured)
         if tokens.iterations and ADVISOR in bytes(tokens.iterations):
             _add_advice(key, tokens, entry, extra)
+    _measure(unmeasured)
     return Usage({key: reply.spend() for key, reply in replies.items()} | extra)
 
 
-def _add_call(reply: _ReplyUsage, call: str, name: str) -> None:
-    calls = reply.calls = reply.calls or {}
-    calls[call] = intern(max(name, calls.get(call, "")))
+def _measure(lines: list[tuple[_ReplyUsage, str, Sequence[Block | BilledBlock]]]) -> None:
+    """Add the lengths of lines to their replies, and empty the list. Most replies have ended by then and need none."""
+    for reply, line_id, blocks in lines:
+        if not reply.has_ended:
+            lengths = reply.lengths = reply.lengths or {}
+            lengths[line_id] = max(sum(map(_length, blocks)), lengths.get(line_id, 0))
+    lines.clear()
 
 
 def _add_advice(key: str, tokens: Tokens, entry: BaseEntry | Billed, extra: dict[str, Spend]) -> None:
@@ -350,11 +361,11 @@ def count(tokens: Tokens) -> Count:
     written = tokens.cache_creation_input_tokens or 0
     web = tokens.server_tool_use
     return Count(
-        input=tokens.input_tokens or 0,
-        output=tokens.output_tokens or 0,
-        cache_write_5m=max(short, written - hour),
-        cache_write_1h=hour,
-        cache_read=tokens.cache_read_input_tokens or 0,
-        web_searches=(web.web_search or 0) if web else 0,
-        web_fetches=(web.web_fetch or 0) if web else 0,
+        tokens.input_tokens or 0,
+        tokens.output_tokens or 0,
+        max(short, written - hour),
+        hour,
+        tokens.cache_read_input_tokens or 0,
+        (web.web_search or 0) if web else 0,
+        (web.web_fetch or 0) if web else 0,
     )

@@ -6,16 +6,19 @@ and a reply in both places counts once.
 
 from __future__ import annotations
 
+from clew.report.usage_bucket import BucketView, DamagedReplies
 from clew.report.usage_summary import cache_folder, file_states, load_summary
 from clew.wire.tree_walk import list_transcripts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import NamedTuple
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import NamedTuple, TypeVar
 
     from clew.report.usage_bucket import UsageBucket
     from clew.wire.tree_walk import TranscriptFile
+
+    Result = TypeVar("Result")
 
     class ArchivedTranscript(NamedTuple):
         """A transcript outside of the tree. `found.path` is a unique name, not a path; `read` returns the content."""
@@ -31,17 +34,35 @@ else:
 class CollectedBuckets:
     """Buckets, the files they come from, and the paths that could not be read. `is_busy` is True if some may be missing,
     because another process was reading them.
+
+    Single replies are read from the store at each iteration, so that not all of them are in memory; use `read` for them.
     """
 
-    __slots__ = ("buckets", "files", "is_busy", "missed")
+    __slots__ = ("_rebuild", "buckets", "files", "is_busy", "missed")
 
     def __init__(
-        self, buckets: list[UsageBucket], files: list[TranscriptFile], missed: list[str], is_busy: bool = False
+        self,
+        buckets: Iterable[UsageBucket],
+        files: list[TranscriptFile],
+        missed: list[str],
+        is_busy: bool = False,
+        rebuild: Callable[[BaseException | None], object] | None = None,
     ) -> None:
         self.is_busy = is_busy
         self.buckets = buckets
         self.files = files
         self.missed = missed
+        self._rebuild = rebuild
+
+    def read(self, consume: Callable[[Iterable[UsageBucket]], Result]) -> Result:
+        """Return what a function makes of the buckets. If the store is damaged, it is made again from the files first."""
+        try:
+            return consume(self.buckets)
+        except DamagedReplies as error:
+            if self._rebuild is None:
+                raise
+            self._rebuild(error.__cause__)
+            return consume(self.buckets)
 
     def name_agents(self) -> None:
         """Put the types of agents, which the files beside theirs tell, in the place of their ids."""
@@ -54,12 +75,13 @@ class CollectedBuckets:
             if file.agent:
                 meta = read_meta(Path(file.path).with_suffix(".meta.json"))
                 types[file.agent] = (meta.agent_type if meta else None) or "(no type)"
-        self.buckets = [
-            bucket._replace(context=bucket.context._replace(agent=types.get(bucket.context.agent, "(no type)")))
-            if bucket.context
-            else bucket
-            for bucket in self.buckets
-        ]
+        buckets = self.buckets
+        self.buckets = BucketView(lambda: (_name_agent(bucket, types) for bucket in buckets))
+
+
+def _name_agent(bucket: UsageBucket, types: dict[str, str]) -> UsageBucket:
+    context = bucket.context
+    return bucket._replace(context=context._replace(agent=types.get(context.agent, "(no type)"))) if context else bucket
 
 
 def collect_buckets(
@@ -84,11 +106,15 @@ def collect_buckets(
     from clew.report.reply_store import ReplyStore
 
     store = ReplyStore(root, cache, {each.found.path: each.read for each in kept}, jobs)
-    try:
-        buckets = store.refresh(files, not missed, progress).buckets
-        if per_reply:
-            buckets = store.load_buckets(files, not missed)
-        missed += store.failed
-        return CollectedBuckets(buckets, files, missed, store.is_busy)
-    finally:
+    is_whole = not missed
+    sums = store.refresh(files, is_whole, progress).buckets
+    missed += store.failed
+    if not per_reply:
         store.close()
+        return CollectedBuckets(sums, files, missed, store.is_busy)
+
+    def rebuild(error: BaseException | None) -> None:
+        store.reset(error or DamagedReplies())
+        store.refresh(files, is_whole)
+
+    return CollectedBuckets(BucketView(store.buckets), files, missed, store.is_busy, rebuild)

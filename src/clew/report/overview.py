@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from typing import NamedTuple
 
 from clew.facts.prices import Prices
-from clew.report.plots import replies_by_hour
+from clew.report.plots import add_hour, no_hours
 from clew.report.timezone import DAY, Zone
 from clew.report.usage_bucket import UsageBucket
 from clew.report.usage_row import UsageRow, model_name
@@ -41,13 +41,13 @@ class Overview:
         self.sessions: dict[date, set[str]] = {}
         self.projects: dict[date, Counter[str]] = {}
         self.models: dict[date, Counter[str]] = {}
-        chosen = list(buckets)
-        for bucket in chosen:
+        self.hours = no_hours()
+        for bucket in buckets:
             if bucket.when >= 0:
                 day = _EPOCH + timedelta(days=zone.local(bucket.when) // DAY)
                 self._add(day, bucket, prices)
+                add_hour(self.hours, bucket, zone)
         self.is_priced = any(row.cost for row in self.days.values())
-        self.hours = replies_by_hour(chosen, zone)
 
     def _add(self, day: date, bucket: UsageBucket, prices: Prices) -> None:
         if day not in self.days:

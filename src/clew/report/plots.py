@@ -162,17 +162,27 @@ def short_paths(paths: Mapping[str, str]) -> dict[str, str]:
 # -- activity
 
 
-def replies_by_hour(buckets: Sequence[UsageBucket], zone: Zone) -> list[list[int]]:
+def replies_by_hour(buckets: Iterable[UsageBucket], zone: Zone) -> list[list[int]]:
     """Return the number of replies by weekday and hour."""
-    counts = [[0] * 24 for _ in WEEKDAYS]
+    counts = no_hours()
     for bucket in buckets:
-        if bucket.when >= 0:
-            local = zone.local(bucket.when)
-            counts[(local // DAY + 3) % 7][local % DAY // 3600] += bucket.replies
+        add_hour(counts, bucket, zone)
     return counts
 
 
-def activity_figure(buckets: Sequence[UsageBucket], zone: Zone) -> Figure:
+def no_hours() -> list[list[int]]:
+    """Return a zero for each hour of each weekday."""
+    return [[0] * 24 for _ in WEEKDAYS]
+
+
+def add_hour(counts: list[list[int]], bucket: UsageBucket, zone: Zone) -> None:
+    """Add the replies of a bucket to their weekday and hour."""
+    if bucket.when >= 0:
+        local = zone.local(bucket.when)
+        counts[(local // DAY + 3) % 7][local % DAY // 3600] += bucket.replies
+
+
+def activity_figure(buckets: Iterable[UsageBucket], zone: Zone) -> Figure:
     return hours_figure(replies_by_hour(buckets, zone), REPLIES)
 
 

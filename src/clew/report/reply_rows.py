@@ -10,8 +10,8 @@ from array import array
 from binascii import crc32
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import BytesIO, FileIO
-from itertools import compress, islice
-from operator import eq
+from itertools import chain, compress, islice
+from operator import eq, methodcaller
 from typing import Any, NamedTuple
 
 from msgspec import msgpack
@@ -82,13 +82,13 @@ def read_replies(file: FileIO | BytesIO, unread: UnreadLines, hours: dict[str, i
     before = ReadState(unread.read_inode, unread.read_offset, unread.read_mark)
     blocks = LineBlocks(file, before, unread.inode, unread.size)
     lines = _UsageLines(blocks, unread.read_session if blocks.is_continued else unread.session)
-    replies = usage(lines).own
+    replies = usage(chain.from_iterable(lines)).own
     end = (0, b"") if lines.has_tail else (blocks.offset, blocks.mark)
     return NewReplies(blocks.is_continued, *end, lines.session, *_encode(replies, hours))
 
 
 class _UsageLines:
-    """The lines of a file that contain usage, and the session that they name.
+    """The lines of a file that contain usage, many at a time, and the session that they name.
 
     A last line without a newline counts if it is complete; as it may still change, the next refresh reads the file again.
     """
@@ -98,17 +98,17 @@ class _UsageLines:
         self.session = session
         self.has_tail = False
 
-    def __iter__(self) -> Iterator[Billed]:
+    def __iter__(self) -> Iterator[list[Billed]]:
         for buffer, start, stop in self.blocks:
             spoken = decode_lines_containing(USAGE_KEY, buffer, 0, Billed, start=start, stop=stop).spoken
-            yield from spoken
+            yield spoken
             if not self.session and spoken:
                 self.session = spoken[0].session_id or ""
         if self.blocks.tail:
             piece = decode_lines_containing(USAGE_KEY, self.blocks.tail, 0, Billed)
             if piece.spoken and not piece.damaged:
                 self.has_tail = True
-                yield from piece.spoken
+                yield piece.spoken
 
 
 def _encode(replies: Mapping[str, Spend], hours: dict[str, int]) -> tuple[bytes, bytes, bytes, bytes]:
@@ -120,22 +120,31 @@ def _encode(replies: Mapping[str, Spend], hours: dict[str, int]) -> tuple[bytes,
 
 def decode_replies(keys: bytes, spends: bytes) -> dict[str, Spend]:
     """Return stored replies by their keys."""
-    return dict(zip(_KEYS.decode(keys), _SPENDS.decode(spends), strict=True))
+    return dict(zip(_KEYS.decode(keys), decode_spends(spends), strict=True))
+
+
+def decode_spends(spends: bytes) -> list[Spend]:
+    """Return stored replies without their keys, in the order of their hashes."""
+    return _SPENDS.decode(spends)
 
 
 def hash_keys(keys: Iterable[str]) -> array[int]:
     """Return a small number for each key, by which replies in several files are found with little memory."""
-    return array("I", map(crc32, map(_encode_key, keys)))
+    return array("I", map(crc32, map(_ENCODE_KEY, keys)))
 
 
-def _encode_key(key: str) -> bytes:
-    return key.encode("utf-8", "surrogatepass")
+_ENCODE_KEY = methodcaller("encode", "utf-8", "surrogatepass")
 
 
-def find_repeated(hashes: Iterable[bytes]) -> set[int]:
-    """Return the hashes that are in several files. All of them together take a few bytes each."""
+def find_repeated(hashes: Iterable[bytes], within: set[int] | None = None) -> set[int]:
+    """Return the hashes that occur several times, only those `within` if given. Each takes a few bytes while they are
+    compared.
+    """
     everything: array[int] = array("I")
     for of_file in hashes:
-        everything.frombytes(of_file)
+        if within is None:
+            everything.frombytes(of_file)
+        else:
+            everything.extend(within.intersection(array("I", of_file)))
     ordered = sorted(everything)
     return set(compress(ordered, map(eq, ordered, islice(ordered, 1, None))))

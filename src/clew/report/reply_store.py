@@ -9,7 +9,7 @@ from __future__ import annotations
 import marshal
 import os
 from array import array
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from functools import reduce
 from io import BytesIO
 from itertools import chain
@@ -23,18 +23,21 @@ from clew.report.reply_rows import (
     NewReplies,
     UnreadLines,
     decode_replies,
+    decode_spends,
     find_repeated,
     hash_keys,
     prepare_reading,
     read_replies,
 )
 from clew.report.usage_bucket import (
+    DamagedReplies,
     ReplyContext,
     UsageBucket,
     add_bucket,
     add_numbers,
     bucket_for_reply,
     buckets_from_sums,
+    sums_from_buckets,
 )
 from clew.report.usage_summary import (
     UsageSummary,
@@ -62,10 +65,14 @@ CREATE TABLE file(
 _INSERT = "INSERT OR REPLACE INTO file VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _SELECT_STATE = "SELECT inode, offset, mark, session FROM file WHERE path=?"
 _SELECT_REPLIES = "SELECT keys, spends FROM file WHERE path=?"
+_HASHES = 10  # the place of the hashes in a row
+MAX_CHANGED = 256 << 20  # bytes of changed files up to which the sums of the others are kept
+MAX_COPIES = 20_000  # replies in several files that are in memory at once
 MIN_BYTES = 192 << 20  # bytes of new lines from which several processes pay off
 
 
 Values = tuple[str | int | bytes, ...]
+States = dict[str, tuple[int, int, int]]
 Progress = Callable[[int, int], None]  # bytes read so far, and in total
 
 
@@ -115,12 +122,12 @@ class ReplyStore:
         if kept is not None and kept.states == states and kept.is_whole:
             return kept
         try:
-            summary = self._update_and_sum(states, files, is_whole, progress or _no_progress)
+            summary = self._update_and_sum(kept, states, files, is_whole, progress or _no_progress)
             if self.folder:
                 save_summary(self.folder, summary)
         except (*UNUSABLE, *DAMAGE, *UNEXPECTED_ERRORS) as error:
             self.reset(error)
-            summary = self._update_and_sum(states, files, is_whole, progress or _no_progress)
+            summary = self._update_and_sum(None, states, files, is_whole, progress or _no_progress)
         return summary
 
     def reset(self, error: BaseException) -> None:
@@ -129,6 +136,8 @@ class ReplyStore:
         try:
             if isinstance(error, UNUSABLE) or not self.folder:
                 raise error
+            self.database.close(True)  # with the statements that were not read to their end
+            self.database = open_cache(self.folder, "replies.db", _create_table)
             reset_database(self.database)
             _create_table(self.database)
         except (*UNUSABLE, *DAMAGE, *UNEXPECTED_ERRORS):
@@ -136,24 +145,43 @@ class ReplyStore:
             self._use_memory()
 
     def _update_and_sum(
-        self, states: dict[str, tuple[int, int, int]], files: list[TranscriptFile], is_whole: bool, progress: Progress
+        self, kept: UsageSummary | None, states: States, files: list[TranscriptFile], is_whole: bool, progress: Progress
     ) -> UsageSummary:
+        sums: Sums = {}
         try:
-            is_complete = self._update(files, is_whole, progress)
+            is_complete = self._update(kept, sums, files, is_whole, progress)
         except apsw.BusyError:  # another process is updating it: use what is there
             is_complete, self.is_busy = False, True
-        return UsageSummary(states, buckets_from_sums(self._sum_all()), is_whole and is_complete)
+            sums.clear()
+            self._add_files(sums, None, None)
+        return UsageSummary(states, buckets_from_sums(sums), is_whole and is_complete)
 
-    def _update(self, files: list[TranscriptFile], is_whole: bool, progress: Progress) -> bool:
+    def _update(
+        self, kept: UsageSummary | None, sums: Sums, files: list[TranscriptFile], is_whole: bool, progress: Progress
+    ) -> bool:
+        """Read what has changed, and put the sums of all files into `sums`. Return whether every file could be read.
+
+        If the summary that was `kept` is of the stored state and little has changed, only the share of the changed files
+        is taken out of its sums and put in again.
+        """
         self.database.execute("BEGIN IMMEDIATE")
         try:
-            rows = self.database.execute("SELECT path, inode, size, mtime FROM file")
-            known = {path: (inode, size, mtime) for path, inode, size, mtime in rows}
+            known: States = {
+                row[0]: row[1:] for row in self.database.execute("SELECT path, inode, size, mtime FROM file")
+            }
             changed = [file for file in files if known.get(file.path) != (file.inode, file.size, file.mtime_ns)]
-            self.database.executemany(_INSERT, self._read_rows(changed, known, progress))
-            if is_whole:
-                gone = known.keys() - {file.path for file in files}
-                self.database.executemany("DELETE FROM file WHERE path=?", ((path,) for path in gone))
+            gone = known.keys() - {file.path for file in files} if is_whole else set()
+            rows: Iterable[Values] = self._read_rows(changed, known, progress)
+            paths = hashes = None
+            if kept and kept.is_whole and kept.states == known and sum(file.size for file in changed) <= MAX_CHANGED:
+                rows = list(rows)
+                paths = {str(row[0]) for row in rows} | gone
+                hashes = self._hashes_of(paths).union(*map(_hashes, rows))
+                sums.update(sums_from_buckets(kept.buckets))
+                self._add_files(sums, paths, hashes, -1)
+            self.database.executemany(_INSERT, rows)
+            self.database.executemany("DELETE FROM file WHERE path=?", ((path,) for path in gone))
+            self._add_files(sums, paths, hashes)
             self.database.execute("COMMIT")
         finally:
             if self.database.in_transaction:
@@ -209,67 +237,90 @@ class ReplyStore:
         state = (file.path, file.inode, file.size, file.mtime_ns, new.offset, new.mark)
         return (*state, file.folder, new.session, file.agent, new.sums, new.hashes, new.keys, new.spends)
 
-    def _sum_all(self) -> Sums:
-        """Sum up all files; a reply in several files counts once."""
-        sums: Sums = {}
-        for (blob,) in self.database.execute("SELECT sums FROM file"):
-            for key, numbers in marshal.loads(blob):
-                add_numbers(sums, key, numbers)
-        for copies in self._stored_copies(self._find_repeated()).values():
-            for copy in copies:
-                add_bucket(sums, bucket_for_reply(copy.spend, None, {}), -1)
-            add_bucket(sums, bucket_for_reply(_merge_copies(copies), None, {}))
-        return sums
+    def _add_files(self, sums: Sums, paths: Set[str] | None, hashes: set[int] | None, sign: int = 1) -> None:
+        """Add the sums of some files, or of all; a reply in several files counts once. `hashes` are those of their replies.
 
-    def load_buckets(self, files: list[TranscriptFile], is_whole: bool) -> list[UsageBucket]:
-        """Return `buckets` as a list; if the store is damaged, rebuild it from the files first."""
-        try:
-            return list(self.buckets())
-        except (*UNUSABLE, *DAMAGE, *UNEXPECTED_ERRORS) as error:
-            self.reset(error)
-            self.refresh(files, is_whole)
-            return list(self.buckets())
+        If `sign` is -1, subtract what these files add: their sums, and what is due to copies of their replies elsewhere.
+        """
+        for (blob,) in self._select("sums", paths):
+            for key, numbers in marshal.loads(blob):
+                add_numbers(sums, key, numbers, sign)
+        for copies in self._stored_copies(self._find_repeated(hashes)):
+            if len(copies) > 1:
+                for copy in copies:
+                    add_bucket(sums, bucket_for_reply(copy.spend, None, {}), -sign)
+                add_bucket(sums, bucket_for_reply(_merge_copies(copies), None, {}), sign)
+
+    def _select(self, column: str, paths: Set[str] | None) -> Iterator[tuple[bytes]]:
+        """Yield a column of the rows of some files, or of all."""
+        if paths is None:
+            yield from self.database.execute(f"SELECT {column} FROM file")
+        else:
+            for path in paths:
+                yield from self.database.execute(f"SELECT {column} FROM file WHERE path=?", (path,))
+
+    def _hashes_of(self, paths: Set[str]) -> set[int]:
+        return set[int]().union(*(array("I", blob) for (blob,) in self._select("hashes", paths)))
 
     def buckets(self) -> Iterator[UsageBucket]:
-        """Yield every reply once, with its context. Copies in several files are merged, in the context of the original."""
-        shared = self._stored_copies(self._find_repeated())
+        """Yield every reply once, with its context. Raises `DamagedReplies` if they cannot be read."""
+        try:
+            yield from self._read_buckets()
+        except (*UNUSABLE, *DAMAGE, *UNEXPECTED_ERRORS) as error:
+            raise DamagedReplies from error
+
+    def _read_buckets(self) -> Iterator[UsageBucket]:
+        """Yield the replies of each file in turn, then those in several files, in the context of the original."""
+        repeated = self._find_repeated()
         hours: dict[str, int] = {}
-        rows = self.database.execute("SELECT path, folder, session, agent, keys, spends FROM file ORDER BY path")
-        for _, folder, session, agent, keys, spends in rows:
+        rows = self.database.execute("SELECT folder, session, agent, hashes, spends FROM file ORDER BY path")
+        for folder, session, agent, hashes, spends in rows:
             contexts: dict[tuple[str, ...], ReplyContext] = {}  # most replies of a file have the same
-            for key, spend in decode_replies(keys, spends).items():
-                if key not in shared:
+            for number, spend in zip(array("I", hashes), decode_spends(spends), strict=True):
+                if number not in repeated:
                     kind = (spend.branch, *spend.calls.values())
                     if kind not in contexts:
                         contexts[kind] = _reply_context(folder, session, agent, spend)
                     yield bucket_for_reply(spend, contexts[kind], hours)
-        for copies in shared.values():
+        for copies in self._stored_copies(repeated):
             original = min(copies, key=lambda copy: copy.spend.is_copy)
             yield bucket_for_reply(_merge_copies(copies), original.context, hours)
 
-    def _stored_copies(self, repeated: Set[int]) -> dict[str, list[_StoredUsage]]:
-        """Return the replies that are in several files, each with its copies in the order of their paths."""
-        copies: dict[str, list[_StoredUsage]] = {}
-        for path in self._paths_with(repeated):
-            row = self.database.execute("SELECT folder, session, agent, keys, spends FROM file WHERE path=?", (path,))
-            for folder, session, agent, keys, spends in row:
-                replies = decode_replies(keys, spends)
-                for (key, spend), number in zip(replies.items(), hash_keys(replies), strict=True):
-                    if number in repeated:
-                        context = _reply_context(folder, session, agent, spend)
-                        copies.setdefault(key, []).append(_StoredUsage(spend, context))
-        return {key: each for key, each in copies.items() if len(each) > 1}
+    def _stored_copies(self, repeated: set[int]) -> Iterator[list[_StoredUsage]]:
+        """Yield the replies with these hashes, each with its copies in the order of their paths. Some thousand are in memory
+        at a time.
+        """
+        paths = self._paths_with(repeated)
+        parts = 1 + len(repeated) // MAX_COPIES
+        for part in range(parts):
+            chosen = {number for number in repeated if number % parts == part}
+            copies: dict[str, list[_StoredUsage]] = {}
+            for path in paths:
+                row = self.database.execute(
+                    "SELECT folder, session, agent, keys, spends FROM file WHERE path=?", (path,)
+                )
+                for folder, session, agent, keys, spends in row:
+                    replies = decode_replies(keys, spends)
+                    for (key, spend), number in zip(replies.items(), hash_keys(replies), strict=True):
+                        if number in chosen:
+                            context = _reply_context(folder, session, agent, spend)
+                            copies.setdefault(key, []).append(_StoredUsage(spend, context))
+            yield from copies.values()
 
-    def _paths_with(self, repeated: Set[int]) -> list[str]:
+    def _paths_with(self, repeated: set[int]) -> list[str]:
         """Return the paths of the files that have one of these hashes, in order."""
-        paths = []
-        for path, hashes in self.database.execute("SELECT path, hashes FROM file"):
-            if not repeated.isdisjoint(array("I", hashes)):
-                paths.append(path)
-        return sorted(paths)
+        if not repeated:
+            return []
+        rows = self.database.execute("SELECT path, hashes FROM file ORDER BY path")
+        return [path for path, hashes in rows if not repeated.isdisjoint(array("I", hashes))]
 
-    def _find_repeated(self) -> set[int]:
-        return find_repeated(hashes for (hashes,) in self.database.execute("SELECT hashes FROM file"))
+    def _find_repeated(self, within: set[int] | None = None) -> set[int]:
+        return find_repeated((hashes for (hashes,) in self._select("hashes", None)), within)
+
+
+def _hashes(row: Values) -> array[int]:
+    blob = row[_HASHES]
+    return array("I", blob if isinstance(blob, bytes) else b"")
 
 
 class _StoredUsage(NamedTuple):

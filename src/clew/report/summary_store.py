@@ -181,8 +181,9 @@ class SummaryStore:
         try:
             if self._has_costs():
                 return False
-            buckets = collect_buckets(self.root, self.cache, per_reply=True, kept=kept).buckets
-            rows = group_buckets(buckets, bucket_names("session", Zone("")), load_prices())
+            names = bucket_names("session", Zone(""))
+            collected = collect_buckets(self.root, self.cache, per_reply=True, kept=kept)
+            rows = collected.read(lambda buckets: group_buckets(buckets, names, load_prices()))
             data = msgpack.encode({row.name: (micros(row.cost), sorted(row.unpriced)) for row in rows})
             with WriteTransaction(self._database):
                 self._database.execute("DELETE FROM cost")

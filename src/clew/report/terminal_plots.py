@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from clew.facts.prices import dollars
 from clew.report.charts.heat_map import WEEKDAYS
@@ -83,7 +83,7 @@ def bar(value: float, top: float, room: int) -> str:
     return "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
 
 
-def activity_lines(buckets: Sequence[UsageBucket], zone: Zone, style: TerminalStyle = PLAIN) -> list[str]:
+def activity_lines(buckets: Iterable[UsageBucket], zone: Zone, style: TerminalStyle = PLAIN) -> list[str]:
     values = replies_by_hour(buckets, zone)
     top = max(map(max, values))
     lines = [style("     " + "".join(f"{hour:02d}".ljust(6) for hour in range(0, 24, 3)), "quiet")]

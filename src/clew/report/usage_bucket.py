@@ -12,7 +12,7 @@ from clew.facts.prices import STEP, mode_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import NamedTuple
 
     from clew.facts.token_usage import Spend
@@ -105,7 +105,7 @@ def _parse_any_time(timestamp: str) -> int:
 
 def add_bucket(sums: Sums, bucket: UsageBucket, sign: int = 1) -> None:
     """Add the numbers of a bucket to its quarter of an hour; subtract them if `sign` is -1."""
-    add_numbers(sums, (_quarter(bucket.when), *bucket[1:5]), [sign * number for number in bucket[5:14]])
+    add_numbers(sums, (_quarter(bucket.when), *bucket[1:5]), list(bucket[5:14]), sign)
 
 
 def _quarter(when: int) -> int:
@@ -154,10 +154,33 @@ _QUARTERS = {f":{minute:02}:": 60 * minute // QUARTER * QUARTER for minute in ra
 _SECONDS = frozenset(f"{second:02}" for second in range(60))
 
 
-def add_numbers(sums: Sums, key: Key, numbers: list[int]) -> None:
+def add_numbers(sums: Sums, key: Key, numbers: list[int], sign: int = 1) -> None:
+    """Add numbers to those of a key; subtract them if `sign` is -1."""
     present = sums.get(key)
+    if sign < 0:
+        numbers = [-number for number in numbers]
     sums[key] = list(map(add, present, numbers)) if present else numbers
 
 
 def buckets_from_sums(sums: Sums) -> list[UsageBucket]:
     return [UsageBucket._make((*key, *numbers, None)) for key, numbers in sums.items() if any(numbers)]
+
+
+def sums_from_buckets(buckets: Iterable[UsageBucket]) -> Sums:
+    return {bucket[:5]: list(bucket[5:14]) for bucket in buckets}
+
+
+class DamagedReplies(Exception):
+    """The stored replies could not be read; the cause says why."""
+
+
+class BucketView:
+    """Buckets that are made again at each iteration, so that a report over many replies keeps none of them."""
+
+    __slots__ = ("_make",)
+
+    def __init__(self, make: Callable[[], Iterator[UsageBucket]]) -> None:
+        self._make = make
+
+    def __iter__(self) -> Iterator[UsageBucket]:
+        return self._make()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from clew.report.timezone import Zone
-from clew.report.usage_bucket import QUARTER
-from clew.report.usage_row import UsageRow, group_buckets, model_name, split_bucket, sum_buckets
+from clew.report.usage_bucket import QUARTER, BucketView
+from clew.report.usage_row import UsageRow, group_buckets, model_name, split_bucket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,9 +65,13 @@ def needs_replies(query: UsageQuery) -> bool:
 
 
 def build_table(buckets: Iterable[UsageBucket], query: UsageQuery, prices: Prices) -> UsageTable:
-    chosen = select_buckets(buckets, query)
+    """Add up the buckets that match a query. They are read once and not kept."""
+    chosen: Iterable[UsageBucket] = select_buckets(buckets, query)
+    sum_of_all = UsageRow("Total")
+    if query.by == "tool":  # whose rows share replies
+        chosen = _add_each(chosen, sum_of_all, prices)
     rows = group_buckets(chosen, bucket_names(query.by, Zone(query.zone)), prices, by_model=query.by_model)
-    total = sum_buckets(chosen, prices) if query.by == "tool" else _total(rows)
+    total = sum_of_all if query.by == "tool" else _total(rows)
     if query.by not in TIMES:
         rows.sort(key=lambda row: (-row.cost, -row.total, row.name))
     if query.limit is not None:
@@ -91,15 +95,25 @@ def _total(rows: list[UsageRow]) -> UsageRow:
     return total
 
 
-def select_buckets(buckets: Iterable[UsageBucket], query: UsageQuery) -> list[UsageBucket]:
+def _add_each(buckets: Iterable[UsageBucket], row: UsageRow, prices: Prices) -> Iterator[UsageBucket]:
+    """Pass buckets on, and add each to a row."""
+    for bucket in buckets:
+        row.add(bucket, prices.rate(bucket.model, bucket.mode, bucket.steps))
+        yield bucket
+
+
+def select_buckets(buckets: Iterable[UsageBucket], query: UsageQuery) -> BucketView:
     """Return the buckets that match a query; with `estimate`, the missing output of placeholders is added."""
-    selected = [bucket for bucket in buckets if _matches(bucket, query)]
-    if query.estimate:
-        selected = [
-            bucket._replace(output=bucket.output + bucket.missing, missing=0) if bucket.missing else bucket
-            for bucket in selected
-        ]
-    return selected
+    return BucketView(lambda: _select(buckets, query))
+
+
+def _select(buckets: Iterable[UsageBucket], query: UsageQuery) -> Iterator[UsageBucket]:
+    for bucket in buckets:
+        if _matches(bucket, query):
+            if query.estimate and bucket.missing:
+                yield bucket._replace(output=bucket.output + bucket.missing, missing=0)
+            else:
+                yield bucket
 
 
 def _matches(bucket: UsageBucket, query: UsageQuery) -> bool:

@@ -18,8 +18,8 @@ from clew.report.collect_buckets import CollectedBuckets, collect_buckets
 from clew.report.overview import Overview
 from clew.report.plots import short_paths
 from clew.report.timezone import Zone
-from clew.report.usage_bucket import UsageBucket
 from clew.report.usage_summary import cache_folder, file_states, load_summary
+from clew.report.usage_table import UsageQuery, select_buckets
 from clew.system.environment import cache_home
 from clew.system.subprocesses import start_clew
 from clew.web.app_state import AppState
@@ -95,10 +95,10 @@ class UsageData:
         is_enabled = gc.isenabled()
         gc.disable()  # a list of many replies has no cycles: looking for them takes half of the time
         try:
-            buckets: Iterable[UsageBucket] = self.collect(per_reply=True).buckets
-            if project:
-                buckets = [each for each in buckets if each.context and each.context.project == project]
-            return Overview(buckets, load(), Zone(zone), today_in(zone))
+            query = UsageQuery(project=project)
+            return self.collect(per_reply=True).read(
+                lambda buckets: Overview(select_buckets(buckets, query), load(), Zone(zone), today_in(zone))
+            )
         finally:
             if is_enabled:
                 gc.enable()

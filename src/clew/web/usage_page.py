@@ -154,8 +154,8 @@ class UsagePage:
         query, prices = self._query(choice), load()
         collected = self._collect(query, choice.by)
         if choice.by != "block":
-            return build_table(collected.buckets, query, prices), collected
-        blocks = group_into_blocks(select_buckets(collected.buckets, query), prices, time.time())
+            return collected.read(lambda buckets: build_table(buckets, query, prices)), collected
+        blocks = collected.read(lambda each: group_into_blocks(select_buckets(each, query), prices, time.time()))
         total = UsageRow("Total")
         for block in blocks:
             block.row.name = Zone(query.zone).hour(block.start)
@@ -212,7 +212,8 @@ class UsagePage:
         labels, zone = self._labels(table), Zone(_zone(choice))
         clean = {row.name: labels.get(row.name) or self._state.clean_text(row.name, 120) for row in table.rows}
         if table.by == "block":
-            blocks = group_into_blocks(select_buckets(collected.buckets, self._query(choice)), load(), time.time())
+            query, prices = self._query(choice), load()
+            blocks = collected.read(lambda each: group_into_blocks(select_buckets(each, query), prices, time.time()))
             figure = blocks_figure(blocks, zone, WIDTH)
         else:
             ends = [datetime.combine(day, datetime.min.time()) for day in self._ends(choice)]

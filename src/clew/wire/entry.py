@@ -25,6 +25,7 @@ from clew.wire.salvage import classify_damage, find_objects
 from clew.wire.timestamps import parse_timestamp
 
 _NO_LINE = Line(0, 0, b"", 0, 0)
+_QUOTE = 0x22
 
 
 class BaseEntry(Struct, frozen=True, gc=False, eq=False):
@@ -77,9 +78,10 @@ class BaseEntry(Struct, frozen=True, gc=False, eq=False):
         """
         if result.is_error is not None:
             return result.is_error
-        if bytes(memoryview(self.tool_use_result)[:1]) != b'"' or len(self.results) > 1:
+        record = self.tool_use_result
+        if not record or memoryview(record)[0] != _QUOTE or len(self.results) > 1:
             return False
-        return not tool.startswith("mcp__") or bytes(self.tool_use_result).startswith(b'"Error')
+        return not tool.startswith("mcp__") or bytes(record).startswith(b'"Error')
 
 
 class Entry(BaseEntry, frozen=True, gc=False, eq=False):
@@ -180,7 +182,7 @@ class Blank(Struct, frozen=True):
 Item = Entry | Damaged | Blank
 
 _DECODER = msgspec.json.Decoder(Entry)
-_OPEN, _CLOSE = 0x7B, 0x7D
+OPEN, CLOSE = 0x7B, 0x7D
 SHORT_LINE = 16  # bytes: every entry is longer than such a line
 LONG_RUN = 1024  # this many short lines in a row become one item
 _BLANK = re.compile(rb"[ \t\n\r\v\f]++")
@@ -264,7 +266,7 @@ def find_line_starts(buffer: bytes, count: int) -> list[int]:
         stop = find(b"\n", start)
         if stop < 0:
             stop = size
-        if buffer[start] != _OPEN or buffer[stop - 1] != _CLOSE:
+        if buffer[start] != OPEN or buffer[stop - 1] != CLOSE:
             return []
         starts.append(start)
         start = stop + 1

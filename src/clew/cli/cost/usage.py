@@ -114,7 +114,7 @@ def report_usage(plan: UsageOptions) -> int:
         return show_blocks(plan, collected, prices)
     if plan.query.by == "agent":
         collected.name_agents()
-    table = build_table(collected.buckets, _with_models(plan), prices)
+    table = collected.read(lambda buckets: build_table(buckets, _with_models(plan), prices))
     if table.rows:
         _warn(plan)
     if plan.plot is not None:

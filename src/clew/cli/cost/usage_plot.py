@@ -45,14 +45,16 @@ def draw(
         print_message("No usage here to draw.")
         return 1
     zone = Zone(plan.query.zone)
-    chosen = select_buckets(collected.buckets, plan.query)
+    query = plan.query
     if plan.plot in (None, "-"):
         for row in table.rows:
             row.name = names.get(row.name, row.name)
-        return _print(_bars(table, columns), ["", *activity_lines(chosen, zone, stdout_style())])
+        activity = collected.read(lambda each: activity_lines(select_buckets(each, query), zone, stdout_style()))
+        return _print(_bars(table, columns), ["", *activity])
     names = short_paths(names) if table.by == "project" else names
-    stacked = build_table(collected.buckets, plan.query._replace(by_model=True), prices)
-    return write(plan, f"Usage by {table.by}", [cost_figure(stacked, names), activity_figure(chosen, zone)])
+    stacked = collected.read(lambda each: build_table(each, query._replace(by_model=True), prices))
+    figure = collected.read(lambda each: activity_figure(select_buckets(each, query), zone))
+    return write(plan, f"Usage by {table.by}", [cost_figure(stacked, names), figure])
 
 
 def draw_context(plan: UsageOptions, points: Sequence[ContextPoint], window: int) -> int:

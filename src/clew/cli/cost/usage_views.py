@@ -195,8 +195,7 @@ def _chosen(plan: UsageOptions) -> Iterator[Session]:
 
 def show_blocks(plan: UsageOptions, collected: CollectedBuckets, prices: Prices) -> int:
     query = plan.query
-    chosen = select_buckets(collected.buckets, query)
-    blocks = group_into_blocks(chosen, prices, time.time())
+    blocks = collected.read(lambda each: group_into_blocks(select_buckets(each, query), prices, time.time()))
     blocks = blocks if query.limit is None else blocks[-query.limit :] if query.limit else []
     zone = Zone(query.zone)
     for block in blocks:
