@@ -14,10 +14,11 @@ from clew.system.environment import terminal_ground
 from clew.system.plural import plural
 from clew.system.terminal_style import TerminalStyle
 from clew.view import row_types
+from clew.view.lexing.code_lines import Line
 from clew.view.row_labels import compaction_label, duration_label, todo_sign
 from clew.view.row_types import Row
 from clew.view.sanitize import clean, one_line
-from clew.view.syntax import Line, file_language, token_lines
+from clew.view.syntax import file_language, token_lines
 from clew.view.truncate import truncate
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ def _diff(renderer: RowRenderer, row: row_types.DiffRow) -> Iterator[str]:
         number = old if line.startswith("-") else new
         style = {"+": "added", "-": "removed"}.get(line[:1], "")
         mark = renderer.styled(f"     {number or 1:>4} {line[:1] or ' '} ", style or "quiet")
-        yield from renderer.lines(_code_text(renderer, coloured.get(index) or (("", line[1:]),), style), mark)
+        yield from renderer.lines(_code_text(renderer, coloured.get(index) or Line((("", line[1:]),)), style), mark)
         old += not line.startswith("+")
         new += not line.startswith("-")
     if more:

@@ -18,8 +18,7 @@ Modules:
                        line numbers.
     header             The header of a session: title, start and other facts, with secrets masked.
     html_page          Wrap HTML fragments in a page: one file that loads nothing and works without scripts.
-    lexer_rules        Run the rules of a Pygments lexer with one regular expression for each state instead of one
-                       for each rule.
+    lexing/            Read code into lines of tokens, with the rules of Pygments but faster.
     markdown_headings  Lower the headings of Markdown text, so that they are below the headings of the document
                        around it.
     markdown_html      Convert Markdown to HTML that contains no markup from the transcript.

@@ -13,7 +13,8 @@ from difflib import SequenceMatcher
 from html import escape
 from itertools import accumulate
 
-from clew.view.syntax import Line, Span, file_language, plain_lines, render_line, token_lines
+from clew.view.lexing.code_lines import NO_TOKENS, Line
+from clew.view.syntax import Span, file_language, plain_lines, render_line, token_lines
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
@@ -29,7 +30,7 @@ class DiffLine:
     text: str
     old: int = 0
     new: int = 0
-    tokens: Line = ()
+    tokens: Line = NO_TOKENS
     changed: list[Span] = field(default_factory=list)
 
 

@@ -37,7 +37,7 @@ from clew.view.nesting import NestingStep, is_expanded, nest_rows
 from clew.view.row_labels import compaction_label, duration_label, todo_sign, totals_labels
 from clew.view.row_types import Row
 from clew.view.sanitize import clean, format_duration, format_size, format_tokens, one_line
-from clew.view.syntax import colour, file_language, file_name, render_line, token_lines
+from clew.view.syntax import colour, file_language, file_name, token_lines
 from clew.view.truncate import truncate
 
 LONG_LINES, LONG_CHARACTERS = 30, 3000  # a longer prompt is folded
@@ -310,7 +310,7 @@ def _file_html(text: str, language: str) -> str:
         return ""
     code = "\n".join(line for _, line in lines)
     tokens = token_lines(code, language)
-    bodies = [escape(line) for _, line in lines] if tokens is None else map(render_line, tokens)
+    bodies = [escape(line) for _, line in lines] if tokens is None else [line.html for line in tokens]
     numbers = (number for number, _ in lines)
     return "".join(f'<span data-n="{number:>4}">{body}\n</span>' for number, body in zip(numbers, bodies, strict=True))
 

@@ -12,19 +12,18 @@ from __future__ import annotations
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
 from html import escape
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from clew.view.lexer_rules import combine_rules
+from clew.view.lexing.code_lines import Line, LineReader, Token, split_lines, token_html
+from clew.view.lexing.lexer_rules import combine_rules
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
-Token = tuple[str, str]  # CSS class or "", text without line breaks
-Line = tuple[Token, ...]
 Span = tuple[int, int]  # start and stop of changed text in a line
 
 MAX_CHARACTERS, MAX_LINES, MAX_LINE = 200_000, 2000, 2000  # longer text stays plain
@@ -77,7 +76,6 @@ _LANGUAGES = {  # Pygments' name: other names and file name endings
     "zig": "",
 }
 _ALIASES = {alias: name for name, aliases in _LANGUAGES.items() for alias in (name, *aliases.split())}
-_SPECIAL = re.compile("[&<>\"']").search  # most tokens have none, and escaping them would take five searches
 _NAME = re.compile(r"[\w+#.-]{1,20}")
 
 
@@ -112,32 +110,27 @@ def token_lines(text: str, language: str) -> list[Line] | None:
 
 def plain_lines(text: str) -> list[Line]:
     """Return the lines of a text without colours."""
-    return [(("", line),) for line in text.split("\n")]
+    return [Line((("", line),)) for line in text.split("\n")]
 
 
 def colour(text: str, language: str) -> str:
     """Return text as HTML, coloured if that is possible."""
     lines = token_lines(text, language)
-    return escape(text) if lines is None else "\n".join(map(render_line, lines))
+    return escape(text) if lines is None else "\n".join([line.html for line in lines])
 
 
 def render_line(line: Line, changed: Sequence[Span] = ()) -> str:
     """Return a line as HTML; `changed` spans, in order, are marked."""
     if not changed:
-        return "".join(_token_html(kind, text) for kind, text in line)
+        return line.html
     parts: list[str] = []
     start = 0
     for kind, text in line:
         for piece, is_changed in _split_text(text, start, changed):
-            html = _token_html(kind, piece)
+            html = token_html(kind, piece)
             parts.append(f'<b class="word">{html}</b>' if is_changed else html)
         start += len(text)
     return "".join(parts)
-
-
-def _token_html(kind: str, text: str) -> str:
-    html = escape(text) if _SPECIAL(text) else text
-    return f'<span class="t-{kind}">{html}</span>' if kind else html
 
 
 def _split_text(text: str, start: int, changed: Iterable[Span]) -> Iterator[tuple[str, bool]]:
@@ -182,38 +175,27 @@ _CACHE = _Cache()
 def _lex(text: str, name: str) -> list[Line] | None:
     if "\r" in text or text.startswith("\ufeff"):
         return None  # lexers read line breaks of any kind as one, and skip the mark
-    classes: list[str] = []
-    values: list[str] = []
-    end = time.monotonic() + _MAX_SECONDS
-    for _, kind, value in _lexer(name).get_tokens_unprocessed(text):
-        css = _css_class(kind)
-        if classes and classes[-1] == css:
-            values[-1] += value
-            continue
-        if time.monotonic() > end:
-            return None
-        classes.append(css)
-        values.append(value)
-    return list(_split_lines(classes, values)) if "".join(values) == text else None
-
-
-def _split_lines(classes: Iterable[str], values: Iterable[str]) -> Iterator[Line]:
-    line: list[Token] = []
-    for css, value in zip(classes, values, strict=True):
-        first, *others = value.split("\n") if "\n" in value else (value,)
-        if first:
-            line.append((css, first))
-        for other in others:
-            yield tuple(line)
-            line = [(css, other)] if other else []
-    yield tuple(line)
+    return _reader(name)(text, _MAX_SECONDS)
 
 
 @cache
-def _lexer(name: str) -> Lexer:
+def _reader(name: str) -> Callable[[str, float], list[Line] | None]:
+    """Return what reads code of a language in limited time: line by line if its lexer only follows rules."""
     from pygments.lexers import get_lexer_by_name
 
-    return combine_rules(get_lexer_by_name(name, stripnl=False, ensurenl=False))
+    lexer = get_lexer_by_name(name, stripnl=False, ensurenl=False)
+    scanner = combine_rules(lexer)
+    return LineReader(scanner, _css_class).read if scanner else partial(_read_whole, lexer)
+
+
+def _read_whole(lexer: Lexer, text: str, seconds: float) -> list[Line] | None:
+    tokens: list[Token] = []
+    deadline = time.monotonic() + seconds
+    for _, kind, value in lexer.get_tokens_unprocessed(text):
+        if time.monotonic() > deadline:
+            return None
+        tokens.append((_css_class(kind), value))
+    return split_lines(tokens) if "".join([value for _, value in tokens]) == text else None
 
 
 @cache

@@ -14,6 +14,7 @@ from clew.system.plural import plural
 from clew.view.comparison import Comparison, ConversationPath, FileDifference
 from clew.view.diff_html import changed_words, count_changes
 from clew.view.display_time import time_tag
+from clew.view.lexing.code_lines import Line
 from clew.view.mask_rows import MaskCount, mask_rows
 from clew.view.row_html import fragments
 from clew.view.row_types import DiffRow, Row
@@ -174,7 +175,7 @@ class ComparePage:
         _, *body = self._masked(list(part_rows(reading, first, ReaderChoice(_branch(reading)).options)))
         name = f"{prefix}turn-{turn.number}"
         link = f"{session_url(reading.root.id)}/turn/{turn.number}{ReaderChoice(_branch(reading)).query()}"
-        prompt = Markup(render_line((("", text),), spans)) if text else Markup("<em>(no text)</em>")
+        prompt = Markup(render_line(Line((("", text),)), spans)) if text else Markup("<em>(no text)</em>")
         head = Markup('<header><h2><a href="{}">Turn {}</a></h2>{}</header>').format(
             link, turn.number, Markup(time_tag(turn.time))
         )

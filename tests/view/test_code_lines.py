@@ -1,0 +1,139 @@
+"""Lines of tokens are those of the whole text, whatever was read before: a line is reused only where it must be the same."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pygments.lexers import get_lexer_by_name
+
+from clew.view.lexing.code_lines import Line
+from clew.view.lexing.regex_reach import reach_text
+from clew.view.lexing.regex_start import fitting
+from clew.view.lexing.regex_tree import parse
+from clew.view.syntax import _LANGUAGES, _css_class, _lex
+from tests.view.test_lexer_rules import CODE
+
+# Lines whose meaning depends on others: each opens or closes something, or looks like something else inside of it.
+LINES = [
+    *CODE.split("\n"),
+    *(
+        '"""',
+        "'''",
+        "/*",
+        "*/",
+        "/* a */ b",
+        "// a \\",
+        "# a",
+        "`",
+        "` ${",
+        "}`",
+        "<!--",
+        "-->",
+        "<script>",
+        "</script>",
+    ),
+    *(
+        "cat <<EOF",
+        "EOF",
+        "=begin",
+        "=end",
+        "{-",
+        "-}",
+        "(*",
+        "*)",
+        "--[[",
+        "]]",
+        "@@ -1 +1 @@",
+        "+x",
+        "-x",
+        "'a",
+        '"b',
+    ),
+    *("", "", "  ", "\tx = 1", "    return x", "x =", "  : y", "a\\", "$(", ")", "#if 0", "#endif", "r#'", "%w(", "q{"),
+    *("label:", "key", ": value", "super", "(x)", "module", "a.b", "function f() {", "f", "() {", "}", "/re[/]", "/ 2"),
+    *("größe = ñ", "ñ", "名前 = 1", "名前"),
+]
+
+
+def whole_lines(text: str, name: str) -> list[tuple[tuple[str, str], ...]] | None:
+    """The lines as Pygments reads them, the whole text at once; None if it changes the text, as a few lexers do."""
+    lexer = get_lexer_by_name(name, stripnl=False, ensurenl=False)
+    tokens = [(_css_class(kind), value) for _, kind, value in lexer.get_tokens_unprocessed(text)]
+    if "".join(value for _, value in tokens) != text:
+        return None
+    merged = [(css, "".join(value for _, value in run)) for css, run in groupby(tokens, key=lambda token: token[0])]
+    lines: list[list[tuple[str, str]]] = [[]]
+    for css, value in merged:
+        for number, part in enumerate(value.split("\n")):
+            if number:
+                lines.append([])
+            if part:
+                lines[-1].append((css, part))
+    return [tuple(line) for line in lines]
+
+
+@settings(max_examples=40)
+@pytest.mark.parametrize("name", sorted(_LANGUAGES))
+@given(texts=st.lists(st.lists(st.sampled_from(LINES), max_size=12), min_size=1, max_size=3))
+def test_lines_are_those_of_the_whole_text(name: str, texts: list[list[str]]) -> None:
+    for lines in texts:
+        text = "\n".join(lines)
+        found = _lex(text, name)
+        assert (None if found is None else [tuple(line) for line in found]) == whole_lines(text, name)
+
+
+@pytest.mark.parametrize("name", ["typescript", "python", "rust", "bash", "go"])
+def test_a_line_that_was_read_is_reused(name: str) -> None:
+    first, second = (_lex(f"{start}\nx = (y);\nz = (2);\n", name) for start in ("a = 1", "b = 2"))
+    assert first is not None and second is not None
+    assert first[2] is second[2]
+
+
+def test_the_html_of_a_line_is_escaped() -> None:
+    assert Line((("", "a<"), ("string", '"&"'))).html == 'a&lt;<span class="t-string">&quot;&amp;&quot;</span>'
+
+
+@pytest.mark.parametrize(
+    ("expression", "text", "may_reach"),
+    [
+        (r"//.*", "// a", False),
+        (r"(?s)//.*?$", "// a", True),
+        (r"(?ms)//.*?$", "// a", False),
+        (r"/[*](.|\n)*?[*]/", "/* a */ b", False),
+        (r"/[*](.|\n)*?[*]/", "/* a", True),
+        (r"/[*](.|\n)*?[*]/(?=x)", "/* a */ b", True),  # if no x follows, it goes on
+        (r'"([^"\\]|\\.)*"', '"a"', False),
+        (r'"([^"\\]|\\.)*"', '"a', True),
+        (r"\s+", "  x", False),
+        (r"\s+", "  ", True),
+        (r"\w+(?=\s*:)", "abc", True),
+        (r"\w+(?=\s*:)", "abc)", False),
+        (r"\w+(?!\n\n)", "abc", True),
+        (r"abc$", "abc", True),  # the end of the text, or before its last line break
+        (r"(?m)abc$", "abc", False),
+        (r"(a|b\n)c", "b", True),
+        (r"(a)\1", "a", True),
+        (r"(?<=ab)c", "c", True),  # what stands before a line is not known, but for a character
+        (r"(?<=a)c", "c", False),
+        (r"[\x00-\x20]x", "", True),
+    ],
+)
+def test_what_may_read_past_a_line(expression: str, text: str, may_reach: bool) -> None:
+    reach = reach_text(parse(re.compile(expression)))
+    assert (reach is not None and re.match(reach, text) is not None) is may_reach
+
+
+@pytest.mark.parametrize("name", ["typescript", "python", "bash", "css", "powershell"])
+def test_an_expression_that_is_left_out_cannot_match(name: str) -> None:
+    lexer = get_lexer_by_name(name)
+    for rules in list(lexer._tokens.values())[:4]:
+        expressions = [rule[0].__self__ for rule in rules]
+        trees = [parse(each) for each in expressions]
+        for character in ("\n", *map(chr, range(32, 127))):
+            fit = set(fitting(trees, character))
+            for number, each in enumerate(expressions):
+                assert number in fit or not any(each.match(character + line) for line in LINES)
