@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clew.cli.share import export_to
+from clew.cli.share.export import TARGET_NAMES
 from clew.conversation.load import request, sessions
 from clew.conversation.resume_request import CONTINUE_PROMPT, NO_RESPONSE
 from clew.conversation.session import Session
@@ -162,7 +162,7 @@ def test_codex_gets_its_own_names_for_the_tools_that_it_has(tmp_path: Path) -> N
 
 
 def test_every_target_can_be_named_and_imported() -> None:
-    assert tuple(TARGETS) == export_to.NAMES
+    assert tuple(TARGETS) == TARGET_NAMES
     assert TARGETS.keys() <= FORMATS.keys()
 
 

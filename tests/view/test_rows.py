@@ -9,8 +9,9 @@ import pytest
 
 from clew.conversation.session import Session
 from clew.demo.talk import DENSE, Talk, bash, edit, read, talk
+from clew.view.depths import DEPTHS
 from clew.view.row_types import CallRow, PromptRow, ReplyRow, Row
-from clew.view.rows import DEPTHS, ViewOptions, preamble_rows, remaining_rows, rows
+from clew.view.rows import ViewOptions, preamble_rows, remaining_rows, rows
 
 
 def told(said: Talk, **wish: Any) -> list[Row]:

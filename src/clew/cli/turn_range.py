@@ -6,12 +6,15 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 
 from clew.cli.options import parse_count
-from clew.conversation.branches import Branch
-from clew.conversation.session import Session
-from clew.conversation.turn_numbers import TurnRange
-from clew.conversation.turns import Turn
 from clew.errors import NotFound
 from clew.system.plural import plural
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clew.conversation.branches import Branch
+    from clew.conversation.session import Session
+    from clew.conversation.turn_numbers import TurnRange
+    from clew.conversation.turns import Turn
 
 ALL_BRANCHES = -1  # the value of `--branch all`
 
@@ -36,6 +39,8 @@ def _parse_branch(text: str) -> int:
 
 def parse_turns(text: str) -> TurnRange:
     """Parse the value of an option that selects turns."""
+    from clew.conversation.turn_numbers import TurnRange
+
     try:
         return TurnRange(text)
     except ValueError as error:

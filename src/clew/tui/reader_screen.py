@@ -24,10 +24,11 @@ from clew.tui.load_rows import Load, Loaded, session_rows
 from clew.tui.row_text import RowState, height
 from clew.tui.row_widget import RowView
 from clew.tui.virtual_list import Virtual
+from clew.view.depths import DEPTHS
 from clew.view.row_markdown import markdown_pieces
 from clew.view.row_terminal import plain_lines
 from clew.view.row_types import AgentRow, PromptRow, Row
-from clew.view.rows import DEPTHS, ViewOptions
+from clew.view.rows import ViewOptions
 from clew.view.sanitize import clean
 from clew.wire.layout import session_at
 

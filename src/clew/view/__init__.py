@@ -9,6 +9,8 @@ Modules:
     comparison         Compare two paths of a conversation, and what each did to the files.
     decisions          Describe what a person or a rule decided about a tool call: an answer, an approval, a
                        refusal, a denial.
+    depths             How much of a session is shown: the values of `--depth`, which options name before a session
+                       is read.
     diff_html          Render a unified diff as HTML: line numbers from its hunks, marks on changed words, colours
                        of the language.
     display_time       Show times in the zone that the reader chose: UTC in files, the zone of the settings in the

@@ -21,6 +21,7 @@ from clew.view import attachments
 from clew.view.attachments import Picture
 from clew.view.call_output import output_rows
 from clew.view.decisions import decision_text
+from clew.view.depths import DEPTHS
 from clew.view.diff_html import count_changes
 from clew.view.round_labels import round_badge
 from clew.view.row_types import (
@@ -59,7 +60,6 @@ from clew.wire.entry_types import (
 from clew.wire.json_codec import as_text
 
 TURN_TOOK = "turn took "  # begins the note at the end of a turn
-DEPTHS = ("prompts", "replies", "calls", "full")
 
 
 @dataclass(frozen=True, slots=True)

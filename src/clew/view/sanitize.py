@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from itertools import accumulate
 from unicodedata import category, east_asian_width
 
 from clew.system.control_characters import clean
 from clew.system.environment import user_home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
 
 __all__ = [
     "clean",
@@ -51,6 +54,8 @@ def format_age(then: datetime | None, now: datetime | None = None) -> str:
     """Return how long ago something was, such as `5m`, `3h` or `2d`."""
     if then is None:
         return "?"
+    from datetime import UTC, datetime
+
     seconds = ((now or datetime.now(UTC)) - then).total_seconds()
     if seconds < 60:
         return "now"

@@ -12,8 +12,9 @@ from clew.conversation.surroundings import Surroundings
 from clew.conversation.turns import Turn
 from clew.facts.secrets.mask_secrets import mask_data
 from clew.facts.tool_catalog import label
+from clew.view.depths import DEPTHS
 from clew.view.row_types import AboutRow, Row
-from clew.view.rows import DEPTHS, ViewOptions, ViewScope, call_rows, entry_rows, turn_rows
+from clew.view.rows import ViewOptions, ViewScope, call_rows, entry_rows, turn_rows
 from clew.wire.content_block import THINKING_TYPES
 from clew.wire.entry import Entry
 from clew.wire.timestamps import format_timestamp

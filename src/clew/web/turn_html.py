@@ -16,11 +16,12 @@ from msgspec import structs
 from clew.conversation.agent_sessions import AGENT_TOOLS
 from clew.facts.file_changes import WRITING_TOOLS
 from clew.view.attachments import turn_totals
+from clew.view.depths import DEPTHS
 from clew.view.mask_rows import mask_rows
 from clew.view.nesting import CALL_CONTENT
 from clew.view.row_html import RowLinks, fragments
 from clew.view.row_types import AgentRow, CallRow, ErrorRow, NoteRow, PromptRow, Row, ThinkingRow
-from clew.view.rows import DEPTHS, ViewOptions, ViewScope, entry_rows, turn_rows
+from clew.view.rows import ViewOptions, ViewScope, entry_rows, turn_rows
 from clew.web.paging import Page, PagePart
 from clew.web.session_cache import Reading
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from clew.cli.chat import chat_stream
 from clew.cli.chat.model_options import add_model_options, read_model, read_output_schema, read_reasoning
 from clew.cli.options import add_common_options
 from clew.cli.output import clean, print_data, print_json, print_message
 from clew.system.extras import install_hint
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from clew.api.key_helper import KeyHelper
     from clew.chat.config.permission_mode import Mode
@@ -30,6 +28,8 @@ INTERRUPTED = 130
 
 
 def add_arguments(command: ArgumentParser) -> None:
+    from clew.cli.chat import chat_stream
+
     command.add_argument("prompt", nargs="?", default="", help="the prompt; piped input is appended to it")
     command.add_argument("--print", "-p", action="store_true", help="print the reply to one prompt and exit")
     command.add_argument(
@@ -124,6 +124,8 @@ def rights(command: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     import asyncio
 
+    from clew.cli.chat import chat_stream
+
     if options.rewind_files:
         return _rewind_files(options)
     if options.input_format == "stream-json":
@@ -158,6 +160,7 @@ def _console(options: Namespace) -> int:
     """Return the console; where nothing can be drawn, in lines."""
     from dataclasses import replace
     from importlib.util import find_spec
+    from pathlib import Path
 
     from clew.system.environment import terminal_kind, wants_colour
     from clew.wire.layout import claude_dir
@@ -195,6 +198,7 @@ def _console(options: Namespace) -> int:
 
 async def _run(options: Namespace, prompt: str) -> int:
     import asyncio
+    import signal
 
     from clew.chat.session_factory import open_session
 
@@ -255,6 +259,8 @@ def session_spec(options: Namespace, cwd: Path | None = None, report: Report = p
     The variables of the settings apply to this process; those of a project do not if `cwd` is given, because the
     process may then serve several projects.
     """
+    from pathlib import Path
+
     from clew.api.endpoint import endpoint
     from clew.chat.config.settings import Settings
     from clew.chat.session_spec import SessionSpec

@@ -9,14 +9,11 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clew.cli.output import print_data, print_message
 from clew.system.control_characters import escape_json_bytes
-from clew.wire.json_codec import encode
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clew.chat.session_spec import SessionSpec
 
@@ -51,6 +48,8 @@ def add_arguments(command: ArgumentParser) -> None:
 
 async def serve(options: Namespace, spec: SessionSpec, prompt: str | None = None) -> int:
     """Until stdin ends, or until one prompt is answered. The exit code."""
+    from dataclasses import replace
+    from pathlib import Path
     from uuid import uuid4
 
     from clew.chat.sdk.sdk_frames import FrameBuilder
@@ -88,6 +87,7 @@ async def serve(options: Namespace, spec: SessionSpec, prompt: str | None = None
 
 def _speaker(options: Namespace) -> Callable[[str], None]:
     """Return what says messages to the user of the program: on stderr, and in the file that was named."""
+    from pathlib import Path
 
     def say(text: str) -> None:
         if not options.quiet:
@@ -116,6 +116,8 @@ async def _lines() -> AsyncIterator[bytes]:
 
 
 async def _one(prompt: str) -> AsyncIterator[bytes]:
+    from clew.wire.json_codec import encode
+
     yield encode({"type": "user", "message": {"role": "user", "content": prompt}})
 
 

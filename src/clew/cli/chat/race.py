@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
 
-from clew.cli.chat import chat
 from clew.cli.chat.model_options import add_model_options
 from clew.cli.options import add_common_options
 from clew.cli.output import clean_name, print_json, print_message
-from clew.cli.read import compare
-from clew.cli.select_session import open_session
 from clew.errors import NotFound, Refused
 from clew.system import shell_quoting
 from clew.system.plural import plural
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
     from clew.chat.events import Event, TurnFinished
     from clew.chat.session_spec import SessionSpec
     from clew.chat.tools.tool import Content
@@ -25,16 +23,19 @@ if TYPE_CHECKING:
     from clew.edit.plan import Plan
 
 
-class RaceRun(NamedTuple):
+class RaceRun:
     """What one model made of it."""
 
-    model: str
-    folder: Path
-    path: Path
-    finished: TurnFinished
+    def __init__(self, model: str, folder: Path, path: Path, finished: TurnFinished) -> None:
+        self.model = model
+        self.folder = folder
+        self.path = path
+        self.finished = finished
 
 
 def add_arguments(command: ArgumentParser) -> None:
+    from clew.cli.chat import chat
+
     command.add_argument("id", help="a session: its id, the beginning of it, or a path")
     command.add_argument("--prompt", metavar="TEXT", default="", help="what to say (default: what was said next there)")
     command.add_argument("--at", metavar="TURN", type=int, help="continue after this turn; 0 is the beginning")
@@ -52,6 +53,8 @@ def add_arguments(command: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Without a copy nothing may be changed: what is not surely harmless is refused."""
     import asyncio
+
+    from clew.cli.select_session import open_session
 
     source = open_session(options, options.id)
     at, content = _start(source, options.at, options.prompt)
@@ -94,6 +97,8 @@ def _models(options: Namespace) -> list[str]:
 
 
 async def _run(source: Session, at: int, content: Content, model: str, options: Namespace) -> RaceRun:
+    from dataclasses import replace
+
     from clew.chat.session_factory import open_session
     from clew.chat.store.pending_prompts import UserPrompt
 
@@ -112,6 +117,7 @@ async def _run(source: Session, at: int, content: Content, model: str, options: 
 def _folder(source: Session, is_copied: bool) -> Path:
     """Where a model works: where the session did, or in a copy of that."""
     import tempfile
+    from pathlib import Path
 
     from clew.chat.replay.scratch_folder import copy_project
 
@@ -137,6 +143,8 @@ def _copy_up_to(source: Session, at: int, folder: Path) -> Path | None:
 
 def _spec(options: Namespace, folder: Path) -> SessionSpec:
     """Return what was asked for here, and for the rest what a chat does by itself."""
+    from clew.cli.chat import chat
+
     usual = ArgumentParser()
     chat.add_arguments(usual)
     asked = Namespace(**{**vars(usual.parse_args([])), **vars(options), "at": ""})
@@ -173,6 +181,9 @@ def _run_json(run: RaceRun) -> dict[str, Any]:
 
 
 def _compare(first: RaceRun, other: RaceRun, options: Namespace) -> None:
+    from dataclasses import replace
+
+    from clew.cli.read import compare
     from clew.conversation.load import read
     from clew.view.comparison import Comparison, conversation_path
 

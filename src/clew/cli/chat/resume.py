@@ -6,43 +6,39 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
-from clew.cli.find.gone_sessions_error import gone_by_id, gone_by_words
 from clew.cli.options import add_common_options
 from clew.cli.output import clean, clean_name, format_age, one_line, print_json, print_message
-from clew.cli.select_session import open_tree
-from clew.collect.archive.archived_sessions import ArchivedSessions
-from clew.conversation.session_listing import Outline
 from clew.errors import Ambiguous, NotFound, TranscriptGone
-from clew.facts.secrets.mask_secrets import mask
 from clew.system import shell_quoting
 from clew.system.environment import current_session
 from clew.system.plural import plural
 from clew.system.subprocesses import find_program, replace_process
-from clew.wire.content_time import sort_key
-from clew.wire.layout import Project, SessionFile, Tree, slugs
-from clew.wire.lookup import find_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from clew.conversation.session_listing import Outline
     from clew.index.results import SearchResult
     from clew.index.session_index import Index
+    from clew.wire.layout import SessionFile, Tree
 
 CLOSE = 0.7  # of the best score: whoever reaches it might be meant as well
 MOST = 9  # in a choice
 Execute = Callable[[str, Sequence[str], Mapping[str, str]], object]
 
 
-@dataclass(frozen=True, slots=True)
 class ResumePlan:
-    """How to resume a session: from which folder, with which command."""
+    """How to resume a session: from which folder, with which command.
 
-    file: SessionFile
-    title: str
-    cwd: str
-    flags: tuple[str, ...] = ()
-    config: str = ""  # the folder of Claude Code, if it is not the usual one
+    `config` is the folder of Claude Code, if it is not the usual one.
+    """
+
+    def __init__(self, file: SessionFile, title: str, cwd: str, flags: tuple[str, ...], config: str) -> None:
+        self.file = file
+        self.title = title
+        self.cwd = cwd
+        self.flags = flags
+        self.config = config
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -103,6 +99,10 @@ def find_candidates(options: Namespace, text: str) -> tuple[list[SessionFile], b
     """Return the session with this id, else those that answer best, and whether it is clear that the first one is
     meant.
     """
+    from clew.cli.find.gone_sessions_error import gone_by_id
+    from clew.cli.select_session import open_tree
+    from clew.wire.lookup import find_session
+
     tree_of_files = open_tree(options)
     if _may_be_id(text):
         try:
@@ -124,6 +124,7 @@ def _may_be_id(text: str) -> bool:
 
 
 def _search(options: Namespace, place: Tree, query: str) -> tuple[list[SessionFile], bool]:
+    from clew.cli.find.gone_sessions_error import gone_by_words
     from clew.cli.find.search import refresh
     from clew.index.session_index import Index
 
@@ -151,6 +152,7 @@ def _search(options: Namespace, place: Tree, query: str) -> tuple[list[SessionFi
 
 def _gone_matches(index: Index, query: str, without: str | None, options: Namespace) -> list[SearchResult]:
     """Return the sessions without a transcript that match the words."""
+    from clew.collect.archive.archived_sessions import ArchivedSessions
     from clew.index.gone_sessions import add_gone
     from clew.index.query_syntax import parse_query
     from clew.index.results import SearchResults
@@ -162,6 +164,9 @@ def _gone_matches(index: Index, query: str, without: str | None, options: Namesp
 
 def _existing_file(place: Tree, session: str) -> SessionFile | None:
     """Return the file of a session. If only files of its agents are left, it cannot be resumed."""
+    from clew.wire.content_time import sort_key
+    from clew.wire.lookup import find_session
+
     try:
         file = find_session(place, session)
     except NotFound:
@@ -195,16 +200,23 @@ def _choose(files: list[SessionFile], options: Namespace, text: str) -> SessionF
 
 
 def _row(file: SessionFile) -> str:
+    from clew.conversation.session_listing import Outline
+
     outline = Outline(file)
     project = (outline.cwd or file.project_folder.name).replace("\\", "/").rstrip("/").rpartition("/")[2]
     return f"{file.id[:8]}  {format_age(outline.when):>4}  {one_line(project, 20)}  {one_line(_title(outline), 70)}"
 
 
 def _title(outline: Outline) -> str:
+    from clew.facts.secrets.mask_secrets import mask
+
     return mask(clean(outline.title))[0] or "(no prompt)"
 
 
 def _resume_plan(file: SessionFile, options: Namespace) -> ResumePlan:
+    from clew.cli.select_session import open_tree
+    from clew.conversation.session_listing import Outline
+
     outline = Outline(file)
     config = str(open_tree(options).root.absolute()) if options.claude_dir else ""
     flags = (*(("--fork-session",) if options.fork else ()), *options.flags)
@@ -213,6 +225,8 @@ def _resume_plan(file: SessionFile, options: Namespace) -> ResumePlan:
 
 def _folder(outline: Outline) -> str:
     """Where Claude Code looks for the session: the folder that its project is named for, should it have moved since."""
+    from clew.wire.layout import Project, slugs
+
     folder = outline.file.project_folder
     if outline.cwd and folder.name in slugs(outline.cwd):
         return outline.cwd

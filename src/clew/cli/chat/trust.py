@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 from clew.cli.options import add_common_options
 from clew.cli.output import print_json, print_message
-from clew.view.approval_text import escape_line
 
 _STATES = {
     "trusted": "is trusted",
@@ -26,7 +24,10 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from pathlib import Path
+
     from clew.chat.permission.folder_trust import Trust, describe_settings
+    from clew.view.approval_text import escape_line
 
     trust = Trust()
     if options.list:
@@ -53,6 +54,8 @@ def run(options: Namespace) -> int:
 
 
 def _list(options: Namespace, folders: dict[str, str]) -> int:
+    from clew.view.approval_text import escape_line
+
     if options.json:
         print_json({"kind": "trust", "path": path, "trusted": True, "since": since} for path, since in folders.items())
     else:

@@ -6,7 +6,6 @@ block from the stored summary, and updates an old summary in the background.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -57,6 +56,8 @@ def run(options: Namespace) -> int:
 
 def print_line(claude_dir: str | None, refresh: bool, text: str, as_json: bool = False) -> int:
     """Print one line, and never an error: no one would read it."""
+    import json
+
     from clew.report.status_format import format_line
 
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from clew.cli.edit import edit_output
-from clew.cli.select_session import open_session, resolve_folder
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -18,6 +17,7 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from clew.cli.select_session import open_session, resolve_folder
     from clew.edit.plan import plan
 
     source = open_session(options, options.id)

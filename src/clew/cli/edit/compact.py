@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 from clew.cli.edit import edit_output, summary_options
 from clew.cli.options import parse_count
-from clew.cli.select_session import open_session
 from clew.cli.turn_range import parse_turns
 
 
@@ -29,6 +27,7 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from clew.cli.select_session import open_session
     from clew.edit.plan import plan
 
     edit = plan(open_session(options, options.id))
@@ -44,4 +43,6 @@ def run(options: Namespace) -> int:
 
 
 def _read_text(name: str) -> str:
+    from pathlib import Path
+
     return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")

@@ -6,7 +6,6 @@ from argparse import ArgumentParser, Namespace
 
 from clew.cli.edit import edit_output, summary_options
 from clew.cli.output import print_json, print_message
-from clew.cli.select_session import open_session
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -31,6 +30,7 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from clew.cli.select_session import open_session
     from clew.edit.plan import plan
 
     edit = plan(open_session(options, options.id))

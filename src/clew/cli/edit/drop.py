@@ -6,7 +6,6 @@ from argparse import ArgumentParser, Namespace
 from itertools import islice
 
 from clew.cli.edit import edit_output
-from clew.cli.select_session import open_session
 from clew.cli.turn_range import parse_turns
 
 
@@ -26,6 +25,7 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from clew.cli.select_session import open_session
     from clew.edit.plan import plan
 
     session = open_session(options, options.id)

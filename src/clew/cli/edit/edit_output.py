@@ -5,17 +5,17 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean, clean_name, format_size, is_terminal, print_json, print_message
-from clew.cli.select_session import open_tree
 from clew.errors import Refused
 from clew.system import shell_quoting
 from clew.system.plural import plural
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
     from clew.edit.plan import Plan
     from clew.edit.write_plan import Written
@@ -49,6 +49,7 @@ def _target_folder(options: Namespace, plan: Plan) -> Path | None:
 
     None stands for the project of the original.
     """
+    from clew.cli.select_session import open_tree
     from clew.wire.project_slug import slug
 
     projects = open_tree(options).root / "projects"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from clew.cli.edit import edit_output
 from clew.cli.output import clean_name
-from clew.cli.select_session import open_session
 from clew.system.plural import plural
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clew.edit.merge_sessions import Merged
 
@@ -23,6 +21,9 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from dataclasses import asdict
+
+    from clew.cli.select_session import open_session
     from clew.edit.merge_sessions import merge
     from clew.edit.plan import plan
 

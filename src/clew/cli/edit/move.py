@@ -6,20 +6,19 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean_name, format_size, is_terminal, print_json, print_message
-from clew.cli.select_session import open_tree
 from clew.errors import Ambiguous, NotFound, Refused
 from clew.system.plural import plural
-from clew.wire.lookup import find_project
-from clew.wire.path_mapping import PathMapping, is_windows_path
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
     from clew.edit.move_project import MovePlan
+    from clew.wire.path_mapping import PathMapping
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -34,6 +33,7 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from clew.cli.select_session import open_tree
     from clew.edit.copy_project import plan_copies
     from clew.edit.move_files import finish_interrupted
     from clew.edit.move_project import plan_move
@@ -76,6 +76,10 @@ def _move(options: Namespace, plan: MovePlan, settings: Settings | None) -> str 
 
 def _old_path(options: Namespace) -> str:
     """Return the folder before the move. It may not exist any more; a name without a separator is that of a project."""
+    from clew.cli.select_session import open_tree
+    from clew.wire.lookup import find_project
+    from clew.wire.path_mapping import is_windows_path
+
     name: str = options.old
     if is_windows_path(name) or os.sep in name or name.startswith("~") or os.path.isdir(name):
         return _path(name)
@@ -88,6 +92,8 @@ def _old_path(options: Namespace) -> str:
 
 
 def _path(name: str) -> str:
+    from clew.wire.path_mapping import is_windows_path
+
     if is_windows_path(name) and os.name != "nt":
         return name.rstrip("\\/")
     path = os.path.abspath(os.path.expanduser(name))  # noqa: PTH100, PTH111
@@ -129,6 +135,7 @@ def _json(plan: MovePlan, number: str | None, settings: Settings | None) -> dict
 
 def _print(options: Namespace, plan: MovePlan, number: str | None, settings: Settings | None) -> None:
     from clew.edit.move_project import count_files
+    from clew.wire.path_mapping import is_windows_path
 
     paths = plan.paths
     done, would = ("Copied", "Would copy") if options.copy else ("Moved", "Would move")

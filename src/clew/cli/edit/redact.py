@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
 from clew.cli.edit import edit_output
 from clew.cli.output import clean_name, print_message
-from clew.cli.select_session import open_session
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clew.edit.redact_session import RedactionCounts
 
 
@@ -28,6 +29,7 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from clew.cli.select_session import open_session
     from clew.edit.plan import plan
     from clew.edit.redact_session import redact
     from clew.edit.redactor import make_redactor

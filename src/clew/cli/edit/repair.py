@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
 from clew.cli.edit import edit_output
 from clew.cli.output import clean_name, print_json, print_message
-from clew.cli.select_session import open_session, open_tree
-from clew.conversation.session import Session
-from clew.conversation.session_listing import Outline
-from clew.conversation.titles import first_prompt, session_summary
 from clew.errors import Refused
 from clew.system.plural import noun, plural
 from clew.system.shell_quoting import clew_command
-from clew.wire.layout import Project, SessionFile
-from clew.wire.lookup import find_project
-from clew.wire.side_files import INDEX_NAME, IndexEntry, SessionsIndex, write_index
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clew.edit.fix.repair_session import Fix
+    from clew.wire.layout import Project, SessionFile
+    from clew.wire.side_files import IndexEntry
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -46,7 +43,8 @@ def run(options: Namespace) -> int:
 
 
 def _session(options: Namespace) -> int:
-    from clew.cli.read.check import verdict
+    from clew.cli.read.check_run import verdict
+    from clew.cli.select_session import open_session
     from clew.edit.fix.repair_session import repair
     from clew.edit.plan import plan
     from clew.facts.health import VERSIONS, health
@@ -110,6 +108,10 @@ def _json(fixes: Sequence[Fix], versions: Sequence[str]) -> dict[str, Any]:
 
 
 def _index(options: Namespace) -> int:
+    from clew.cli.select_session import open_tree
+    from clew.wire.lookup import find_project
+    from clew.wire.side_files import INDEX_NAME, SessionsIndex, write_index
+
     project = find_project(open_tree(options), options.project)
     where = project.path()
     known = None if where.source == "guess" else where.path  # written down, a guess would look like knowledge
@@ -139,6 +141,11 @@ def _entries(project: Project, known: str | None) -> list[IndexEntry]:
 
 
 def _entry(file: SessionFile, known: str | None) -> IndexEntry | None:
+    from clew.conversation.session import Session
+    from clew.conversation.session_listing import Outline
+    from clew.conversation.titles import first_prompt, session_summary
+    from clew.wire.side_files import IndexEntry
+
     session = Session(file.path, file=file)
     outline = Outline(file)
     if not outline.is_conversation:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean_name, print_json
-from clew.cli.select_session import open_session
-from clew.wire.json_codec import as_text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clew.edit.rename_session import TitleLine
 
@@ -22,6 +20,7 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from clew.cli.select_session import open_session
     from clew.edit.rename_session import retitle
 
     source = open_session(options, options.id)
@@ -32,6 +31,8 @@ def run(options: Namespace) -> int:
 
 def print_title_change(options: Namespace, id: str, named: TitleLine, field: str) -> int:
     """Report the line that was added and the former title."""
+    from clew.wire.json_codec import as_text
+
     value, former = named.line[field], named.former.get(field, "")
     if options.json:
         value_json = {"kind": "name", "session": id, "line": named.line["type"], "value": value, "former": former}

@@ -5,18 +5,18 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean, one_line, print_json, print_message
-from clew.cli.select_session import open_session, open_tree
 from clew.errors import Busy, ClewError, Refused
 from clew.system import shell_quoting
 from clew.system.plural import plural
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clew.chat.rewind.carry_out import Rewound
     from clew.chat.rewind.rewind_plan import PathChange, RewindPlan
     from clew.conversation.session import Session
@@ -57,6 +57,10 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from pathlib import Path
+
+    from clew.cli.select_session import open_session
+
     source = open_session(options, options.id)
     options.dry_run = options.dry_run or options.diff
     if sys.platform == "win32" and (options.undo or options.what != CONVERSATION):
@@ -100,7 +104,10 @@ def restore_files_before(place: Tree, asked: str, prompt: str) -> None:
 
 
 def _plan(options: Namespace, source: Session) -> RewindPlan:
+    from pathlib import Path
+
     from clew.chat.rewind.rewind_plan import plan, saved_folders
+    from clew.cli.select_session import open_tree
 
     roots = [Path(folder).resolve() for folder in options.add_dir]
     rewind_plan = plan(source, options.to, saved_folders(source, open_tree(options).root, roots))
@@ -117,6 +124,8 @@ def _plan(options: Namespace, source: Session) -> RewindPlan:
 @contextmanager
 def _lock_session(source: Session) -> Iterator[None]:
     """Lock the session, so that no chat changes it meanwhile. Raises Busy."""
+    from contextlib import ExitStack
+
     from clew.chat.store.session_lock import lock_session
 
     with ExitStack() as stack:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from clew.cli.output import format_size
-from clew.system.table_layout import table_lines
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clew.edit.plan_report import PlanReport, SessionSize
     from clew.facts.context_size import ContextShare
 
@@ -17,6 +18,8 @@ _COUNTS = ("entries", "turns", "calls", "thinking")
 
 def rows(report: PlanReport) -> list[str]:
     """Return a table of what each category takes before and after, and a sentence about the tokens."""
+    from clew.system.table_layout import table_lines
+
     old, new = report.before, report.after
     rows: list[tuple[str, ...]] = [("", "TOKENS", "", "SHARE", "", "BYTES", "")]
     rows += [(name, *_cells(report, was, now)) for name, was, now in report.shares]

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from clew.cli.output import print_message
-from clew.cli.progress import ProgressBar
-from clew.models import summary_model
 from clew.system.plural import plural
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clew.edit.summary.summariser import SummaryTask
     from clew.errors import ApiError
 
 
 def add_arguments(command: ArgumentParser) -> None:
+    from clew.models import summary_model
+
     command.add_argument("--extractive", action="store_true", help="extract sentences instead of asking a model")
     command.add_argument("--model", metavar="NAME", help=f"the model to ask (default {summary_model()})")
     command.add_argument(
@@ -37,6 +39,7 @@ class Summariser:
         from clew.edit.summary.model_summariser import request_tokens, summary_requests
         from clew.edit.summary.summariser import summarise_by_extract
         from clew.errors import ApiError
+        from clew.models import summary_model
 
         if self._options.extractive or not pieces:
             return summarise_by_extract(pieces)
@@ -58,6 +61,7 @@ class Summariser:
 
     def _ask(self, pieces: Sequence[SummaryTask], model: str) -> Sequence[str | ApiError]:
         from clew.api.endpoint import endpoint
+        from clew.cli.progress import ProgressBar
         from clew.edit.summary.model_summariser import model_summariser
         from clew.errors import ApiError
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from clew.cli.edit.retitle import print_title_change
 from clew.cli.options import add_common_options
-from clew.cli.select_session import open_session
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -19,6 +17,8 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from clew.cli.edit.retitle import print_title_change
+    from clew.cli.select_session import open_session
     from clew.edit.rename_session import tag
 
     source = open_session(options, options.id)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from typing import TYPE_CHECKING
 
 from clew.cli.edit import edit_output
 from clew.cli.options import parse_count
-from clew.cli.select_session import open_session
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clew.edit.trim_presets import Trim
 
@@ -62,6 +61,7 @@ def parse_percent(text: str) -> float:
 
 
 def run(options: Namespace) -> int:
+    from clew.cli.select_session import open_session
     from clew.edit.plan import plan
 
     edit = plan(open_session(options, options.id)).trim(parse_trim(options))

@@ -5,18 +5,15 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean_name, format_age, format_size, one_line, print_json, print_message
 from clew.system.plural import plural
-from clew.system.table_layout import table_lines
-from clew.view.sanitize import columns
-from clew.wire.timestamps import parse_timestamp
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
     from clew.edit.undo_journal import UndoJournal, UndoRecord
 
@@ -78,6 +75,8 @@ def _verb(record: UndoRecord, path: Path) -> str:
 
 def _undo_deletion(record: UndoRecord, journal: UndoJournal, *, dry_run: bool) -> tuple[Path, ...]:
     """Bring deleted sessions back from the archive."""
+    from contextlib import ExitStack
+
     from clew.collect.archive.delete_sessions import undelete
     from clew.collect.archive.reader import Archive
     from clew.collect.archive.sqlite_errors import translate_errors
@@ -107,6 +106,9 @@ def _what(record: UndoRecord) -> str:
 
 
 def _list(options: Namespace, records: Sequence[UndoRecord]) -> int:
+    from clew.system.table_layout import table_lines
+    from clew.view.sanitize import columns
+
     standing = [record for record in reversed(records) if not record.is_undone]
     if options.json:
         print_json(map(_json, standing))
@@ -121,6 +123,8 @@ def _list(options: Namespace, records: Sequence[UndoRecord]) -> int:
 
 
 def _row(record: UndoRecord) -> tuple[str, ...]:
+    from clew.wire.timestamps import parse_timestamp
+
     when = parse_timestamp(record.time)
     what = f"{record.what} (interrupted: clew undo {record.number} cleans up)" if record.is_unfinished else record.what
     if record.deleted:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from clew.cli.options import add_common_options, parse_positive
 from clew.cli.output import clean, clean_name, format_age, one_line, print_json, print_message
-from clew.cli.select_session import open_tree
-from clew.collect.archive.archived_sessions import ArchivedSessions
 from clew.errors import Refused, quote_input
-from clew.index import saved_searches as kept
-from clew.index.saved_searches import Quote, Recall, SavedResult, SavedSearch
 from clew.system import shell_quoting
 from clew.system.environment import current_session
 from clew.system.plural import noun, plural
-from clew.wire.session_writer import create
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import Any
+
+    from clew.index.saved_searches import Quote, Recall, SavedResult, SavedSearch
 
 ACTIONS = ("list", "save", "load", "export")
 
@@ -43,6 +40,9 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from clew.cli.select_session import open_tree
+    from clew.index import saved_searches as kept
+
     text = " ".join(options.words).strip()
     if options.action != "list" and not text:
         needed = "a query" if options.action == "save" else "the name of a recall, or its number in the list"
@@ -64,7 +64,12 @@ def run(options: Namespace) -> int:
 
 
 def _save(options: Namespace, query: str) -> int:
+    from datetime import UTC, datetime
+
     from clew.cli.find.search import refresh
+    from clew.cli.select_session import open_tree
+    from clew.collect.archive.archived_sessions import ArchivedSessions
+    from clew.index import saved_searches as kept
     from clew.index.gone_sessions import add_gone
     from clew.index.query_syntax import parse_query
     from clew.index.session_index import Index
@@ -95,6 +100,9 @@ def _save(options: Namespace, query: str) -> int:
 
 
 def _list(options: Namespace) -> int:
+    from clew.cli.select_session import open_tree
+    from clew.index import saved_searches as kept
+
     saved_searches = kept.list_saved(open_tree(options))
     if options.json:
         return (
@@ -140,6 +148,8 @@ def _load(options: Namespace, name: str, recall: Recall) -> int:
 
 
 def _json(name: str, recall: Recall) -> dict[str, Any]:
+    import msgspec
+
     value = msgspec.to_builtins(recall)
     del value["clew"]
     results = [
@@ -174,6 +184,11 @@ def _day(time: datetime) -> str:
 
 
 def _export(options: Namespace, recall: Recall) -> int:
+    from pathlib import Path
+
+    from clew.index import saved_searches as kept
+    from clew.wire.session_writer import create
+
     if options.output is None:
         print("\n".join(_markdown(recall)))
         return 0

@@ -9,12 +9,7 @@ from typing import NamedTuple
 
 from clew.cli.commands import COMMANDS
 from clew.cli.output import clean, one_line
-from clew.cli.run_command import command_parser
-from clew.cli.select_session import all_session_files, open_tree
-from clew.conversation.session_listing import Outline
 from clew.errors import NotFound
-from clew.facts.secrets.mask_secrets import mask
-from clew.system.file_errors import ErrorCollector
 
 Candidate = tuple[str, str]  # a word and its description
 FILES, FOLDERS = [(":files", "")], [(":folders", "")]
@@ -31,6 +26,8 @@ _FOLDER_NAMES = ("DIR", "FOLDER", "OLD", "NEW")
 
 def find_candidates(words: Sequence[str], claude_dir: str | None = None) -> list[Candidate]:
     """Return the candidates for the last word: `find_candidates(["sho"])` is `[("show", "print a session")]`."""
+    from clew.cli.run_command import command_parser
+
     *before, last = words or [""]
     if before[:1] == [_FOLDER_OPTION]:
         if len(before) < 2:
@@ -114,11 +111,18 @@ def _matching(candidates: Iterable[Candidate], start: str) -> list[Candidate]:
 
 
 def _project_paths(options: Namespace) -> list[str]:
+    from clew.cli.select_session import open_tree
+
     return [one_line(clean(project.path().path)) for project in open_tree(options).projects()]
 
 
 def _sessions(options: Namespace, start: str) -> list[Candidate]:
     """Return the newest sessions whose ids begin so, with their titles; short ids as `clew ls` prints them."""
+    from clew.cli.select_session import all_session_files
+    from clew.conversation.session_listing import Outline
+    from clew.facts.secrets.mask_secrets import mask
+    from clew.system.file_errors import ErrorCollector
+
     found: dict[str, str] = {}
     fence = ErrorCollector()
     try:

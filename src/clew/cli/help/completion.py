@@ -9,7 +9,6 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
-from clew.cli.help.complete_words import find_candidates
 from clew.cli.options import add_common_options
 from clew.cli.output import print_json
 from clew.errors import Refused
@@ -84,6 +83,8 @@ def parse_arguments(command: ArgumentParser, arguments: Sequence[str]) -> Namesp
 
 
 def run(options: Namespace) -> int:
+    from clew.cli.help.complete_words import find_candidates
+
     if options.complete is not None:
         candidates = find_candidates(options.complete, options.claude_dir)
         for word, description in candidates:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from clew.cli.commands import COMMANDS
-from clew.cli.help.man_page import build_man_page
-from clew.cli.implied_command import similar_command
 from clew.cli.options import add_common_options
 from clew.cli.output import print_json
-from clew.cli.run_command import build_parser, command_parser
 from clew.errors import NotFound
 
 
@@ -20,6 +17,10 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from clew.cli.help.man_page import build_man_page
+    from clew.cli.implied_command import similar_command
+    from clew.cli.run_command import build_parser, command_parser
+
     name = options.command
     if name and name not in COMMANDS:
         near = similar_command(name)

@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Iterator
 
 from clew.cli.commands import GROUPS
-from clew.cli.run_command import command_parser
 from clew.version import __version__
 
 _HEAD = f"""\
@@ -68,6 +67,8 @@ def build_man_page() -> str:
 
 
 def _describe_group(heading: str, commands: dict[str, str]) -> Iterator[str]:
+    from clew.cli.run_command import command_parser
+
     yield f'.SH "{heading.upper()}"'
     for name, purpose in commands.items():
         actions = [a for a in command_parser(name)._actions if not isinstance(a, argparse._HelpAction)]

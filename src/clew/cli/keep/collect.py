@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
-from clew.cli.keep.collect_delivery import chosen_sinks, open_deliveries
 from clew.cli.options import add_common_options, add_jobs_option, parse_size
 from clew.cli.output import clean_name, format_size, print_json, print_message
-from clew.cli.progress import ProgressBar
 from clew.errors import Busy, NotFound, Refused
 from clew.system.plural import noun, plural
 from clew.system.shell_quoting import join_command
-from clew.wire.layout import claude_dir
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clew.collect.collector import Collector
     from clew.collect.job import CollectJob
     from clew.collect.poll_report import PollReport
@@ -177,6 +173,10 @@ def _command(action: str) -> str:
 
 
 def run(options: Namespace) -> int:
+    from importlib import import_module
+
+    from clew.cli.keep.collect_delivery import chosen_sinks
+
     _check_options(options)
     if options.action:
         module, _, function = _ACTIONS[options.action].partition(":")
@@ -204,6 +204,8 @@ def run(options: Namespace) -> int:
 
 
 def _collect_once(job: CollectJob, options: Namespace) -> int:
+    from clew.cli.keep.collect_delivery import open_deliveries
+    from clew.cli.progress import ProgressBar
     from clew.collect.job import lock_archive, open_collector
     from clew.collect.repair_archive import repair_indexes
 
@@ -233,6 +235,7 @@ def collect_job(options: Namespace) -> CollectJob:
     """Return what to collect, and into which archive. Raises NotFound."""
     from clew.collect.archive.reader import archive_path
     from clew.collect.job import CollectJob
+    from clew.wire.layout import claude_dir
 
     root = claude_dir(options.claude_dir)
     if not root.is_dir():
@@ -251,6 +254,9 @@ def collect_job(options: Namespace) -> CollectJob:
 
 
 def _watch(job: CollectJob, options: Namespace) -> int:
+    from contextlib import contextmanager
+
+    from clew.cli.keep.collect_delivery import open_deliveries
     from clew.collect.watch_loop import Pace, due_times, watch
 
     pace = Pace(options.every or _EVERY)
@@ -328,6 +334,8 @@ def _print_report(report: PollReport, job: CollectJob, options: Namespace) -> No
 
 
 def _plain(report: PollReport) -> dict[str, Any]:
+    from dataclasses import asdict
+
     value = asdict(report)
     for name in ("resets", "moves", "failures"):
         value[name] = [row._asdict() for row in getattr(report, name)]

@@ -5,24 +5,19 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
 
 from clew.cli.output import clean_name, format_age, format_size, print_json, print_message
-from clew.cli.select_session import open_tree
-from clew.cli.text_columns import print_table
-from clew.collect.archive.delete_sessions import Deletion, delete_session, describe_files, plan_deletions
-from clew.collect.archive.reader import Archive, archive_path
-from clew.collect.archive.sqlite_errors import translate_errors
-from clew.conversation.session_listing import Outline
-from clew.edit.undo_journal import UndoJournal
 from clew.errors import READ_ERRORS, Refused
-from clew.facts.secrets.mask_secrets import mask
 from clew.system import shell_quoting
 from clew.system.plural import plural
-from clew.wire.content_time import last_used
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from contextlib import ExitStack
+    from typing import Any
+
+    from clew.collect.archive.delete_sessions import Deletion
+    from clew.collect.archive.reader import Archive
     from clew.wire.layout import SessionFile
 
 
@@ -35,6 +30,13 @@ def add_deletion_options(command: ArgumentParser) -> None:
 
 def delete_sessions(options: Namespace, sessions: Iterable[SessionFile]) -> int:
     """Delete what the archive has of some sessions, after the user has seen it and agreed. Return the exit code."""
+    from contextlib import ExitStack
+
+    from clew.cli.select_session import open_tree
+    from clew.collect.archive.delete_sessions import plan_deletions
+    from clew.collect.archive.reader import archive_path
+    from clew.collect.archive.sqlite_errors import translate_errors
+
     location = archive_path(options.archive)
     with ExitStack() as stack:
         stack.enter_context(translate_errors(location))
@@ -57,6 +59,8 @@ def delete_sessions(options: Namespace, sessions: Iterable[SessionFile]) -> int:
 
 
 def _open_archive(location: str, stack: ExitStack) -> Archive | None:
+    from clew.collect.archive.reader import Archive
+
     try:
         return stack.enter_context(Archive.open(location))
     except FileNotFoundError:
@@ -65,6 +69,9 @@ def _open_archive(location: str, stack: ExitStack) -> Archive | None:
 
 def _delete(archive: Archive | None, location: str, deletions: Sequence[Deletion]) -> str:
     """Record the deletion for `clew undo`, then delete. Return the number of the record."""
+    from clew.collect.archive.delete_sessions import delete_session, describe_files
+    from clew.edit.undo_journal import UndoJournal
+
     journal = UndoJournal()
     number = journal.begin_deletion([each.session.id for each in deletions], location, describe_files(deletions))
     try:
@@ -89,6 +96,9 @@ def _agrees(options: Namespace, deletions: Sequence[Deletion]) -> bool:
 
 
 def _print_plan(options: Namespace, deletions: Sequence[Deletion], possible: Sequence[Deletion]) -> None:
+    from clew.cli.text_columns import print_table
+    from clew.wire.content_time import last_used
+
     if possible:
         print_table(
             [{"deletion": each} for each in possible],
@@ -116,6 +126,9 @@ def _held(deletions: Sequence[Deletion]) -> str:
 
 
 def _title(session: SessionFile) -> str:
+    from clew.conversation.session_listing import Outline
+    from clew.facts.secrets.mask_secrets import mask
+
     try:
         return mask(Outline(session).title)[0] or "(no prompt)"
     except READ_ERRORS:

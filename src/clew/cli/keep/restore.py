@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clew.cli.options import add_common_options, add_store_options
 from clew.cli.output import clean_name, format_size, print_json, print_message
@@ -13,8 +11,8 @@ from clew.errors import NotFound, Refused
 from clew.system import shell_quoting
 from clew.system.environment import claude_home
 from clew.system.plural import plural
-from clew.wire.project_slug import slugs
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clew.collect.archive.reader import Archive, ArchivedFile
     from clew.collect.archive.restore_files import Restored
@@ -36,6 +34,8 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from pathlib import Path
+
     from clew.collect.archive.reader import Archive, archive_path
     from clew.collect.archive.restore_files import plan_restore, restore
     from clew.collect.archive.sqlite_errors import translate_errors
@@ -96,6 +96,8 @@ def _print_damage(results: list[Restored]) -> None:
 
 def _missing_sessions(archive: Archive, options: Namespace) -> list[ArchivedFile]:
     """Return the archived sessions of the folder whose transcripts are missing, of one project or of all."""
+    from pathlib import Path
+
     root = os.path.realpath(claude_home(options.claude_dir))
     base = Path(options.to).expanduser() if options.to else Path(root)
     names = _project_names(options.project) if options.project else ()
@@ -114,6 +116,8 @@ def _missing_sessions(archive: Archive, options: Namespace) -> list[ArchivedFile
 
 
 def _project_names(project: str) -> tuple[str, ...]:
+    from clew.wire.project_slug import slugs
+
     return (project, *slugs(os.path.abspath(os.path.expanduser(project))))  # noqa: PTH100, PTH111
 
 

@@ -9,16 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, islice
 from math import inf
-from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
 
 from clew.cli.options import add_common_options, parse_number
 from clew.cli.output import json_line, one_line, print_csv, print_json, print_message
-from clew.cli.progress import ProgressBar
 from clew.errors import Refused
 from clew.system.plural import plural
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TextIO
+
     from clew.collect.sql.query_result import Cell, QueryEngine, QueryResult
 
     Row = tuple[Cell, ...]
@@ -53,6 +53,9 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from pathlib import Path
+
+    from clew.cli.progress import ProgressBar
     from clew.collect.sql.open_store import open_engine
 
     form = "json" if options.json else options.format or "table"
@@ -136,6 +139,8 @@ def _write(result: QueryResult, form: str, options: Namespace) -> int:
 @contextmanager
 def _new_file(path: str) -> Iterator[int]:
     """Yield a file for its owner alone, that is gone again if nothing came to be in it."""
+    from pathlib import Path
+
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     is_whole = False
     try:

@@ -5,19 +5,16 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean_name, print_json, print_message
-from clew.cli.select_session import open_tree
-from clew.cli.share.received_output import describe
 from clew.errors import Refused
 from clew.system.plural import plural
-from clew.wire.layout import Tree
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clew.edit.sync_trees import SyncResult
+    from clew.wire.layout import Tree
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -34,6 +31,8 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from clew.cli.select_session import open_tree
+
     tree = open_tree(options)
     if options.inventory:
         return _inventory(tree)
@@ -59,6 +58,10 @@ def _inventory(tree: Tree) -> int:
 
 def _other_tree(name: str, tree: Tree) -> Tree:
     """Return the other folder: a Claude folder, a folder with `.claude` in it, or an empty one to fill."""
+    from pathlib import Path
+
+    from clew.wire.layout import Tree
+
     path = Path(name).expanduser().absolute()
     inner = path / ".claude"
     if not (path / "projects").is_dir() and (inner / "projects").is_dir():
@@ -86,6 +89,8 @@ def _sync_folder(other: Tree, tree: Tree, is_done: bool) -> tuple[list[SyncResul
 
 
 def _report(options: Namespace, pulled: Sequence[SyncResult], pushed: Sequence[SyncResult]) -> int:
+    from clew.cli.share.received_output import describe
+
     results = [*(("here", each) for each in pulled), *(("there", each) for each in pushed)]
     for place, result in results:
         if options.json:

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 from clew.cli.options import add_common_options, add_store_options
 from clew.cli.output import clean, clean_name, is_terminal, one_line, print_json, print_message
 from clew.errors import NotFound
-from clew.facts.secrets.mask_secrets import mask, mask_lines
 from clew.system.plural import plural
-from clew.system.table_layout import join_cells
-from clew.system.terminal_style import stdout_style
-from clew.view.sanitize import columns
-from clew.wire.timestamps import format_timestamp
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clew.provenance.line_blame import Blame, BlamedLine
 
 _RANGE = re.compile(r"(.+):(\d+)(?:-(\d*))?", re.DOTALL)
@@ -60,6 +55,10 @@ def run(options: Namespace) -> int:
 
 def _mask(lines: Sequence[BlamedLine]) -> list[BlamedLine]:
     """Return lines without secrets, also those of several lines."""
+    from dataclasses import replace
+
+    from clew.facts.secrets.mask_secrets import mask_lines
+
     texts = mask_lines([clean(line.text) for line in lines])
     return [replace(line, text=text) for line, text in zip(lines, texts, strict=True)]
 
@@ -75,6 +74,12 @@ def _parse_file(text: str) -> tuple[str, int, int | None]:
 
 def _format(lines: Sequence[BlamedLine], reveal: bool) -> Iterator[str]:
     """Yield the table; a change is described once for each run of its lines."""
+    import shutil
+
+    from clew.system.table_layout import join_cells
+    from clew.system.terminal_style import stdout_style
+    from clew.view.sanitize import columns
+
     width = shutil.get_terminal_size((100, 24)).columns if is_terminal() else 0
     style = stdout_style()
     rows = []
@@ -103,6 +108,8 @@ def _is_same(line: BlamedLine, other: BlamedLine) -> bool:
 
 def _describe(line: BlamedLine, reveal: bool, width: int) -> list[str]:
     """Return the cells session, turn, date, prompt and commit; narrow terminals leave out some of them."""
+    from clew.facts.secrets.mask_secrets import mask
+
     commit = line.commit.id[:8] if line.commit and (not width or width >= 70) else ""
     change = line.change
     if change is None:
@@ -138,6 +145,9 @@ def _print_summary(result: Blame, lines: Sequence[BlamedLine]) -> None:
 
 
 def _line_json(line: BlamedLine, result: Blame, reveal: bool) -> dict[str, Any]:
+    from clew.facts.secrets.mask_secrets import mask
+    from clew.wire.timestamps import format_timestamp
+
     change, commit = line.change, line.commit
 
     def masked(text: str) -> str:

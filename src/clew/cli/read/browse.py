@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shlex
 import sys
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 from clew.cli.options import add_common_options, add_store_options
 from clew.cli.output import print_message
-from clew.cli.read.ls_messages import warn_of_expiring_sessions
 from clew.errors import ClewError
 from clew.system import shell_quoting
 from clew.system.environment import claude_home, program
@@ -43,6 +40,10 @@ def run(options: Namespace) -> int:
 
 def browse(claude_dir: str | None = None, query: str = "", *, is_store: bool = False) -> int:
     """Run the browser. If it ends with a session to resume, replace this process with `claude`."""
+    from pathlib import Path
+
+    from clew.cli.read.ls_messages import warn_of_expiring_sessions
+
     if importlib.util.find_spec("textual") is None:
         print_message("clew: the browser needs the package textual.")
         print_message(install_hint("tui"))
@@ -69,4 +70,6 @@ def browse(claude_dir: str | None = None, query: str = "", *, is_store: bool = F
 
 def _program_words(name: str, default: str) -> tuple[str, ...]:
     """Return the program that an environment variable names, split into words."""
+    import shlex
+
     return tuple(shlex.split(program(name, default)))

@@ -6,15 +6,16 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean, clean_name, print_json, print_message
-from clew.cli.select_session import open_session
 from clew.errors import NotFound
 from clew.system.plural import plural
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clew.view.comparison import Comparison, ConversationPath, FileDifference
     from clew.view.row_types import Row
 
@@ -70,6 +71,7 @@ def _parse_sides(options: Namespace) -> tuple[ConversationPath, ConversationPath
 
 
 def _parse_side(options: Namespace, text: str) -> ConversationPath:
+    from clew.cli.select_session import open_session
     from clew.view.comparison import conversation_path
 
     name, separator, position = text.rpartition("@")

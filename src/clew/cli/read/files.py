@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-import shutil
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
 
 from clew.cli.options import add_common_options, add_store_options
 from clew.cli.output import clean, clean_name, format_age, is_terminal, one_line, print_json, print_message
-from clew.cli.select_session import open_session
-from clew.facts.secrets.mask_secrets import mask
 from clew.system.plural import plural
-from clew.system.terminal_style import TerminalStyle, stdout_style
-from clew.view.sanitize import columns
-from clew.wire.timestamps import format_timestamp
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clew.provenance.changes_by_file import FileSummary
     from clew.provenance.recorded_changes import RecordedChange
+    from clew.system.terminal_style import TerminalStyle
 
 _UNRECORDED = "Changes made by shell commands are not recorded."
 
@@ -33,6 +30,8 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    import shutil
+
     files = _summarize_files(options)
     if options.json:
         print_json(_file_json(file, options.reveal) for file in files)
@@ -46,6 +45,7 @@ def run(options: Namespace) -> int:
 
 
 def _summarize_files(options: Namespace) -> list[FileSummary]:
+    from clew.cli.select_session import open_session
     from clew.provenance.changes_by_file import group_by_file
     from clew.provenance.recorded_changes import changes_of, collect_changes, is_in_range, sort_changes
 
@@ -70,6 +70,8 @@ def _print_summary(files: Sequence[FileSummary], options: Namespace) -> None:
 def _format(files: Sequence[FileSummary], width: int, reveal: bool) -> Iterator[str]:
     """Yield the lines of the list: files by project, and below each file the prompts that changed it."""
     from clew.provenance.recorded_changes import relative_path
+    from clew.system.terminal_style import stdout_style
+    from clew.view.sanitize import columns
 
     style = stdout_style()
     by_project: dict[str, list[FileSummary]] = {}
@@ -122,6 +124,8 @@ def _describe(changes: Sequence[RecordedChange]) -> str:
 
 
 def _prompt(change: RecordedChange, reveal: bool) -> str:
+    from clew.facts.secrets.mask_secrets import mask
+
     return change.prompt if reveal else mask(clean(change.prompt))[0]
 
 
@@ -159,4 +163,6 @@ def _file_json(file: FileSummary, reveal: bool) -> dict[str, Any]:
 
 
 def _time(change: RecordedChange) -> str | None:
+    from clew.wire.timestamps import format_timestamp
+
     return format_timestamp(change.time) if change.time else None

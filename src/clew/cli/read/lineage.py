@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean_name, one_line, print_json
-from clew.cli.select_session import open_session, open_tree
-from clew.system.file_errors import ErrorCollector
-from clew.system.terminal_style import stdout_style
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clew.edit.session_lineage import Lineage
     from clew.wire.layout import SessionFile
 
@@ -26,8 +25,10 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from clew.cli.select_session import open_session, open_tree
     from clew.edit.session_lineage import find_lineage
     from clew.edit.undo_journal import UndoJournal
+    from clew.system.terminal_style import stdout_style
 
     source = open_session(options, options.id)
     files = [file for project in open_tree(options).projects() for file in project.sessions()]
@@ -87,6 +88,7 @@ def _title(id: str, known: Mapping[str, SessionFile]) -> tuple[str, str]:
     """Return the title of a session, and a note if it is gone."""
     from clew.conversation.session_listing import Outline
     from clew.facts.secrets.mask_secrets import mask
+    from clew.system.file_errors import ErrorCollector
 
     if id not in known:
         return "", "  (gone)"

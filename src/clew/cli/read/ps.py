@@ -5,17 +5,17 @@ from __future__ import annotations
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any
 
 from clew.cli.options import add_common_options, parse_number
 from clew.cli.output import clean_name, format_age, is_terminal, print_json, print_message
-from clew.cli.select_session import open_tree
-from clew.cli.text_columns import Column, print_table
-from clew.wire.running_sessions import RunningSession, list_running
-from clew.wire.timestamps import format_timestamp
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from clew.cli.text_columns import Column
     from clew.wire.layout import SessionFile, Tree
+    from clew.wire.running_sessions import RunningSession
 
 _CLEAR = "\x1b[H\x1b[2J"
 
@@ -29,6 +29,8 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from clew.cli.select_session import open_tree
+
     tree = open_tree(options)
     rows = _rows(tree)
     _print(options, tree, rows)
@@ -48,12 +50,16 @@ def run(options: Namespace) -> int:
 
 
 def _rows(tree: Tree) -> list[dict[str, Any]]:
+    from clew.wire.running_sessions import list_running
+
     files = {file.id: file for project in tree.projects() for file in project.sessions() if not file.is_empty}
     rows = [_row(each, files.get(each.session)) for each in list_running(tree)]
     return sorted(rows, key=lambda row: -row["when"].timestamp() if row["when"] else 0.0)  # by the time that is shown
 
 
 def _row(running: RunningSession, file: SessionFile | None) -> dict[str, Any]:
+    from clew.wire.timestamps import format_timestamp
+
     title, cost = _title_and_cost(file) if file else ("", None)
     return {
         "kind": "running",
@@ -96,6 +102,8 @@ def _facts(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 def _print(options: Namespace, tree: Tree, rows: list[dict[str, Any]]) -> None:
+    from clew.cli.text_columns import print_table
+
     if options.json:
         print_json({key: value for key, value in row.items() if key != "when"} for row in rows)
         return

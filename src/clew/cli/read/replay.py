@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clew.cli.options import add_common_options, parse_count, parse_number
 from clew.cli.output import clean_name, is_terminal, print_json, print_message, write_new_file
-from clew.cli.select_session import open_session
 from clew.cli.turn_range import add_turn_options, select_turns, selects_part
 from clew.system.plural import plural
-from clew.system.terminal_style import stdout_style
-from clew.view.rows import DEPTHS, ViewOptions
-from clew.view.sanitize import format_duration, one_line
+from clew.view.depths import DEPTHS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clew.conversation.session import Session
     from clew.view.mask_rows import MaskCount
@@ -30,6 +25,7 @@ _KEYS = "space pause · . step · [ ] turn · 3g go to turn 3 · + - speed · q 
 
 
 def add_arguments(command: ArgumentParser) -> None:
+
     command.add_argument(
         "id", nargs="?", help="a session: its id, the beginning of it, or a path (default: the newest here)"
     )
@@ -68,6 +64,8 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from clew.cli.select_session import open_session
+
     session = open_session(options, options.id, archived=True)
     if options.check or options.live or options.output:
         from clew.cli.read.replay_check import check
@@ -90,6 +88,7 @@ def run(options: Namespace) -> int:
 def _frames(session: Session, options: Namespace, tally: MaskCount | None = None) -> Iterator[Frame]:
     from clew.view.mask_rows import mask_rows
     from clew.view.playback.frames import player_rows, time_frames
+    from clew.view.rows import ViewOptions
 
     is_full = options.depth == "full"
     view = ViewOptions(
@@ -120,6 +119,8 @@ def _print(frames: Iterable[Frame]) -> int:
 
 
 def _record(session: Session, options: Namespace) -> int:
+    from pathlib import Path
+
     from clew.view.header import describe_session
     from clew.view.mask_rows import MaskCount
 
@@ -200,6 +201,9 @@ class _Screen:
         self._last = max(frame.turn for frame in playing.frames)
 
     def show(self, frames: Sequence[Frame], clears: bool = False) -> None:
+        import shutil
+
+        from clew.system.terminal_style import stdout_style
         from clew.view.row_terminal import render_row
 
         width = shutil.get_terminal_size().columns
@@ -208,6 +212,11 @@ class _Screen:
         sys.stdout.flush()
 
     def status(self) -> None:
+        import shutil
+
+        from clew.system.terminal_style import stdout_style
+        from clew.view.sanitize import format_duration, one_line
+
         now = self._playing
         sign = "⏸" if now.is_paused else "▶"
         clock = f"{format_duration(now.clock)}/{format_duration(now.length)}"

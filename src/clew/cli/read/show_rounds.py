@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
-from datetime import timedelta
 
 from clew.cli.output import print_json, print_message
 from clew.cli.text_columns import Column, print_table
@@ -17,8 +15,6 @@ from clew.view.sanitize import clean, format_duration, one_line
 from clew.wire.timestamps import parse_timestamp
 
 WIDTH = 72  # columns of an input in a pipe; on a terminal it takes what is left
-_GAP = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d)?", re.IGNORECASE)
-_UNITS = {"s": "seconds", "m": "minutes", "min": "minutes", "h": "hours", "d": "days"}
 _COLUMNS: Sequence[Column] = (
     ("ROUND", lambda r: str(r["round"])),
     ("KIND", lambda r: r["round_kind"]),
@@ -29,24 +25,6 @@ _COLUMNS: Sequence[Column] = (
     ("FEATURES", describe_round),
     ("TEXT", lambda r: one_line(clean(r["text"]), WIDTH) or "(no text)"),
 )
-
-
-def round_arguments(command: ArgumentParser) -> None:
-    command.add_argument("--rounds", action="store_true", help="list the rounds: kind, input, features, complexity")
-    command.add_argument(
-        "--gap", metavar="TIME", type=gap, help="with --rounds: a longer pause makes a round a resume (default 5m)"
-    )
-
-
-def gap(text: str) -> timedelta:
-    """Return a length of time: `5m`, `90s`, `1h`; a bare number is in minutes."""
-    match = _GAP.fullmatch(text.strip())
-    if match is None:
-        raise ArgumentTypeError(f"{text!r} is not a length of time: write 5m, 90s or 1h")
-    try:
-        return timedelta(**{_UNITS[(match[2] or "m").lower()]: float(match[1])})
-    except OverflowError:
-        raise ArgumentTypeError(f"{text!r} is too long: write 5m, 90s or 1h") from None
 
 
 def chosen_rounds(session: Session, options: Namespace) -> list[Round]:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from clew.cli.chat import chat
 from clew.cli.chat.model_options import add_model_options
 from clew.cli.options import add_common_options
 from clew.cli.output import print_message
 from clew.system.extras import install_hint
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from clew.chat.session_spec import SessionSpec
 
 
 def add_arguments(command: ArgumentParser) -> None:
+    from clew.cli.chat import chat
+
     add_model_options(command)
     chat.rights(command)
     add_common_options(command)
@@ -25,6 +27,8 @@ def add_arguments(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     import asyncio
+
+    from clew.cli.chat import chat
 
     try:
         from clew.acp.serve_stdio import serve
@@ -53,6 +57,8 @@ def run(options: Namespace) -> int:
 
 def _all(options: Namespace) -> Namespace:
     """Return the options of a chat: those that were given, and what goes for the others, which the editor decides."""
+    from clew.cli.chat import chat
+
     parser = ArgumentParser()
     chat.add_arguments(parser)
     return Namespace(**{**vars(parser.parse_args([])), **vars(options)})

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 from argparse import ArgumentParser, Namespace
-from typing import NoReturn
 
 from clew.cli.options import add_common_options
 from clew.cli.output import print_json, print_message
-from clew.cli.run_command import INTERRUPTED
 from clew.system.extras import install_hint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -19,6 +20,8 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    import signal
+
     if options.tools or options.json:
         return _list(options)
     try:
@@ -36,6 +39,8 @@ def run(options: Namespace) -> int:
 
 def _leave(*_: object) -> NoReturn:
     """Exit immediately: the thread that waits for input cannot be interrupted, and no open file could lose data."""
+    from clew.cli.run_command import INTERRUPTED
+
     print_message("Interrupted.")
     os._exit(INTERRUPTED)
 

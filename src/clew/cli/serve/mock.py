@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import threading
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from clew.cli.options import add_common_options, parse_count
 from clew.cli.output import clean, clean_name, print_json, print_message
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clew.api.mock.scripts import MockScript
 
 KEY = "sk-ant-mock"
@@ -44,6 +43,8 @@ def run(options: Namespace) -> int:
 
 
 def _script(name: str | None) -> MockScript:
+    from pathlib import Path
+
     from clew.api.mock.scripts import ECHO, parse_script
 
     return parse_script(Path(name).read_bytes(), is_toml=name.endswith(".toml")) if name else ECHO
@@ -53,6 +54,8 @@ def _script(name: str | None) -> MockScript:
 
 
 def _serve(script: MockScript, options: Namespace) -> int:
+    import threading
+
     from clew.api.mock.server import running
 
     with (
@@ -72,6 +75,8 @@ def _serve(script: MockScript, options: Namespace) -> int:
 
 
 def _run(words: list[str], url: str) -> int:
+    import subprocess
+
     from clew.system.environment import child_environment
     from clew.system.subprocesses import resolve_program
 
@@ -163,6 +168,8 @@ def _block(block: Mapping[str, Any]) -> str:
 
 
 def _lint(options: Namespace) -> int:
+    from pathlib import Path
+
     from clew.api.lint import lint, violations
     from clew.wire.json_codec import decode
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from argparse import ArgumentParser, Namespace
-from hashlib import sha256
-from pathlib import Path
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean_name, print_json
-from clew.cli.select_session import open_tree
 from clew.errors import Refused
 from clew.version import __version__
-from clew.wire.session_writer import back_up, create, replace
 
-WHERE = Path("skills", "clew", "SKILL.md")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WHERE = "skills/clew/SKILL.md"
 _SEAL = re.compile(r"\n<!-- clew \S+ ([0-9a-f]{16}) -->\n?\Z")
 
 SKILL = """\
@@ -114,6 +114,8 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from clew.wire.session_writer import back_up
+
     if options.action == "show":
         print(sealed(), end="")
         return 0
@@ -145,12 +147,18 @@ def sealed() -> str:
 
 
 def _digest(text: str) -> str:
+    from hashlib import sha256
+
     return sha256(text.encode()).hexdigest()[:16]
 
 
 def _target(options: Namespace) -> Path:
+    from clew.cli.select_session import open_tree
+
     if options.project is None:
         return open_tree(options).root / WHERE
+    from pathlib import Path
+
     folder = Path(options.project).expanduser()
     if not folder.is_dir():
         raise FileNotFoundError(2, "No such folder", str(folder))
@@ -170,6 +178,8 @@ def _state(path: Path) -> str:
 
 
 def _write(path: Path, state: str) -> None:
+    from clew.wire.session_writer import create, replace
+
     data = sealed().encode()
     if state == "none":
         create(path, data.removesuffix(b"\n").split(b"\n"))

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from datetime import UTC, datetime
-from pathlib import Path
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean_name, print_json
-from clew.demo.demo_tree import write_demo
 from clew.system import shell_quoting
 from clew.system.plural import plural
 
@@ -19,6 +16,11 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from datetime import UTC, datetime
+    from pathlib import Path
+
+    from clew.demo.demo_tree import write_demo
+
     root = Path(options.dir).expanduser()
     summary = write_demo(root, datetime.now(UTC))
     if options.json:

@@ -6,32 +6,35 @@ import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator
 from errno import EEXIST
-from pathlib import Path
 
 from clew.cli.options import add_common_options, add_store_options
 from clew.cli.output import clean_name, print_data, print_json, print_message, write_new_file
-from clew.cli.select_session import error_fence, open_session, read_outlines
-from clew.cli.share import export_to
 from clew.cli.turn_range import ALL_BRANCHES, add_turn_options, find_branch, select_turns, selects_part
-from clew.conversation.session import Session
 from clew.errors import UNEXPECTED_ERRORS, NotFound
 from clew.system.control_characters import escape_json_bytes
-from clew.system.file_errors import ErrorCollector, describe_error
 from clew.system.plural import plural
-from clew.view.export_session import export_parts, view_options
-from clew.view.header import About, describe_session, masked_line
-from clew.view.html_page import NO_EXTRA
-from clew.view.mask_rows import MaskCount
-from clew.view.row_types import Row
-from clew.view.rows import DEPTHS
-from clew.view.static_site import Exported, WordIndex, file_name, index_markdown, index_page
+from clew.view.depths import DEPTHS
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from clew.conversation.session import Session
+    from clew.system.file_errors import ErrorCollector
+    from clew.view.header import About
+    from clew.view.mask_rows import MaskCount
+    from clew.view.row_types import Row
+    from clew.view.static_site import Exported
+
+    PassRows = Callable[[Iterable[Row]], Iterable[Row]]
+
+TARGET_NAMES = ("codex",)
 SUFFIXES = {"html": ".html", "markdown": ".md", "json": ".json", "jsonl": ".jsonl"}
-PassRows = Callable[[Iterable[Row]], Iterable[Row]]
 _BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
 
 
 def add_arguments(command: ArgumentParser) -> None:
+
     command.add_argument(
         "id", nargs="*", help="sessions: their ids, the beginnings of them, or paths (default: the newest here)"
     )
@@ -42,7 +45,7 @@ def add_arguments(command: ArgumentParser) -> None:
         "(default: by the name of the output, html for several, else json)",
     )
     command.add_argument(
-        "--to", choices=export_to.NAMES, help="a session of this program, put where it finds it; secrets are masked"
+        "--to", choices=TARGET_NAMES, help="a session of this program, put where it finds it; secrets are masked"
     )
     command.add_argument(
         "--output", "-o", metavar="PATH", help="a new file (0600), or a folder for new files; not to stdout"
@@ -61,6 +64,8 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from clew.view.mask_rows import MaskCount
+
     if options.to:
         return _run_to(options)
     if options.format is None:
@@ -88,6 +93,9 @@ def run(options: Namespace) -> int:
 
 def _run_to(options: Namespace) -> int:
     """Export to another program."""
+    from clew.cli.select_session import error_fence, open_session
+    from clew.cli.share import export_to
+
     if options.format or options.front_matter or options.thinking or selects_part(options):
         print_message("clew: --to takes no format and no parts: it exports what a resume would send.")
         return 2
@@ -104,12 +112,19 @@ def _is_many(options: Namespace) -> bool:
 
 
 def _format(options: Namespace) -> str:
+    from pathlib import Path
+
     if _is_many(options):
         return "html"
     return _BY_SUFFIX.get(Path(options.output or "").suffix.lower(), "json")
 
 
 def _one(options: Namespace, tally: MaskCount) -> int:
+    from pathlib import Path
+
+    from clew.cli.select_session import open_session
+    from clew.view.static_site import file_name
+
     session = open_session(options, options.id[0] if options.id else None, archived=True)
     head = _about(session, options, tally)
     data = _parts(session, head, options, tally)
@@ -127,6 +142,13 @@ def _one(options: Namespace, tally: MaskCount) -> int:
 
 def _many(options: Namespace, tally: MaskCount) -> int:
     """Return a folder with a file for each session, and an index."""
+    from pathlib import Path
+
+    from clew.cli.select_session import error_fence
+    from clew.system.file_errors import describe_error
+    from clew.view.header import masked_line
+    from clew.view.static_site import Exported, WordIndex, file_name, index_markdown, index_page
+
     folder, suffix = Path(options.output), SUFFIXES[options.format]
     index = folder / f"index{suffix}" if options.format in ("html", "markdown") else None
     if index and index.exists():
@@ -162,6 +184,9 @@ def _many(options: Namespace, tally: MaskCount) -> int:
 
 
 def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[Session]:
+    from clew.cli.select_session import open_session, read_outlines
+    from clew.conversation.session import Session
+
     if options.id:
         yield from (open_session(options, each, archived=True) for each in options.id)
     else:
@@ -170,6 +195,9 @@ def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[Session]:
 
 def _about(session: Session, options: Namespace, tally: MaskCount) -> About:
     """Return what stands above a page; in the other forms it only names the file, which counts for nothing."""
+    from clew.view.header import describe_session
+    from clew.view.mask_rows import MaskCount
+
     counter = None if options.reveal else tally if options.format in ("html", "markdown") else MaskCount()
     branch, every = find_branch(session, options), options.branch == ALL_BRANCHES
     return describe_session(session, counter, branch, every_branch=every)
@@ -180,6 +208,8 @@ def _parts(
 ) -> Iterable[bytes]:
     """Return the session in the chosen format, in parts as they are made."""
     from clew.browse.session_charts import session_charts
+    from clew.view.export_session import export_parts, view_options
+    from clew.view.html_page import NO_EXTRA
 
     is_every = options.branch == ALL_BRANCHES
     is_part = selects_part(options) and not is_every

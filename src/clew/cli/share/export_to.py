@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from clew.foreign.targets import Target
     from clew.system.file_errors import ErrorCollector
 
-NAMES = ("codex",)
 EXPORTED, PRESENT = "exported", "present"
 
 

@@ -6,22 +6,19 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
-from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean_name, format_age, is_terminal, one_line, print_json, print_message
-from clew.cli.select_session import error_fence, open_tree, resolve_folder
-from clew.cli.share import import_claude
 from clew.errors import NotFound, Refused
 from clew.system import shell_quoting
 from clew.system.plural import plural
-from clew.wire.json_codec import as_text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
     from clew.foreign.conversation_steps import Conversation
     from clew.foreign.write_import import ExistingImport, ImportDraft
     from clew.system.file_errors import ErrorCollector
@@ -51,22 +48,37 @@ def add_arguments(command: ArgumentParser) -> None:
     add_common_options(command)
 
 
-@dataclass(frozen=True, slots=True)
 class ImportOutcome:
     """What became of one conversation."""
 
-    conversation: Conversation
-    state: str
-    id: str
-    path: Path
-    cwd: str = ""
-    entries: int = 0
-    kept: int = 0
-    undo: str | None = None
-    violations: tuple[str, ...] = ()
+    def __init__(
+        self,
+        conversation: Conversation,
+        state: str,
+        id: str,
+        path: Path,
+        cwd: str = "",
+        entries: int = 0,
+        kept: int = 0,
+        undo: str | None = None,
+        violations: tuple[str, ...] = (),
+    ) -> None:
+        self.conversation = conversation
+        self.state = state
+        self.id = id
+        self.path = path
+        self.cwd = cwd
+        self.entries = entries
+        self.kept = kept
+        self.undo = undo
+        self.violations = violations
 
 
 def run(options: Namespace) -> int:
+    from contextlib import nullcontext
+
+    from clew.cli.select_session import error_fence, open_tree
+    from clew.cli.share import import_claude
     from clew.errors import Ambiguous
 
     place = open_tree(options)
@@ -107,6 +119,8 @@ def run(options: Namespace) -> int:
 
 def _claude_file(options: Namespace) -> Path | None:
     """Return the file that was named, if it is a transcript of Claude Code itself and of no other known program."""
+    from pathlib import Path
+
     from clew.foreign.formats import detect
     from clew.wire.session_parts import is_transcript
 
@@ -122,6 +136,8 @@ def _claude_file(options: Namespace) -> Path | None:
 
 def _conversations(options: Namespace, fence: ErrorCollector) -> Iterator[Conversation]:
     """Yield what was asked for, newest first for each program; each conversation once, and none that holds nothing."""
+    from pathlib import Path
+
     from clew.foreign.formats import find_in_path, find_in_usual_folders
 
     source: str | None = options.source
@@ -143,6 +159,8 @@ def _conversations(options: Namespace, fence: ErrorCollector) -> Iterator[Conver
 
 def _named_path(options: Namespace) -> Path | None:
     """Return the file or folder that was named; None if an id was, or nothing."""
+    from pathlib import Path
+
     path = Path(options.source).expanduser() if options.source else None
     return path if path is not None and os.path.lexists(path) else None
 
@@ -207,6 +225,7 @@ def _list_one(options: Namespace, conversation: Conversation, known: ExistingImp
 
 def _title(conversation: Conversation) -> str:
     from clew.foreign.conversation_steps import ForeignPrompt
+    from clew.wire.json_codec import as_text
 
     first = next(
         (step.content for step in conversation.steps if isinstance(step, ForeignPrompt) and not step.is_note), ""
@@ -262,6 +281,8 @@ def _done(
 
 def _cwd(options: Namespace, conversation: Conversation) -> str:
     """Return the folder of the project: as asked, as the conversation says, else where we are."""
+    from clew.cli.select_session import resolve_folder
+
     if options.to is not None:
         return resolve_folder(options, options.to)
     if conversation.cwd and os.path.isdir(conversation.cwd):

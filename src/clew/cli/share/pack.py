@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clew.cli.options import add_common_options
 from clew.cli.output import clean_name, format_size, print_json, print_message
-from clew.cli.select_session import open_tree
 from clew.errors import Refused
 from clew.system.plural import plural
 from clew.system.shell_quoting import clew_command
-from clew.wire.layout import SessionFile
-from clew.wire.lookup import find_project, find_session
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from clew.edit.pack_format import Manifest
+    from clew.wire.layout import SessionFile
 
 _CHUNK = 1 << 20
 _OTHER_ARCHIVES = (
@@ -51,6 +49,9 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    import tempfile
+    from pathlib import Path
+
     files = list(dict.fromkeys(_files(options)))
     if not files:
         raise Refused(["no session was named"], hint="Name one: clew pack ID, or a project: clew pack -p PATH")
@@ -69,6 +70,9 @@ def run(options: Namespace) -> int:
 
 
 def _files(options: Namespace) -> Iterator[SessionFile]:
+    from clew.cli.select_session import open_tree
+    from clew.wire.lookup import find_project, find_session
+
     tree = open_tree(options)
     for id in options.ids:
         yield find_session(tree, id)

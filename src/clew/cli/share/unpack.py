@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 from clew.cli.options import add_common_options
-from clew.cli.select_session import open_tree, resolve_folder
-from clew.cli.share import received_output
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -20,6 +16,11 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    import tempfile
+    from pathlib import Path
+
+    from clew.cli.select_session import open_tree, resolve_folder
+    from clew.cli.share import received_output
     from clew.edit.pack_format import extract_pack
     from clew.edit.receive_sessions import plan_all
     from clew.wire.layout import Tree

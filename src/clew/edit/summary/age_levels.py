@@ -9,7 +9,7 @@ last level applies to all older turns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from clew.errors import BadQuery
 
@@ -17,8 +17,7 @@ DEFAULT = "10:verbatim,40:short,rest:brief"
 REST = "rest"
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(NamedTuple):
     """How much of a turn's replies is kept: at most `limit` characters; 0 for everything."""
 
     name: str
@@ -30,8 +29,7 @@ VERBATIM, SHORT, BRIEF = Level("verbatim", 0, 0), Level("short", 1, 700), Level(
 LEVELS = {level.name: level for level in (VERBATIM, SHORT, BRIEF)}
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(NamedTuple):
     """A number of turns with one level; None for all remaining turns."""
 
     turns: int | None
