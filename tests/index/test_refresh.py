@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from clew.index import index_schema
+from clew.index import index_schema, index_writer, refresh
 from tests.index.helper import (
     DAY,
     NOW,
@@ -154,6 +154,29 @@ def test_rows_are_in_the_order_of_time(claude: Claude) -> None:
             rows = "SELECT f.mtime FROM piece p JOIN file f ON f.id=p.file WHERE p.offset>=0 ORDER BY p.id"
             times = [mtime for (mtime,) in shard.execute(rows)]
             assert times == sorted(times)
+
+
+def test_rows_are_in_the_order_of_time_though_files_are_read_in_many_transactions(
+    claude: Claude, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(40):
+        lines = [line for part in range(number % 9) for line in failing_call(f"{number} {part}")]
+        touch(claude.write(f"s{number}", prompt(f"number {number}"), *lines, custom("a title")), days=40 - number)
+    expected = fresh(claude, tmp_path / "fresh")
+    for module, name, size in ((refresh, "BATCH", 4000), (index_writer, "BATCH", 4000), (index_writer, "_CHUNK", 1000)):
+        monkeypatch.setattr(module, name, size)
+    with claude.open() as index:
+        assert index.refresh().is_complete
+        assert contents(index) == expected
+        for shard in index.shards:
+            rows = "SELECT f.mtime, p.offset FROM piece p JOIN file f ON f.id=p.file WHERE p.offset>=0 ORDER BY p.id"
+            places = shard.execute(rows).fetchall()
+            assert places == sorted(places)
+
+
+def failing_call(text: str) -> list[bytes]:
+    """A call, much that comes before its result, and the result, which marks the call as failed."""
+    return [call("Bash", text, command=text), *(reply("word " * 50) for _ in range(4)), result("no", text, failed=True)]
 
 
 def test_a_budget_ends_a_refresh_and_the_next_one_goes_on(claude: Claude, tmp_path: Path) -> None:

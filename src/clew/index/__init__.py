@@ -13,6 +13,8 @@ Modules:
     cross_passage      Find sessions that contain every word of a query, but not in one passage.
     entry_text         Read the text of an indexed piece again from its transcript, fast enough for a search.
     facets             Count the sessions that match a query by project, model, tool, month and kind of passage.
+    file_rows          Load and save the rows of `file`: how far a transcript was read, and what it says about its
+                       session.
     fts_match          Find the passages that match a query, grouped by file, with the data needed to rank them.
     gone_sessions      Find sessions whose transcript is gone but which the archive or Claude Code's own lists still
                        know.
@@ -21,7 +23,7 @@ Modules:
     index_files        The open files of an index: what building, scanning and semantic search need of it.
     index_schema       The SQLite schema of the index: two shards, each a separate index over some of the
                        transcripts.
-    index_writer       Write the rows of a shard.
+    index_writer       Read transcripts into a shard.
     indexed_sessions   Read what the index knows about sessions from the rows of `file`.
     long_outputs       Index long tool outputs, which are stored in files next to the transcript.
     loose_queries      Build looser readings of a query: its clauses get more alternatives, or fewer of them have to
@@ -29,6 +31,9 @@ Modules:
     metadata_search    Search the titles and prompts in Claude Code's own lists; sessions whose transcript is gone
                        are found there too.
     parallel_build     Read changed transcripts into the shards; large builds use one process per shard.
+    piece_rows         Make rows of pieces from the entries of a transcript.
+    piece_writer       Insert the rows of pieces into a shard, with ids in order of time: of two files, the newer one has
+                       the higher ids.
     query_pieces       Split a search query into its parts: words, phrases, filters, operators and brackets.
     query_syntax       Parse a search query into terms, clauses and filters.
     ranking            Score passages and sessions with one formula.

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import apsw
 
-from clew.index.index_writer import delete_pieces
+from clew.index.file_rows import delete_pieces
 from clew.index.long_outputs import session_folder
 from clew.system.sqlite_file import BUSY_MS, WriteTransaction
 from clew.wire.tree_walk import OutputFile, hash_outputs, list_outputs

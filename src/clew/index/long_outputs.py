@@ -81,12 +81,15 @@ class LongOutputs:
             or not isinstance(entry.message.content, list)
         ):
             return
-        results = [block for block in entry.message.content if block.type == "tool_result"]
-        with_text = [number for number, block in enumerate(results) if block.result_text]
-        for position, number in enumerate(with_text):
-            if overflow := self.find(results[number].tool_use_id or "", results[number].result_text):
-                for piece, text in enumerate(_read_pieces(overflow)):
-                    yield position, (number + 1 << _RESULT_SHIFT) + piece, text
+        number = position = -1
+        for block in entry.message.content:
+            if block.type == "tool_result":
+                number += 1
+                text = block.content if isinstance(block.content, str) else block.result_text
+                position += bool(text)
+                if text and (overflow := self.find(block.tool_use_id or "", text)):
+                    for piece, piece_text in enumerate(_read_pieces(overflow)):
+                        yield position, (number + 1 << _RESULT_SHIFT) + piece, piece_text
 
 
 def _is_file_name(session_id: str) -> bool:

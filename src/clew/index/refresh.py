@@ -8,12 +8,13 @@ process is killed, the index is incomplete but correct.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import apsw
 
 from clew.index.changed_files import ChangedFiles
-from clew.index.index_writer import Counts, IndexWriter, delete_pieces
+from clew.index.file_rows import delete_pieces
+from clew.index.index_writer import BATCH, Counts, IndexWriter
 from clew.system.sqlite_file import BUSY_MS, WriteTransaction
 from clew.wire.growth import ReadState, has_only_grown
 from clew.wire.tree_walk import TranscriptFile
@@ -50,12 +51,25 @@ def update_shard(
 
 
 def _read_changed(writer: IndexWriter, changes: ChangedFiles, moved: dict[str, int]) -> None:
-    for file in changes.changed:
-        if writer.deadline is not None and time.monotonic() > writer.deadline:
-            writer.counts.is_complete = False
+    # With a deadline the windows are small, so that the newest files are read if there is no time for all.
+    for window in _split_windows(changes.changed, BATCH if writer.deadline is None else BATCH // 8):
+        writer.read_window(window, moved)
+        if not writer.counts.is_complete and writer.is_late:
             break
-        writer.read(file, moved.get(file.path))
-    writer.flush()
+
+
+def _split_windows(files: list[TranscriptFile], size: int) -> Iterator[list[TranscriptFile]]:
+    """Split files, newest first, into windows of about some bytes; each begins with its oldest file."""
+    window: list[TranscriptFile] = []
+    held = 0
+    for file in files:
+        if window and held + file.size > size:
+            yield window[::-1]
+            window, held = [], 0
+        window.append(file)
+        held += file.size
+    if window:
+        yield window[::-1]
 
 
 def _delete_removed(shard: apsw.Connection, changes: ChangedFiles, counts: Counts) -> None:

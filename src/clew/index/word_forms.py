@@ -10,7 +10,7 @@ that does not occur costs almost nothing. Endings follow Porter's rules, which S
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import groupby
 
 import apsw
 
@@ -46,6 +46,7 @@ person people|index indexes indices indexed indexing|matrix matrices|vertex vert
 analysis analyses analyze analyzed analyse analysed|criterion criteria|datum data|hypothesis hypotheses|leaf leaves
 half halves|life lives|mouse mice|foot feet|schema schemas schemata|appendix appendices
 """
+_BEFORE_CAPITALS = {code: f" {chr(code)}" for code in range(ord("A"), ord("Z") + 1)}
 _HEX = frozenset("0123456789abcdef")
 MIN_HASH = 7  # digits
 _stemmer: list[apsw.FTS5Tokenizer] = []
@@ -103,12 +104,14 @@ def fold(word: str) -> str:
 
 def humps(identifier: str) -> list[str]:
     """Return the parts of an identifier in camel case, in lower case: getURLName2 gives get, url, name, 2."""
-    parts = [identifier[:1]]
-    for position, (before, character) in enumerate(pairwise(identifier), 1):
-        ends_capitals = before.isupper() and identifier[position + 1 : position + 2].islower()
-        if (character.isupper() and (not before.isupper() or ends_capitals)) or character.isdigit() != before.isdigit():
-            parts.append("")
-        parts[-1] += character
+    parts: list[str] = []
+    runs = [identifier] if identifier.isalpha() else ["".join(run) for _, run in groupby(identifier, str.isdigit)]
+    for run in runs:
+        for part in run.translate(_BEFORE_CAPITALS).split():  # get, U, R, L, Name
+            if len(part) == 1 and parts and part.isupper() and parts[-1].isupper():
+                parts[-1] += part
+            else:
+                parts.append(part)
     return [part.lower() for part in parts]
 
 

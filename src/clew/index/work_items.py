@@ -13,8 +13,8 @@ from pathlib import Path
 import apsw
 
 from clew.index.base64_filter import prepare_text
+from clew.index.file_rows import delete_pieces
 from clew.index.index_schema import shard_number
-from clew.index.index_writer import delete_pieces
 from clew.index.query_syntax import SEARCH_FIELDS
 from clew.system.sqlite_file import WriteTransaction
 from clew.wire.layout import Tree
