@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
 
+from clew.cli import main
+from clew.collect.archive.packing import load_zstd
 from clew.demo.demo_tree import DemoSummary
 from tests.cli.conftest import Run
 
@@ -48,6 +51,32 @@ def test_verify_names_the_line_and_a_scrub_repairs_it(clew: Run, demo: DemoSumma
     code, out, err = clew("collect", "--scrub")
     assert code == 0 and f"{path} is repaired in the archive" in err
     assert clew("collect", "verify")[0] == 0
+
+
+def test_verify_looks_for_files_where_they_were_read(
+    clew: Run, demo: DemoSummary, data: Path, claude: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It looked in the folder of this user, and called files of another one missing."""
+    clew("collect")
+    path = damage_archive(data)
+    assert main(["collect", "verify"]) == 2
+    found = f"{path}, line 3: its content differs from its hash; the file still exists"
+    assert found in capsys.readouterr().out
+    (claude / path).unlink()
+    assert main(["collect", "verify"]) == 2
+    assert "; the file no longer exists" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(load_zstd() is None, reason="this Python has no zstd")
+def test_a_missing_zstd_is_named_once(
+    clew: Run, demo: DemoSummary, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clew("collect")
+    for name in ("compression.zstd", "backports.zstd"):
+        monkeypatch.setitem(sys.modules, name, None)
+    code, _, err = clew("collect", "--to", f"landing:{tmp_path / 'zone'}")
+    assert code == 2 and err.count("which this Python cannot unpack") == 1
+    assert "pip install backports.zstd" in err
 
 
 def test_restore_refuses_only_the_damaged_file(clew: Run, demo: DemoSummary, data: Path, claude: Path) -> None:

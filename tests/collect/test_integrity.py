@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clew.collect.archive.archive_schema import open_read_only
+from clew.collect.archive.erase import erase
 from clew.collect.archive.reader import Archive
 from clew.collect.archive.sqlite_errors import translate_errors
 from clew.collect.archive.verify_contents import VerifyReport, verify_archive
@@ -217,3 +218,19 @@ def test_no_flipped_bit_gives_back_a_wrong_byte(
     finally:
         for name in (path, f"{path}-wal", f"{path}-shm"):
             Path(name).unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("change", ["append", "erase"])
+def test_a_writer_does_not_make_a_reader_see_damage(world: World, change: str) -> None:
+    """A generation that grew, or was erased, between its lines and its row was called damaged."""
+    before = world.there()[ONE]
+    with Archive.open(world.path) as archive:
+        file = next(file for file in archive.files() if file.path == ONE)
+        parts = archive.parts(file)
+        read = next(parts)
+        if change == "append":
+            world.append(ONE, line(1000) + line(1001)[:-5])
+            world.poll()
+        else:
+            erase(world.connection, sessions=[file.session], dry_run=False)
+        assert read + b"".join(parts) == before

@@ -216,8 +216,8 @@ def _collect_once(job: CollectJob, options: Namespace) -> int:
             scrub=options.scrub, progress=ProgressBar("Reading transcripts", quiet=options.quiet).update
         )
         _print_report(report, job, options)
-        is_delivered = rounds.run(once=True)
         _sync_deleted(collector, job.archive)
+        is_delivered = rounds.run(once=True)
     return 2 if report.failures or report.missed or not is_delivered else 0
 
 
@@ -271,11 +271,11 @@ def _watch(job: CollectJob, options: Namespace) -> int:
                 pace.update(report)
                 if not report.is_quiet:
                     _print_report(report, job, options)
-                rounds.run(once=False)
-                pace.has_backlog = rounds.has_backlog
                 if report.gone or report.resets or report.moves or not furnished[0]:
                     _sync_deleted(collector, job.archive)
                     furnished[0] = True
+                rounds.run(once=False)
+                pace.has_backlog = rounds.has_backlog
 
             yield hear
 

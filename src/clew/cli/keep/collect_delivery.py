@@ -66,6 +66,8 @@ class DeliveryRounds:
             pending = unfinished if once else []
         for outcome in outcomes.values():
             _print_outcome(outcome, self.options)
+        for error in dict.fromkeys(str(outcome.error) for outcome in outcomes.values() if outcome.error):
+            print_message(f"clew: {error} What is waiting stays in the archive.")
         if self.options.state and not self.waiting:
             from clew.collect.sinks.state_file import save_archived_positions
 
@@ -129,5 +131,3 @@ def _print_outcome(outcome: DeliveryOutcome, options: Namespace) -> None:
         print_message(clean_name(outcome.note))
     if outcome.rejected:
         print_message(f"{outcome.sink} cannot take {plural(outcome.rejected, 'record')}: see clew collect rejected.")
-    if outcome.error:
-        print_message(f"clew: {outcome.error} What is waiting stays in the archive.")

@@ -8,7 +8,6 @@ from pathlib import Path
 from clew.cli.output import clean_name, format_size, print_json, print_message
 from clew.cli.progress import ProgressBar
 from clew.system.plural import plural
-from clew.wire.layout import claude_dir
 
 _SHOWN = 20  # damaged lines; all of them are in --json
 
@@ -26,10 +25,12 @@ def verify(options: Namespace) -> int:
             report = verify_archive(connection, ProgressBar("Verifying the archive", quiet=options.quiet).update)
         finally:
             connection.close()
-    root = claude_dir(options.claude_dir)
-    exists = {line.path: (Path(root) / line.path).is_file() for line in report.damaged}
+    places = {(line.root, line.path) for line in report.damaged}
+    exists = {place: Path(options.claude_dir or place[0], place[1]).is_file() for place in places}
     if options.json:
-        print_json({"kind": "damaged", **line._asdict(), "on_disk": exists[line.path]} for line in report.damaged)
+        print_json(
+            {"kind": "damaged", **line._asdict(), "on_disk": exists[line.root, line.path]} for line in report.damaged
+        )
         counts = {"contents": report.contents, "bytes": report.bytes, "damaged": len(report.damaged)}
         print_json([{"kind": "verified", "path": path, **counts, "problems": report.problems, "ok": report.is_sound}])
         return 0 if report.is_sound else 2
@@ -37,7 +38,7 @@ def verify(options: Namespace) -> int:
         print(clean_name(f"The file is damaged: {problem}"))
     for line in report.damaged[:_SHOWN]:
         where = f"line {line.line}" if line.line else f"generation {line.generation}"
-        source = "the file still exists" if exists[line.path] else "the file no longer exists"
+        source = "the file still exists" if exists[line.root, line.path] else "the file no longer exists"
         print(clean_name(f"{line.path}, {where}: {line.reason}; {source}"))
     if len(report.damaged) > _SHOWN:
         print(f"and {len(report.damaged) - _SHOWN} more (all of them with --json)")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ _CONTENTS = f"""
 SELECT o.generation, o.offset, o.number, o.length, o.sum, c.rules, {CONTENT}
 FROM occurrence o LEFT JOIN content c ON c.id = o.content WHERE o.generation = ? ORDER BY o.offset
 """
+_GENERATION = "SELECT id, file, number, offset, lines, rest, sum FROM generation WHERE id = ?"
 
 
 def archive_path(path: str | os.PathLike[str] | None = None) -> str:
@@ -163,6 +165,20 @@ class Archive:
         Raises StoreError for a line that is damaged or was too long to be stored, or that is missing. With a list
         `damage`, such lines are left out and their numbers are added to it.
         """
+        # A cursor that is not at its end holds a snapshot, so that a writer changes nothing between the two queries.
+        with closing(self.connection.execute(_GENERATION, (file.generation,))) as snapshot:
+            generation = snapshot.fetchone()
+            last = yield from self._lines(file, damage)
+            is_sound = generation is not None and generation[3] == last
+            if is_sound and generation[6] in (None, generation_sum(*generation[:6])):
+                yield from filter(None, (generation[5],))
+            elif damage is None:
+                raise damaged_error(file.path, file.lines + 1)
+            else:
+                damage.append(file.lines + 1)
+
+    def _lines(self, file: ArchivedFile, damage: list[int] | None) -> Generator[bytes, None, int]:
+        """Yield the complete lines of a generation, and return where they end."""
         end = b"" if is_replaced_kind(file.kind) else b"\n"
         last = 0
         reader = ContentReader(self.connection)
@@ -182,18 +198,7 @@ class Archive:
             else:
                 damage.append(number)
                 last = offset + length
-        yield from self._unfinished(file, last, damage)
-
-    def _unfinished(self, file: ArchivedFile, last: int, damage: list[int] | None) -> Iterator[bytes]:
-        """Yield the unfinished last line after verifying that the generation ends where its lines end."""
-        query = "SELECT id, file, number, offset, lines, rest, sum FROM generation WHERE id = ?"
-        row = self.connection.execute(query, (file.generation,)).fetchone()
-        if row is None or row[3] != last or (row[6] is not None and row[6] != generation_sum(*row[:6])):
-            if damage is None:
-                raise damaged_error(file.path, file.lines + 1)
-            damage.append(file.lines + 1)
-        elif row[5]:
-            yield row[5]
+        return last
 
     def read(self, file: ArchivedFile, damage: list[int] | None = None) -> bytes:
         """Return the bytes of a generation; `clew.Session` accepts them."""

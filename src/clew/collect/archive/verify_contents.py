@@ -14,16 +14,17 @@ from clew.collect.archive.content_reader import CONTENT, ContentReader
 
 _MAX_PROBLEMS = 20  # of the structure of the file; more say nothing new
 _LINES = """
-SELECT f.path, g.number, o.generation, o.offset, o.number, o.length, o.sum, c.hash, o.content
-FROM occurrence o LEFT JOIN content c ON c.id = o.content
-LEFT JOIN generation g ON g.id = o.generation LEFT JOIN file f ON f.id = g.file ORDER BY o.generation, o.offset
+SELECT r.path, f.path, g.number, o.generation, o.offset, o.number, o.length, o.sum, c.hash, o.content
+FROM occurrence o LEFT JOIN content c ON c.id = o.content LEFT JOIN generation g ON g.id = o.generation
+LEFT JOIN file f ON f.id = g.file LEFT JOIN root r ON r.id = f.root ORDER BY o.generation, o.offset
 """
 _GENERATIONS = """
-SELECT f.path, g.number, g.id, g.file, g.number, g.offset, g.lines, g.rest, g.sum, coalesce(sum(o.length), 0)
-FROM generation g LEFT JOIN file f ON f.id = g.file LEFT JOIN occurrence o ON o.generation = g.id GROUP BY g.id
+SELECT r.path, f.path, g.number, g.id, g.file, g.number, g.offset, g.lines, g.rest, g.sum, coalesce(sum(o.length), 0)
+FROM generation g LEFT JOIN file f ON f.id = g.file LEFT JOIN root r ON r.id = f.root
+LEFT JOIN occurrence o ON o.generation = g.id GROUP BY g.id
 """
 _LOST = """
-SELECT path FROM file f WHERE generation IS NOT NULL
+SELECT r.path, f.path FROM file f LEFT JOIN root r ON r.id = f.root WHERE generation IS NOT NULL
 AND NOT EXISTS (SELECT 1 FROM generation g WHERE g.id = f.generation AND g.file = f.id)
 """
 _READ_ERRORS = (apsw.Error, UnicodeDecodeError)
@@ -38,6 +39,8 @@ class DamagedLine(NamedTuple):
     line: int
     offset: int
     reason: str
+    root: str = ""
+    """The folder that the file was read from."""
 
 
 @dataclass(slots=True)
@@ -105,25 +108,28 @@ def _check_contents(
 
 
 def _damaged_lines(connection: apsw.Connection, bad: set[int]) -> Iterator[DamagedLine]:
-    for path, generation, *position, sum, hash, content in connection.execute(_LINES):
+    for root, path, generation, *position, sum, hash, content in connection.execute(_LINES):
         reason = ""
         if content in bad:
             reason = "its content differs from its hash"
         elif hash is None or path is None or (sum is not None and not _is_sum(sum, line_sum, *position, hash)):
             reason = "its row is damaged"
         if reason:
-            yield DamagedLine(str(path), generation or 0, position[2], position[1], reason)
+            yield DamagedLine(str(path), generation or 0, position[2], position[1], reason, str(root or ""))
 
 
 def _damaged_generations(connection: apsw.Connection, known: list[DamagedLine]) -> Iterator[DamagedLine]:
     named = {(line.path, line.generation) for line in known}
-    for path, generation, *row, sum, end in connection.execute(_GENERATIONS):
+    for root, path, generation, *row, sum, end in connection.execute(_GENERATIONS):
+        reason = ""
         if sum is not None and not _is_sum(sum, generation_sum, *row):
-            yield DamagedLine(str(path), generation, 0, row[3], "the row of its generation is damaged")
+            reason = "the row of its generation is damaged"
         elif end != row[3] and (str(path), generation) not in named:
-            yield DamagedLine(str(path), generation, 0, row[3], "lines of it are missing")
-    for (path,) in connection.execute(_LOST):
-        yield DamagedLine(str(path), 0, 0, 0, "its newest generation is missing")
+            reason = "lines of it are missing"
+        if reason:
+            yield DamagedLine(str(path), generation, 0, row[3], reason, str(root or ""))
+    for root, path in connection.execute(_LOST):
+        yield DamagedLine(str(path), 0, 0, 0, "its newest generation is missing", str(root or ""))
 
 
 def _is_sum(sum: object, compute: Callable[..., int], *values: Any) -> bool:
