@@ -32,7 +32,7 @@ bench-quick: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks --quick
 
 bench-growth: $(VENV)/dev.stamp
-	$(BIN)/python -m benchmarks.growth
+	$(BIN)/python -m benchmarks.growth --plots docs
 
 bench-recall: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.recall

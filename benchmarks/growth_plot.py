@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from clew.report.charts.canvas import Canvas, series_class, text_width
+from clew.report.charts.canvas import SERIES, Canvas, series_class, text_width
 
 WIDTH, HEIGHT = 720, 340
 LEFT, TOP = 56, 52
@@ -50,9 +50,12 @@ def growth_plot(curves: Sequence[Curve], axis: Literal["cpu", "memory"], unit: s
     for size in sizes:
         canvas.line(x_of(size), TOP, x_of(size), TOP + HEIGHT, "grid")
         canvas.text(x_of(size), TOP + HEIGHT + 18, _short(size), kind="quiet", anchor="middle")
+    steps = min(high - low, math.log10(sizes[-1] / sizes[0]))  # powers of ten up to the top or the right
+    canvas.line(LEFT, y_of(10**low), x_of(sizes[0] * 10**steps), y_of(10 ** (low + steps)), "axis")
+    canvas.text(LEFT + 10, y_of(10**low) - 6, "linear growth is as steep as this line", kind="quiet")
     ends = _spread([y_of(getattr(curve.points[-1], axis)) for curve in curves])
     for number, (curve, end) in enumerate(zip(curves, ends, strict=True)):
-        kind = series_class(number)
+        kind = series_class(number % (SERIES - 1))  # the last colour is that of "other"
         places = [(x_of(point.size), y_of(getattr(point, axis))) for point in curve.points]
         for (x1, y1), (x2, y2) in pairwise(places):
             canvas.path(_stroke(x1, y1, x2, y2), kind)

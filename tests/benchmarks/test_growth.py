@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -10,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.growth import files_of, judge, tree_of
+from benchmarks.growth import BULK, judge
 from benchmarks.growth_plot import Curve, Point, growth_plot
+from benchmarks.growth_trees import files_of, tree_of
 from benchmarks.measure import transcripts
 from benchmarks.process_tree import measure_command
 from clew.conversation.load import read
@@ -42,6 +44,32 @@ def test_the_trees_have_what_was_asked_for(tmp_path: Path) -> None:
     )
 
 
+def test_a_large_tree_has_the_files_of_a_small_one_and_no_session_twice(tmp_path: Path) -> None:
+    small, large = (tree_of(tmp_path / f"{size}", size, 500_000) for size in (500_000, 1_000_000))
+    files = {Path(path).stat().st_ino: Path(path) for path in transcripts(large)}
+    assert {Path(path).stat().st_ino for path in transcripts(small)} < files.keys()
+    names = [path.stem for path in files.values()]
+    assert len(names) == len(set(names))
+    lines = [line for path in files.values() for line in path.read_bytes().splitlines() if b'"uuid"' in line]
+    assert len(set(lines)) > 0.9 * len(lines)
+
+
+def test_a_run_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
+    """Sizes that are in the results are not measured again: their trees are not even there."""
+    points = {size: {name: [int(size) / 1e6, 1.0, 50.0] for name in BULK} for size in ("1000000", "10000000")}
+    (tmp_path / "results.json").write_text(json.dumps({"trees": points}))
+    sizes = ["--only", "trees", "--trees", "1M", "10M", "--keep", str(tmp_path), "--plots", str(tmp_path)]
+    command = [sys.executable, "-m", "benchmarks.growth", *sizes]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("exponent of the last step") == len(BULK)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "growth-trees-cpu.svg",
+        "growth-trees-memory.svg",
+        "results.json",
+    ]
+
+
 def test_the_memory_and_the_time_of_all_processes_are_counted() -> None:
     child = "x = bytearray(40 << 20); import time; t = time.process_time()\nwhile time.process_time() - t < 0.2: pass"
     both = f"import subprocess, sys; [p.wait() for p in [subprocess.Popen([sys.executable, '-c', {child!r}]) for _ in '12']]"
@@ -54,7 +82,8 @@ def test_the_memory_and_the_time_of_all_processes_are_counted() -> None:
 
 @pytest.mark.soak
 def test_every_curve_is_measured(tmp_path: Path) -> None:
-    sizes = ["--trees", "200K", "400K", "--sessions", "100K", "200K", "--files", "2", "4", "--plots", str(tmp_path)]
+    sizes = ["--trees", "200K", "400K", "--sessions", "100K", "200K", "--files", "2", "4"]
+    sizes += ["--plots", str(tmp_path), "--keep", str(tmp_path / "kept")]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.growth", *sizes], capture_output=True, text=True, check=False
     )
