@@ -29,7 +29,7 @@ class Curve(NamedTuple):
 
 def growth_plot(curves: Sequence[Curve], axis: Literal["cpu", "memory"], unit: str) -> str:
     """Return an SVG file with one line for each command, and its name at the end of the line."""
-    title = "CPU seconds" if axis == "cpu" else "Megabytes of all processes"
+    title = "CPU seconds" if axis == "cpu" else "Memory in MB"
     canvas = Canvas(f"{title} by {unit}", WIDTH, has_heading=True)
     values = [max(getattr(point, axis), 0.01) for curve in curves for point in curve.points]
     sizes = [point.size for point in curves[0].points]
@@ -52,7 +52,7 @@ def growth_plot(curves: Sequence[Curve], axis: Literal["cpu", "memory"], unit: s
         canvas.text(x_of(size), TOP + HEIGHT + 18, _short(size), kind="quiet", anchor="middle")
     steps = min(high - low, math.log10(sizes[-1] / sizes[0]))  # powers of ten up to the top or the right
     canvas.line(LEFT, y_of(10**low), x_of(sizes[0] * 10**steps), y_of(10 ** (low + steps)), "axis")
-    canvas.text(LEFT + 10, y_of(10**low) - 6, "linear growth is as steep as this line", kind="quiet")
+    canvas.text(right - 8, TOP + HEIGHT - 8, "the thin line: linear growth", kind="quiet", anchor="end")
     ends = _spread([y_of(getattr(curve.points[-1], axis)) for curve in curves])
     for number, (curve, end) in enumerate(zip(curves, ends, strict=True)):
         kind = series_class(number % (SERIES - 1))  # the last colour is that of "other"

@@ -73,7 +73,9 @@ def build_facts(connection: apsw.Connection, host: str, file: ChangedFile, polic
         if record.withheld == DAMAGED:
             damaged.append(record.line)
     data = b"".join(line + b"\n" for line in lines)
-    facts = _FactBuilder(host, read_owner(connection), file, data, prices).facts(len(lines))
+    builder = _FactBuilder(host, read_owner(connection), file, data, prices)
+    facts = builder.facts(len(lines))
+    vars(builder.session).clear()  # it and its turns refer to each other, and would stay until garbage is collected
     return facts._replace(damaged=tuple(damaged))
 
 
