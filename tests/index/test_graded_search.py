@@ -67,6 +67,15 @@ def test_most_of_the_words_are_enough_and_the_missing_one_is_named(claude: Claud
     assert (one.session, one.grade, one.missing) == (ident("a"), "most", ["replay"])
 
 
+def test_one_of_two_words_counts_by_how_rare_it_is(claude: Claude) -> None:
+    claude.write("rare", prompt("go"), reply("a nightjar sings"))
+    for number in range(12):
+        claude.write(f"common{number}", prompt("an owl hoots"))
+    first, *others = found(claude, "nightjar owl")
+    assert first.session == ident("rare") and first.missing == ["owl"]
+    assert len(others) == 9 and all(one.missing == ["nightjar"] for one in others)
+
+
 def test_most_of_the_words_in_one_passage_are_above_all_words_in_several(claude: Claude) -> None:
     claude.write("several", prompt("a valve"), reply("a boiler"), reply("it leaks"), reply("steam"))
     claude.write("one", prompt("the valve of the boiler leaks"))

@@ -58,6 +58,19 @@ def test_a_score_is_what_the_formula_says(claude: Claude) -> None:
 
 
 @pytest.mark.req("R218")
+def test_a_score_follows_what_another_process_indexed(claude: Claude) -> None:
+    claude.write("a", prompt("the nightjar sings"))
+    with claude.refreshed() as index:
+        [before] = index.search("nightjar", now=NOW)
+        claude.write("a", prompt("the nightjar sings"), *(reply(f"answer {number}") for number in range(30)))
+        with claude.refreshed():
+            pass
+        [after] = index.search("nightjar", now=NOW)
+    assert (before.messages, after.messages) == (1, 31)
+    assert after.score / before.score == pytest.approx((1 + 0.05 * log2(32)) / (1 + 0.05 * log2(2)))
+
+
+@pytest.mark.req("R218")
 def test_what_tools_repeat_makes_a_session_no_denser(claude: Claude) -> None:
     claude.write("a", prompt("a nightjar"), *(result(f"nightjar {number}", f"t{number}") for number in range(30)))
     claude.write("b", prompt("a nightjar"), *(result(f"nightingale {number}", f"t{number}") for number in range(30)))
@@ -82,6 +95,6 @@ def test_an_old_prompt_is_not_drowned_by_newer_replies(claude: Claude) -> None:
 def test_the_order_is_that_of_ranking_all_matches(demo: Index, text: str) -> None:
     query = parse_query(text)
     everything = group_by_session(demo.shards, find_matches(demo.shards, query), None).values()
-    expected = fold_repeats(demo.shards, rank_sessions(everything, NOW), 50, NOW)
+    expected = fold_repeats(rank_sessions(everything, NOW), 50, NOW)
     found = [one for one in demo.search(query, 50, now=NOW) if one.grade == "exact"]
     assert [(one.session, one.score) for one in found] == [(one.session, one.score) for one in expected]

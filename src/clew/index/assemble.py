@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import compress
+
 from clew.index.entry_text import read_text
-from clew.index.fts_match import find_matches, json_list, json_texts
+from clew.index.fts_match import FIELD_IN_PLACE, ID, PLACE, find_matches, json_list, json_texts
 from clew.index.index_schema import SIDE_FIELDS, SPOKEN_FIELDS
 from clew.index.indexed_sessions import find_session, find_sessions
 from clew.index.query_syntax import INPUTS, SEARCH_FIELDS
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clew.index.fts_match import FileMatches
+    from clew.index.fts_match import FileMatches, Hit
+    from clew.index.index_schema import Shard
     from clew.index.query_syntax import Query
 
     _PieceKey = tuple[Any, ...]
@@ -27,33 +30,25 @@ MAX_PASSAGES = 3
 FOLD_DEPTH = 64  # best matches of a session that are compared with other sessions; all of them if these are repetitions
 SPARE_SESSIONS = 5  # candidates beyond the limit, because some consist of repetitions only
 _MAX_WORD = 100  # characters; a snippet with longer words may show base64, which is not searchable
-_OWNERS = "SELECT id, session, agent, ended, messages, side FROM file WHERE id IN (SELECT value FROM json_each(?))"
-_BEGINNINGS = (
-    "SELECT id, started, first FROM file WHERE first<>'' AND started<ended AND id IN (SELECT value FROM json_each(?))"
-)
 
 
 class SessionMatches:
     """The matches in one session; `grade` is the tightest reading of the query that it matches, `query` the best one."""
 
-    __slots__ = (
-        *("agents", "copies", "copy_of", "covered", "ended", "grade", "matches", "messages", "missing", "query"),
-        *("score", "session"),
-    )
+    agents: frozenset[str] = frozenset()
+    ended: int | None = None
+    messages = -1
+    score = 0.0
+    grade = "exact"
+    query: Query | None = None
+    missing: Sequence[str] = ()  # words that its best passage lacks
+    covered = 1.0  # how much of the query its best passage has, by the weight of the words
+    copies: Sequence[str] = ()  # sessions whose matches are all shown by this one
+    copy_of: SessionMatches | None = None  # a session that shows some of its matches
 
     def __init__(self, session: str) -> None:
         self.session = session
         self.matches: list[FileMatches] = []
-        self.agents: set[str] = set()
-        self.ended: int | None = None
-        self.messages = -1
-        self.score = 0.0
-        self.grade = "exact"
-        self.query: Query | None = None
-        self.missing: list[str] = []  # words that its best passage lacks
-        self.covered = 1.0  # how much of the query its best passage has, by the weight of the words
-        self.copies: list[str] = []  # sessions whose matches are all shown by this one
-        self.copy_of: SessionMatches | None = None  # a session that shows some of its matches
 
     @property
     def count(self) -> int:
@@ -72,21 +67,28 @@ class SessionMatches:
 
 
 def group_by_session(
-    shards: Sequence[apsw.Connection], matches: Sequence[FileMatches], without: str | None
+    shards: Sequence[Shard], matches: Sequence[FileMatches], without: str | None
 ) -> dict[str, SessionMatches]:
     """Group matches by session; the matches of an agent count for its parent session."""
     by_session: dict[str, SessionMatches] = {}
     for number, shard in enumerate(shards):
         by_file = {match.file: match for match in matches if match.shard == number}
-        for file, session, agent, ended, count, side in shard.execute(_OWNERS, (json_list(by_file),)):
+        rows = shard.find_files(list(by_file))
+        for file in sorted(by_file):
+            if file not in rows:  # deleted in the meantime
+                continue
+            _, session, agent, ended, count, side, started, first = rows[file]
             if session == without:
                 continue
             candidate = by_session.get(session)
             if candidate is None:
                 candidate = by_session[session] = SessionMatches(session)
-            candidate.matches.append(by_file[file])
+            match = by_file[file]
+            candidate.matches.append(match)
+            if started is not None:
+                match.beginning = started, first
             if agent:
-                candidate.agents.add(agent)
+                candidate.agents |= {agent}
             elif not side:
                 candidate.ended, candidate.messages = ended, count
     orphans = [candidate for candidate in by_session.values() if candidate.messages < 0]
@@ -125,11 +127,7 @@ def rank_sessions(candidates: Iterable[SessionMatches], now: float) -> list[Sess
 
 
 def fold_repeats(
-    shards: Sequence[apsw.Connection],
-    ranked: list[SessionMatches],
-    limit: int,
-    now: float,
-    page_size: int | None = None,
+    ranked: list[SessionMatches], limit: int, now: float, page_size: int | None = None
 ) -> list[SessionMatches]:
     """Drop matches that a better session shows already, since resumed, forked and cloned files repeat their entries.
     A session without further matches is listed as a copy of that one.
@@ -143,16 +141,16 @@ def fold_repeats(
     remaining: list[SessionMatches] = []
     step = page_size + SPARE_SESSIONS
     for start in range(0, len(ranked), step):
-        batch = ranked[start : start + step]
-        nodes, beginnings = _load_nodes(shards, batch, FOLD_DEPTH), _load_beginnings(shards, batch)
-        for candidate in batch:
-            if not _drop_repeats(candidate, nodes, beginnings, shown, FOLD_DEPTH):
-                _drop_repeats(candidate, _load_nodes(shards, [candidate], None), beginnings, shown, None)
+        for candidate in ranked[start : start + step]:
+            for match in candidate.matches:
+                match.hits.sort(reverse=True)
+            if not _drop_repeats(candidate, shown, FOLD_DEPTH):
+                _drop_repeats(candidate, shown, None)
             if any(match.hits for match in candidate.matches):
                 candidate.matches = [match for match in candidate.matches if match.hits]
                 remaining.append(candidate)
             elif candidate.copy_of is not None:
-                candidate.copy_of.copies.append(candidate.session)
+                candidate.copy_of.copies = [*candidate.copy_of.copies, candidate.session]
         if len(remaining) >= page_size:
             pages += rank_sessions(remaining, now)
             remaining = []
@@ -161,83 +159,45 @@ def fold_repeats(
     return [*pages, *rank_sessions(remaining, now)][:limit]
 
 
-def _load_beginnings(
-    shards: Sequence[apsw.Connection], candidates: Sequence[SessionMatches]
-) -> dict[tuple[int, int], _PieceKey]:
-    """Return the time and text of the first prompt of each (shard, file): copies of a conversation share them."""
-    beginnings = {}
-    for number, shard in enumerate(shards):
-        ids = [match.file for candidate in candidates for match in candidate.matches if match.shard == number]
-        for file, *beginning in shard.execute(_BEGINNINGS, (json_list(ids),)):
-            beginnings[number, file] = tuple(beginning)
-    return beginnings
-
-
-def _load_nodes(
-    shards: Sequence[apsw.Connection], candidates: Sequence[SessionMatches], top: int | None
-) -> list[dict[int, Any]]:
-    """Return for each shard {piece id: (node, part, field, time)} of the best matches of some sessions."""
-    ids: list[list[int]] = [[] for _ in shards]
-    for candidate in candidates:
-        for match in candidate.matches:
-            match.hits.sort(reverse=True)
-            ids[match.shard] += [number for _, number in match.hits[:top]]
-    statement = "SELECT id, node, part, field, time FROM piece WHERE id IN (SELECT value FROM json_each(?))"
-    return [
-        {row[0]: row[1:] for row in shard.execute(statement, (json_list(shard_ids),))}
-        for shard, shard_ids in zip(shards, ids, strict=True)
-    ]
-
-
-def _drop_repeats(
-    candidate: SessionMatches,
-    nodes: list[dict[int, Any]],
-    beginnings: dict[tuple[int, int], _PieceKey],
-    shown: dict[_PieceKey, SessionMatches],
-    top: int | None,
-) -> bool:
+def _drop_repeats(candidate: SessionMatches, shown: dict[_PieceKey, SessionMatches], top: int | None) -> bool:
     """Remove matches that were shown before. Return False if the top matches do not suffice to decide.
 
     Two matches are the same if their entries have the same uuid (their `node`), or, since clones have new uuids, the same
     time in files with the same beginning.
     """
     new_keys: list[_PieceKey] = []
-    is_new = False
-    remaining: list[tuple[list[tuple[float, int]], int]] = []
+    remaining: list[tuple[list[Hit], int]] = []
     for match in candidate.matches:
-        shard_nodes, beginning = nodes[match.shard], beginnings.get((match.shard, match.file))
-        hits = []
+        beginning = match.beginning
+        hits = match.hits[:top]
+        places = [row[PLACE] for _, row in hits]
+        in_copies = [(beginning, *place[1:]) for place in places] if beginning else []
+        owners = [shown.get(place) if place[0] else None for place in places]
+        if beginning:
+            owners = [owner or shown.get(place) for owner, place in zip(owners, in_copies, strict=True)]
         repeated = 0
-        for hit in match.hits[:top]:
-            node = shard_nodes.get(hit[1])
-            if node is None:  # deleted in the meantime
-                hits.append(hit)
-                continue
-            in_copy = (beginning, *node[1:]) if beginning else node
-            owner = (shown.get(node) if node[0] else None) or (shown.get(in_copy) if beginning else None)
-            if owner is not None:
-                repeated += node[2] < len(SPOKEN_FIELDS)
-                candidate.copy_of = candidate.copy_of or owner
-                continue
-            hits.append(hit)
-            is_new = True
-            new_keys.append(node)
-            if beginning:
-                new_keys.append(in_copy)
+        if any(owners):
+            repeated = sum(
+                place[FIELD_IN_PLACE] < len(SPOKEN_FIELDS) for place, owner in zip(places, owners, strict=True) if owner
+            )
+            candidate.copy_of = candidate.copy_of or next(filter(None, owners))
+            is_new = [owner is None for owner in owners]
+            hits, places, in_copies = (list(compress(column, is_new)) for column in (hits, places, in_copies))
+        new_keys += places
+        new_keys += in_copies
         remaining.append((hits if top is None else hits + match.hits[top:], repeated))
-    if not is_new and any(hits for hits, _ in remaining):
+    if not new_keys and any(hits for hits, _ in remaining):
         return False
     for match, (hits, repeated) in zip(candidate.matches, remaining, strict=True):
         match.hits, match.best = hits, hits[0][0] if hits else 0.0
         match.spoken_hits -= repeated
-    for key in new_keys:
-        shown[key] = candidate
+    shown.update(dict.fromkeys(new_keys, candidate))
     return True
 
 
 def iter_passages(shards: Sequence[apsw.Connection], query: Query) -> Iterator[Passage]:
     """Yield every match, unranked and without its text."""
-    hits = [(match.shard, number) for match in find_matches(shards, query) for _, number in match.hits]
+    hits = [(match.shard, row[ID]) for match in find_matches(shards, query) for _, row in match.hits]
     yield from _load_passages(shards, hits).values()
 
 
@@ -250,9 +210,9 @@ def describe_sessions(
     known = find_sessions(shards, [candidate.session for candidate in winners])
     for candidate, hits in zip(winners, best, strict=True):
         result = known.get(candidate.session) or SearchResult(candidate.session)
-        result.score, result.matches, result.agents = candidate.score, candidate.count, candidate.agents
+        result.score, result.matches, result.agents = candidate.score, candidate.count, set(candidate.agents)
         result.in_agents_only = len(candidate.agents) == len(candidate.matches)
-        result.grade, result.missing, result.copies = candidate.grade, candidate.missing, candidate.copies
+        result.grade, result.missing, result.copies = candidate.grade, list(candidate.missing), list(candidate.copies)
         result.covered = candidate.covered
         result.best = hits[0][0]
         for score, number, match in hits:
@@ -265,14 +225,14 @@ def describe_sessions(
 
 
 def _best_hits(candidate: SessionMatches) -> list[tuple[float, int, FileMatches]]:
-    hits = [(score, number, match) for match in candidate.matches for score, number in match.hits[:MAX_PASSAGES]]
+    hits = [(score, row[ID], match) for match in candidate.matches for score, row in match.hits[:MAX_PASSAGES]]
     hits.sort(key=lambda hit: (-hit[0], -hit[1]))
     return hits[:MAX_PASSAGES]
 
 
 def best_text(shards: Sequence[apsw.Connection], candidate: SessionMatches, query: Query) -> str:
     """Return the text of the best passage of a session."""
-    _, number, match = max((score, number, match) for match in candidate.matches for score, number in match.hits)
+    _, number, match = max((score, row[ID], match) for match in candidate.matches for score, row in match.hits)
     passage = _load_passages(shards, [(match.shard, number)]).get((match.shard, number))
     if passage is None:  # deleted in the meantime
         return ""

@@ -6,6 +6,10 @@ import apsw
 
 from clew.wire.tree_walk import TranscriptFile
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 class ChangedFiles:
     """Files to read, newest first, and {id: path} of deleted files."""
@@ -37,12 +41,12 @@ def _newest_first(file: TranscriptFile) -> tuple[int, str]:
     return (-file.mtime_ns, file.path)
 
 
-def are_side_files_current(shards: list[apsw.Connection], files: list[TranscriptFile]) -> bool:
+def are_side_files_current(shards: Sequence[apsw.Connection], files: list[TranscriptFile]) -> bool:
     """Return whether the rows of side files equal the files on disk."""
     rows = [row for shard in shards for row in shard.execute("SELECT path, size, mtime FROM file WHERE side<>''")]
     return sorted(rows) == sorted((file.path, file.size, file.mtime_ns) for file in files)
 
 
-def are_outputs_current(shards: list[apsw.Connection], folders: dict[str, int]) -> bool:
+def are_outputs_current(shards: Sequence[apsw.Connection], folders: dict[str, int]) -> bool:
     """Return whether every shard knows the long outputs on disk, {session folder: hash}."""
     return all(dict(shard.execute("SELECT folder, hash FROM output")) == folders for shard in shards)

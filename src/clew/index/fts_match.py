@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
     from clew.index.query_syntax import Query
 
+    Hit = tuple[float, tuple[Any, ...]]
+
+# A match is a row. The last four columns are its place: they are the same in a copy of its entry.
+_COLUMNS = "p.id, p.file, {relevance}, p.node, p.part, p.field, p.time"
+ID, FILE, RELEVANCE, PLACE = 0, 1, 2, slice(3, 7)
+FIELD_IN_PLACE = 2
 # Limits of the matches that are read from a shard, newest first.
 MAX_PROMPTS = 1_500
 MAX_REPLIES = 1_000
@@ -32,21 +38,24 @@ _HALF_WEIGHTS = [FIELD_WEIGHTS[name] / 2 for name in SEARCH_FIELDS]
 
 
 class FileMatches:
-    """The matches in one file as (score, piece id); `spoken_hits` counts those outside tools."""
+    """The matches in one file as (score, row of `find_matches`); `spoken_hits` counts those outside tools."""
 
-    __slots__ = ("best", "file", "hits", "newest", "shard", "spoken_hits")
+    __slots__ = ("beginning", "best", "file", "hits", "newest", "shard", "spoken_hits")
 
     def __init__(self, shard: int, file: int) -> None:
         self.shard, self.file = shard, file
         self.best = 0.0
         self.newest = self.spoken_hits = 0
-        self.hits: list[tuple[float, int]] = []
+        self.hits: list[Hit] = []
+        self.beginning: tuple[int, str] | None = (
+            None  # time and text of the first prompt, which copies of the file share
+        )
 
     def scale(self, factor: float) -> None:
         """Multiply all scores by a factor."""
         if factor != 1.0:
             self.best *= factor
-            self.hits = [(score * factor, number) for score, number in self.hits]
+            self.hits = [(score * factor, row) for score, row in self.hits]
 
 
 class MatchList(list[FileMatches]):
@@ -101,13 +110,19 @@ def find_matches(
             where, values = conditions.on_spoken if table == "said" else conditions.on_pieces
             row_limit = -1 if now is None else max(minimum, FEW_TOOL_TEXTS if has_enough else limit)
             rows = shard.execute(
-                f"SELECT p.id, p.file, p.field, p.time, {relevance} FROM {join} AND {where}"
+                f"SELECT {_COLUMNS.format(relevance=relevance)} FROM {join} AND {where}"
                 f" ORDER BY {table if match else 'p'}.rowid DESC LIMIT ?",
                 (*match, *values, row_limit),
             ).fetchall()
             results.is_complete &= len(rows) != row_limit
             _add_matches(rows, number, by_file)
-            spoken += len(rows) if table == "said" else 0
+            if table == "said":
+                spoken += len(rows)
+                for file in by_file.values():
+                    file.spoken_hits = len(file.hits)
+            elif not match:
+                for file in by_file.values():
+                    file.spoken_hits = sum([row[PLACE][FIELD_IN_PLACE] < len(SPOKEN_FIELDS) for _, row in file.hits])
         best_files = list(by_file.values()) if now is None else _best_files(by_file, max(MAX_FILES, minimum), now)
         results.is_complete &= len(best_files) == len(by_file)
         results += best_files
@@ -135,23 +150,23 @@ def query_tables(query: Query) -> list[tuple[str, tuple[str, ...], int]]:
 
 def _add_matches(rows: list[Any], shard: int, by_file: dict[int, FileMatches]) -> None:
     """Add matches to their files; relevance is relative to the best match of the same kind."""
-    best = min([row[4] for row in rows], default=0.0)
+    best = min([row[RELEVANCE] for row in rows], default=0.0)
     part, base = (1 / best, 1.0) if best else (0.0, 1 + DEFAULT_RELEVANCE)
-    spoken_fields, weights = len(SPOKEN_FIELDS), _HALF_WEIGHTS
+    weights = _HALF_WEIGHTS
+    scores = [weights[field] * (base + relevance * part) for _, _, relevance, _, _, field, _ in rows]
     match = FileMatches(shard, -1)
     current = -1
-    for number, file, field, when, relevance in rows:
+    for hit in zip(scores, rows, strict=True):
+        score, row = hit
+        file, when = row[FILE], row[-1]
         if file != current:  # the pieces of a file are mostly adjacent
             current = file
             match = by_file.get(file) or by_file.setdefault(file, FileMatches(shard, file))
-        score = weights[field] * (base + relevance * part)
         if score > match.best:
             match.best = score
         if when and when > match.newest:
             match.newest = when
-        if field < spoken_fields:
-            match.spoken_hits += 1
-        match.hits.append((score, number))
+        match.hits.append(hit)
 
 
 def _best_files(by_file: dict[int, FileMatches], limit: int, now: float) -> list[FileMatches]:

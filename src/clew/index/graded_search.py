@@ -33,15 +33,16 @@ from clew.index.fts_match import find_matches
 from clew.index.indexed_sessions import count_sessions, recent_sessions
 from clew.index.loose_queries import OTHER_FORM, MostWords, with_endings, with_parts
 from clew.index.query_syntax import Clause, Query, Term
+from clew.index.ranking import sort_by_score
 from clew.index.results import SearchResults
 from clew.index.session_words import is_id, without_session_words
 from clew.index.snippet import find_spans, lower_in_place, smallest_window
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    import apsw
+    from clew.index.index_schema import Shard
 
 FACTORS = {"exact": 1.0, "endings": 0.5, "parts": 0.45, "session": 0.45, "most": 0.4, "scattered": 0.4}
 MIN_COVERED = 0.4  # of the words of a query, by weight, that a passage must have
@@ -60,7 +61,7 @@ class GradedSearch:
 
     def __init__(
         self,
-        shards: Sequence[apsw.Connection],
+        shards: Sequence[Shard],
         query: Query,
         limit: int,
         without: str | None,
@@ -124,8 +125,9 @@ class GradedSearch:
         """Add the sessions of a grade. A known session keeps its grade, and the better score."""
         matches = find_matches(self.shards, query, 10 * self.page_size, self.now)
         self.is_complete &= matches.is_complete
-        for match in matches:
-            match.scale(FACTORS[grade])
+        if grade != "exact":
+            for match in matches:
+                match.scale(FACTORS[grade])
         by_session = group_by_session(self.shards, matches, self.without)
         for session, candidate in by_session.items():
             candidate.update_score(self.now)
@@ -192,6 +194,7 @@ class GradedSearch:
             nearness = weigh_distance(text, Query("", [clauses[number] for number in shares], {}))
             for match in candidate.matches:
                 match.scale(most.score(shares) * nearness)
+            candidate.update_score(self.now)
 
     def _search_corrected(self) -> SearchResults | None:
         """Return the results for the query with corrected spelling; None if no word is mistyped or it does not help."""
@@ -229,11 +232,11 @@ class GradedSearch:
             self._add_scattered(most)
             if count > 2:
                 self._add_most_words(most)
-        return self._fold(self.best.values())
-
-    def _fold(self, candidates: Iterable[SessionMatches]) -> list[SessionMatches]:
-        ranked = rank_sessions(candidates, self.now)
-        return fold_repeats(self.shards, ranked, self._depth, self.now, self.page_size)
+            for candidate in self.best.values():
+                candidate.update_score(self.now)
+        ranked = list(self.best.values())
+        sort_by_score(ranked)
+        return fold_repeats(ranked, self._depth, self.now, self.page_size)
 
     @property
     def _depth(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import apsw
+    from clew.index.index_schema import Shard
 
 
 class IndexFiles:
@@ -13,4 +13,4 @@ class IndexFiles:
     def __init__(self, root: str, folder: str) -> None:
         self.root = root
         self.folder = folder
-        self.shards: list[apsw.Connection] = []
+        self.shards: list[Shard] = []

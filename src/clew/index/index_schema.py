@@ -17,6 +17,11 @@ from clew.index.query_syntax import SEARCH_FIELDS
 from clew.index.tokenizer import TOKENIZER
 from clew.system.sqlite_file import BUSY_MS, DAMAGE, WriteTransaction, enable_wal, reset_database, run_pragmas
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
 MEMORY = ":memory:"
 VERSION = 16
 SHARDS = 2
@@ -59,6 +64,35 @@ _FTS_SETTINGS = (("hashsize", 24 << 20), ("automerge", 0), ("crisismerge", 1000)
 _PRAGMAS = "PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16000; PRAGMA journal_size_limit=1000000"
 
 
+MAX_KEPT_ROWS = 10_000
+_FILES = (
+    "SELECT id, session, agent, ended, messages, side, iif(first<>'' AND started<ended, started, NULL), first FROM file"
+    " WHERE id IN (SELECT value FROM json_each(?))"
+)
+
+
+class Shard(apsw.Connection):
+    """An open shard. It keeps the rows of the files that were found: searches find the same files again and again."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._rows: dict[int, Sequence[Any]] = {}
+        self._version = -1
+
+    def find_files(self, ids: Sequence[int]) -> dict[int, Sequence[Any]]:
+        """Return (id, session, agent, end, messages, side, start, first prompt) of some files, and of others, by id.
+
+        The start is None unless it and the prompt tell whether another file is a copy.
+        """
+        version = self.data_version()
+        if version != self._version or len(self._rows) > MAX_KEPT_ROWS:
+            self._rows, self._version = {}, version
+        missing = [str(number) for number in ids if number not in self._rows]
+        if missing:
+            self._rows.update({row[0]: row for row in self.execute(_FILES, (f"[{','.join(missing)}]",))})
+        return self._rows
+
+
 def index_folder(root: str, cache: str) -> str:
     """Return the folder of the index for a folder of Claude Code."""
     path = os.path.realpath(root).encode("utf-8", "surrogateescape")
@@ -94,13 +128,13 @@ def shard_number(session: str, path: str) -> int:
     return crc32((session or os.path.basename(path)).encode("utf-8", "surrogateescape")) % SHARDS
 
 
-def open_shard(path: str) -> tuple[apsw.Connection, str]:
+def open_shard(path: str) -> tuple[Shard, str]:
     """Open a shard. Return it and why it was rebuilt: "missing", "damaged", "another version", or ""."""
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
         os.makedirs(folder, mode=0o700, exist_ok=True)
     is_missing = path != MEMORY and not os.path.exists(path)
-    connection = apsw.Connection(path)
+    connection = Shard(path)
     connection.set_busy_timeout(BUSY_MS)
     if is_missing:
         os.chmod(path, 0o600)  # before anything is in it; SQLite gives the WAL files the same mode

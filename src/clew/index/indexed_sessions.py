@@ -36,19 +36,19 @@ def find_session(shards: Sequence[apsw.Connection], session: str) -> SearchResul
 def find_sessions(shards: Sequence[apsw.Connection], sessions: Sequence[str]) -> dict[str, SearchResult]:
     """Return the facts of sessions by id; if the file of one is missing, those of one of its agents."""
     results: dict[str, SearchResult] = {}
+    own_shards = [shard_number(session, "") for session in sessions]
     for condition in ("agent=''", "agent>''"):
-        missing = [session for session in sessions if session not in results]
-        if not missing:
-            break
-        by_shard: list[dict[str, Sequence[Any]]] = []
-        for shard in shards:
-            by_shard.append({})
-            for row in shard.execute(_FACTS.format(condition), (json_texts(missing),)):
-                by_shard[-1].setdefault(row[0], row)
-        for session in missing:
-            own_shard = by_shard[shard_number(session, "")]
-            if row := next((rows[session] for rows in (own_shard, *by_shard) if session in rows), None):
-                results[session] = result_from_row(row)
+        for is_own in (True, False):
+            for number, shard in enumerate(shards):
+                missing = [
+                    session
+                    for session, own_shard in zip(sessions, own_shards, strict=True)
+                    if (own_shard == number) is is_own and session not in results
+                ]
+                rows = shard.execute(_FACTS.format(condition), (json_texts(missing),)) if missing else ()
+                for row in rows:
+                    if row[0] not in results:
+                        results[row[0]] = result_from_row(row)
     return results
 
 

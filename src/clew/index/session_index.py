@@ -21,7 +21,7 @@ from clew.index.index_schema import MEMORY, SHARDS, index_folder, open_shard, re
 from clew.index.query_syntax import Query, parse_query
 from clew.index.results import Refreshed, SearchResult, SearchResults
 from clew.system.environment import cache_home, claude_home
-from clew.system.sqlite_file import DAMAGE, UNUSABLE
+from clew.system.sqlite_file import DAMAGE, UNUSABLE, ReadTransaction
 from clew.wire.clew_config import search_default
 from clew.wire.tree_walk import list_side_files, list_transcripts
 
@@ -235,7 +235,8 @@ class Index(IndexFiles):
             return results
         from clew.index.graded_search import GradedSearch
 
-        return GradedSearch(self.shards, query, limit, without, now, page_size).run()
+        with ReadTransaction(self.shards):
+            return GradedSearch(self.shards, query, limit, without, now, page_size).run()
 
     def iter_passages(self, text: str | Query) -> Iterator[Passage]:
         """Yield every match of a query with words, unranked, including repetitions, without text. Raises BadQuery."""

@@ -12,7 +12,7 @@ import apsw
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
 BUSY_MS = 5000
@@ -38,6 +38,24 @@ class WriteTransaction:
             self.connection.execute("COMMIT")
         elif self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
+
+
+class ReadTransaction:
+    """A transaction in which several databases are read; without it each statement takes and releases its own locks."""
+
+    def __init__(self, connections: Sequence[apsw.Connection]) -> None:
+        self.connections = connections
+
+    def __enter__(self) -> None:
+        for connection in self.connections:
+            connection.execute("BEGIN")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for connection in self.connections:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK" if kind else "COMMIT")
 
 
 def enable_wal(connection: apsw.Connection) -> None:
