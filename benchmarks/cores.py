@@ -27,10 +27,12 @@ from benchmarks.measure import Line, Note, print_lines
 
 SERIAL = 0.08  # of the CPU time
 SPREAD = 0.55  # wall ÷ CPU on two cores
+PAGES = "{pages}"  # stands for a folder that is new in each run
 COMMANDS = {
     "usage": ("usage", "-q", "--json"),
     "search, first index": ("search", "-q", "--json", "error"),
     "check --all": ("check", "--all", "-q", "--json"),
+    "export of 200 sessions": ("export", "--limit", "200", "-q", "--json", "-o", PAGES),
     "collect, first poll": ("collect", "-q", "--json"),
 }
 SPREADING = ("usage", "check --all")  # at most two processes build an index, and at most four read for an archive
@@ -50,7 +52,9 @@ with open(target, "w") as file:
 
 
 class SpreadRun(NamedTuple):
-    """One command: the CPU seconds of its first process and of the others, the wall time, and a hash of its answer."""
+    """One command: the CPU seconds of its first process and of the others, the wall time, and a hash of its answer and of
+    the files that it wrote.
+    """
 
     own: float
     others: float
@@ -84,7 +88,8 @@ def _run(words: Sequence[str], root: Path, scratch: Path) -> SpreadRun:
     shutil.rmtree(homes, ignore_errors=True)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "CLAUDE", "XDG_"))}
     given = {f"XDG_{kind}_HOME": str(homes / kind.lower()) for kind in ("CACHE", "DATA", "CONFIG", "STATE")}
-    times = scratch / "times.json"
+    times, pages = scratch / "times.json", homes / "pages"
+    words = [str(pages) if word == PAGES else word for word in words]
     start = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", _RUN, str(times), *words, "--claude-dir", str(root)],
@@ -94,7 +99,10 @@ def _run(words: Sequence[str], root: Path, scratch: Path) -> SpreadRun:
     )
     wall = time.perf_counter() - start
     own, others = json.loads(times.read_text())
-    return SpreadRun(own, others, wall, hashlib.sha256(done.stdout).hexdigest())
+    answer = hashlib.sha256(done.stdout)
+    for page in sorted(pages.glob("*")):
+        answer.update(page.read_bytes())
+    return SpreadRun(own, others, wall, answer.hexdigest())
 
 
 def main() -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -326,6 +328,79 @@ def test_nothing_to_export(clew: Run, claude: Path, tmp_path: Path) -> None:
     code, out, err = clew("export", "--since", "2100-01-01", "-o", str(tmp_path / "x"))
     assert (code, out, err) == (1, "", "clew: There is no session to export.\n")
     assert not (tmp_path / "x").exists()
+
+
+def large(seed: int) -> Talk:
+    """A session of 5 MB. Two of them are exported by two processes, unless one is asked for."""
+    lines = "".join(f"line {number} of {seed}\n" for number in range(260_000))
+    told = talk(seed=seed).user(f"look {TOKEN}").reply("so", call=bash("cat log")).result(lines)
+    return told.user("more").reply(f"words of {seed}")
+
+
+def test_the_number_of_processes_does_not_change_what_is_exported(clew: Run, claude: Path, tmp_path: Path) -> None:
+    ids = [large(seed).write(claude).stem for seed in (1, 2)]
+    ids.insert(1, talk(seed=3).user("one turn").reply("ok").write(claude).stem)
+    for words in ((), ("--format", "markdown", "--turns", "2", "--json")):
+        answers = []
+        for jobs in ("1", "2", "3"):
+            folder = tmp_path / f"{len(words)}{jobs}"
+            code, out, err = clew("export", *ids, "-o", str(folder), "--jobs", jobs, *words)
+            files = {path.name: path.read_bytes() for path in folder.iterdir()}
+            answers.append((code, out.replace(str(folder), ""), err, files))
+        assert answers[0] == answers[1] == answers[2]
+        assert len(answers[0][3]) == (3 if words else 4)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_name_that_is_taken_ends_an_export_at_the_same_place(
+    clew: Run, claude: Path, tmp_path: Path, jobs: str
+) -> None:
+    first, second = (large(seed).write(claude).stem for seed in (1, 2))
+    folder = tmp_path / "site"
+    assert clew("export", first, second, "-o", str(folder), "--jobs", "1")[0] == 0
+    taken = next(path for path in folder.iterdir() if second[:8] in path.name)
+    for path in folder.iterdir():
+        if path != taken:
+            path.unlink()
+    taken.write_text("mine")
+    code, out, err = clew("export", first, second, "-o", str(folder), "--jobs", jobs)
+    assert code == 2 and err.endswith("No file is overwritten. Name another file.\n")
+    assert len(out.splitlines()) == 1 and first[:8] in out and taken.read_text() == "mine"
+    assert len(list(folder.iterdir())) == 2  # complete files only
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the children of a process in /proc")
+@pytest.mark.parametrize("is_interrupted", [True, False])
+def test_an_export_that_is_ended_leaves_complete_files_only(claude: Path, tmp_path: Path, is_interrupted: bool) -> None:
+    """By Ctrl-C, or by the end of a worker: the processes end, and nothing half-written is left."""
+    ids = [large(seed).write(claude).stem for seed in range(6)]
+    folder = tmp_path / "site"
+    words = [
+        sys.executable,
+        "-m",
+        "clew",
+        "export",
+        *ids,
+        "--claude-dir",
+        str(claude),
+        "-o",
+        str(folder),
+        "--jobs",
+        "2",
+    ]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    first = Path(process.stdout.readline().strip())
+    if is_interrupted:
+        process.send_signal(signal.SIGINT)
+    else:
+        workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        os.kill(int(workers[0]), signal.SIGKILL)
+    _, err = process.communicate()
+    assert process.returncode == (130 if is_interrupted else 2)
+    assert is_interrupted or "A worker process was ended by signal 9" in err
+    assert first.read_text().endswith("</html>\n")
+    assert all(path.read_text().endswith("</html>\n") for path in folder.iterdir())
 
 
 # -- nothing is lost

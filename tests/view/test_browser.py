@@ -22,7 +22,7 @@ from clew.view.playback.frames import player_rows, time_frames
 from clew.view.playback.player_page import player_page
 from clew.view.row_html import fragments
 from clew.view.rows import ViewOptions, rows
-from clew.view.static_site import Exported, WordIndex, index_page
+from clew.view.static_site import Exported, WordIndex, collect_words, index_page
 from tests.view.payloads import PAYLOADS, everywhere
 from tests.web.chromium import accessible
 
@@ -172,7 +172,9 @@ def test_an_index_searches_from_a_file(tab: Page, tmp_path: Path) -> None:
     words, made = WordIndex(), []
     for number, text in enumerate(("Dig the beds", "Sow the seeds", "修复日本語の種")):
         session = Session(talk(seed=number).user(text).reply("ok").bytes())
-        list(words.index_rows(rows(session, session.turns, ViewOptions()), number))
+        found = set[str]()
+        list(collect_words(found, rows(session, session.turns, ViewOptions())))
+        words.add(sorted(found), number)
         made.append(Exported(describe_session(session, None), f"{number}.html"))
     path = tmp_path / "index.html"
     path.write_text("".join(index_page("All", made, words)), encoding="utf-8")

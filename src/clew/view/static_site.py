@@ -44,18 +44,21 @@ class WordIndex:
     def __init__(self) -> None:
         self.index: dict[str, list[int]] = {}
 
-    def index_rows(self, rows: Iterable[Row], number: int) -> Iterator[Row]:
-        """Yield the rows unchanged, and add their words to the index after the last one."""
-        words: set[str] = set()
-        for row in rows:
-            if isinstance(row, _INDEXED) and len(words) < MAX_WORDS:
-                words.update(_WORD.findall(row.text.lower()))
-            yield row
+    def add(self, words: Iterable[str], number: int) -> None:
+        """Add the words of a session. They should be sorted: the page has them in the order in which they came."""
         for word in words:
             for start in range(0, len(word), MAX_WORD):
                 numbers = self.index.setdefault(word[start : start + MAX_WORD], [])
                 if numbers[-1:] != [number]:
                     numbers.append(number)
+
+
+def collect_words(words: set[str], rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield the rows unchanged, and add what is searched of them to the words."""
+    for row in rows:
+        if isinstance(row, _INDEXED) and len(words) < MAX_WORDS:
+            words.update(_WORD.findall(row.text.lower()))
+        yield row
 
 
 def file_name(about: About, suffix: str) -> str:
