@@ -224,6 +224,7 @@ class _ReplyUsage(Struct, gc=False):
     model: str | None
     has_ended: bool = False
     is_copy: bool = True
+    has_advice: bool = False
     branch: str = ""
     lengths: dict[str, int] | None = None
     calls: dict[str, str] | None = None
@@ -282,11 +283,15 @@ def _count_entries(entries: Iterable[BaseEntry | Billed]) -> Usage:
         reply = replies.get(key)
         if reply is None:
             reply = replies[key] = _ReplyUsage(tokens, time, model)
+            has_advice = reply.has_advice = _has_advice(tokens)
         elif tokens == reply.tokens and model == reply.model:  # most lines of a reply repeat the usage of the first one
+            has_advice = reply.has_advice
             if time > reply.time:
                 reply.time = time
-        elif reply.is_outranked(tokens, time, model):
-            reply.tokens, reply.time, reply.model = tokens, time, model
+        else:
+            has_advice = _has_advice(tokens)
+            if reply.is_outranked(tokens, time, model):
+                reply.tokens, reply.time, reply.model, reply.has_advice = tokens, time, model, has_advice
         if type(entry) is BaseEntry:  # which does not have these fields
             reply.is_copy = False
         else:
@@ -310,7 +315,7 @@ def _count_entries(entries: Iterable[BaseEntry | Billed]) -> Usage:
             unmeasured.append((reply, entry.uuid or "", blocks))
             if len(unmeasured) >= MAX_UNMEASURED:
                 _measure(unmeasured)
-        if tokens.iterations and ADVISOR in bytes(tokens.iterations):
+        if has_advice:
             _add_advice(key, tokens, entry, extra)
     _measure(unmeasured)
     return Usage({key: reply.spend() for key, reply in replies.items()} | extra)
@@ -323,6 +328,11 @@ def _measure(lines: list[tuple[_ReplyUsage, str, Sequence[Block | BilledBlock]]]
             lengths = reply.lengths = reply.lengths or {}
             lengths[line_id] = max(sum(map(_length, blocks)), lengths.get(line_id, 0))
     lines.clear()
+
+
+def _has_advice(tokens: Tokens) -> bool:
+    """Return whether another model was consulted during the reply."""
+    return bool(tokens.iterations) and ADVISOR in bytes(tokens.iterations)
 
 
 def _add_advice(key: str, tokens: Tokens, entry: BaseEntry | Billed, extra: dict[str, Spend]) -> None:

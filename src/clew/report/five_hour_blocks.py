@@ -5,8 +5,6 @@ A block begins at the full hour of its first reply and ends five hours later, or
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 from clew.report.usage_row import UsageRow
 
 TYPE_CHECKING = False
@@ -80,27 +78,22 @@ class FiveHourBlock:
 def group_into_blocks(buckets: Iterable[UsageBucket], prices: Prices, now: float) -> list[FiveHourBlock]:
     """Return the blocks of some buckets, oldest first. Buckets without a time are left out.
 
-    The buckets are read twice, first for their times alone, so that not all of them are in memory.
+    No block begins within an hour that another one has a part of, so the buckets are added up by hour first.
     """
-    starts = _block_starts(sorted({bucket.when for bucket in buckets if bucket.when >= 0}))
-    rows = [UsageRow("") for _ in starts]
+    hours: dict[int, UsageRow] = {}
     for bucket in buckets:
         if bucket.when >= 0:
-            row = rows[bisect_right(starts, bucket.when) - 1]
+            hour = bucket.when // 3600 * 3600
+            row = hours.get(hour)
+            if row is None:
+                row = hours[hour] = UsageRow("")
             row.add(bucket, prices.rate(bucket.model, bucket.mode, bucket.steps))
-    return [FiveHourBlock(start, row, now) for start, row in zip(starts, rows, strict=True)]
-
-
-def _block_starts(times: Iterable[int]) -> list[int]:
-    """Return the full hours at which blocks begin.
-
-    Example: usage at 9:40, 13:10 and 14:20. The first block begins at 9:00 and ends at 14:00, so 14:20 begins the next
-    one; a pause of five hours also ends a block.
-    """
-    starts: list[int] = []
-    last = 0
-    for time in times:
-        if not starts or time >= starts[-1] + LENGTH or time - last >= LENGTH:
-            starts.append(time // 3600 * 3600)
-        last = time
-    return starts
+    # Example: usage at 9:40, 13:10 and 14:20. The first block begins at 9:00 and ends at 14:00, so 14:20 begins the
+    # next one; a pause of five hours also ends a block.
+    blocks: list[tuple[int, UsageRow]] = []
+    for hour, row in sorted(hours.items()):
+        if not blocks or hour >= blocks[-1][0] + LENGTH or row.first - blocks[-1][1].last >= LENGTH:
+            blocks.append((hour, row))
+        else:
+            blocks[-1][1].add_row(row)
+    return [FiveHourBlock(start, row, now) for start, row in blocks]

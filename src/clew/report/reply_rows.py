@@ -8,24 +8,29 @@ from __future__ import annotations
 import marshal
 from array import array
 from binascii import crc32
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from io import BytesIO, FileIO
 from itertools import chain, compress, islice
 from operator import eq, methodcaller
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from msgspec import msgpack
+from msgspec import Raw, msgpack
 
 from clew.errors import READ_ERRORS
 from clew.facts.token_usage import Spend, usage
-from clew.report.usage_bucket import sum_replies
+from clew.report.usage_bucket import add_numbers, sum_replies
 from clew.wire.bulk_scan import decode_lines_containing
 from clew.wire.growth import ReadState
 from clew.wire.line_blocks import LineBlocks
 from clew.wire.usage_fields import USAGE_KEY, Billed
 
+if TYPE_CHECKING:
+    from clew.report.usage_bucket import Sums
+
 _KEYS = msgpack.Decoder(list[str])
 _SPENDS = msgpack.Decoder(list[Spend])
+_RAW_SPENDS = msgpack.Decoder(list[Raw])
+_SPEND = msgpack.Decoder(Spend)
 
 
 class UnreadLines(NamedTuple):
@@ -53,13 +58,33 @@ class NewReplies(NamedTuple):
     keys: bytes
     spends: bytes
 
-    @property
-    def replies(self) -> dict[str, Spend]:
-        return decode_replies(self.keys, self.spends)
+    def after(self, hours: dict[str, int], sums: bytes, hashes: bytes, keys: bytes, spends: bytes) -> NewReplies:
+        """Return these replies joined to those that are stored of the same file. Only replies in both are decoded."""
+        numbers = dict(marshal.loads(sums))
+        names = _KEYS.decode(keys)
+        records: list[Raw | Spend] = list(_RAW_SPENDS.decode(spends))
+        places = {key: place for place, key in enumerate(names)}
+        for key, spend in zip(_KEYS.decode(self.keys), decode_spends(self.spends), strict=True):
+            place, joined = places.get(key), spend
+            if place is None:
+                names.append(key)
+                records.append(spend)
+            else:
+                record = records[place]
+                stored = _SPEND.decode(record) if isinstance(record, Raw) else record
+                records[place] = joined = spend.merge(stored)
+                _add(numbers, stored, hours, -1)
+            _add(numbers, joined, hours)
+        kept = [(key, each) for key, each in numbers.items() if any(each)]
+        added = hash_keys(names[len(places) :]).tobytes()
+        return self._replace(
+            sums=marshal.dumps(kept), hashes=hashes + added, keys=msgpack.encode(names), spends=msgpack.encode(records)
+        )
 
-    def with_replies(self, replies: dict[str, Spend], hours: dict[str, int]) -> NewReplies:
-        """Return the same with other replies."""
-        return NewReplies(*self[:4], *_encode(replies, hours))
+
+def _add(sums: Sums, spend: Spend, hours: dict[str, int], sign: int = 1) -> None:
+    for key, numbers in sum_replies([spend], hours).items():
+        add_numbers(sums, key, numbers, sign)
 
 
 def prepare_reading(settings: None = None) -> Callable[[tuple[Any, ...]], tuple[Any, ...] | None]:
@@ -118,9 +143,11 @@ def _encode(replies: Mapping[str, Spend], hours: dict[str, int]) -> tuple[bytes,
     return sums, hash_keys(keys).tobytes(), msgpack.encode(keys), msgpack.encode(list(replies.values()))
 
 
-def decode_replies(keys: bytes, spends: bytes) -> dict[str, Spend]:
-    """Return stored replies by their keys."""
-    return dict(zip(_KEYS.decode(keys), decode_spends(spends), strict=True))
+def decode_some(chosen: Container[int], hashes: bytes, keys: bytes, spends: bytes) -> Iterator[tuple[str, Spend]]:
+    """Yield only the stored replies with one of the chosen hashes, with their keys."""
+    for number, key, spend in zip(array("I", hashes), _KEYS.decode(keys), _RAW_SPENDS.decode(spends), strict=True):
+        if number in chosen:
+            yield key, _SPEND.decode(spend)
 
 
 def decode_spends(spends: bytes) -> list[Spend]:

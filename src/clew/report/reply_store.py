@@ -22,10 +22,9 @@ from clew.facts.token_usage import Spend
 from clew.report.reply_rows import (
     NewReplies,
     UnreadLines,
-    decode_replies,
+    decode_some,
     decode_spends,
     find_repeated,
-    hash_keys,
     prepare_reading,
     read_replies,
 )
@@ -64,8 +63,8 @@ CREATE TABLE file(
 """
 _INSERT = "INSERT OR REPLACE INTO file VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _SELECT_STATE = "SELECT inode, offset, mark, session FROM file WHERE path=?"
-_SELECT_REPLIES = "SELECT keys, spends FROM file WHERE path=?"
-_HASHES = 10  # the place of the hashes in a row
+_SELECT_COPIES = "SELECT folder, session, agent, hashes, keys, spends FROM file WHERE path=?"
+_SELECT_REPLIES = "SELECT sums, hashes, keys, spends FROM file WHERE path=?"
 MAX_CHANGED = 256 << 20  # bytes of changed files up to which the sums of the others are kept
 MAX_COPIES = 20_000  # replies in several files that are in memory at once
 MIN_BYTES = 192 << 20  # bytes of new lines from which several processes pay off
@@ -171,15 +170,16 @@ class ReplyStore:
             }
             changed = [file for file in files if known.get(file.path) != (file.inode, file.size, file.mtime_ns)]
             gone = known.keys() - {file.path for file in files} if is_whole else set()
-            rows: Iterable[Values] = self._read_rows(changed, known, progress)
+            rows: Iterable[tuple[Values, NewReplies]] = self._read_rows(changed, known, progress)
             paths = hashes = None
             if kept and kept.is_whole and kept.states == known and sum(file.size for file in changed) <= MAX_CHANGED:
                 rows = list(rows)
-                paths = {str(row[0]) for row in rows} | gone
-                hashes = self._hashes_of(paths).union(*map(_hashes, rows))
+                paths = {str(row[0]) for row, _ in rows} | gone
+                rewritten = {str(row[0]) for row, new in rows if not new.is_continued} | gone
+                hashes = self._hashes_of(rewritten).union(*(array("I", new.hashes) for _, new in rows))
                 sums.update(sums_from_buckets(kept.buckets))
                 self._add_files(sums, paths, hashes, -1)
-            self.database.executemany(_INSERT, rows)
+            self.database.executemany(_INSERT, (row for row, _ in rows))
             self.database.executemany("DELETE FROM file WHERE path=?", ((path,) for path in gone))
             self._add_files(sums, paths, hashes)
             self.database.execute("COMMIT")
@@ -188,14 +188,16 @@ class ReplyStore:
                 self.database.execute("ROLLBACK")
         return not any(os.path.exists(path) for path in self.failed)
 
-    def _read_rows(self, changed: list[TranscriptFile], known: Container[str], progress: Progress) -> Iterator[Values]:
-        """Yield the rows of changed files; files that cannot be read are added to `failed`."""
+    def _read_rows(
+        self, changed: list[TranscriptFile], known: Container[str], progress: Progress
+    ) -> Iterator[tuple[Values, NewReplies]]:
+        """Yield the rows of changed files, and what is new in each; files that cannot be read are added to `failed`."""
         done, total = 0, sum(file.size for file in changed)
         for file, new in chain(self._read_tree(changed, known), self._read_elsewhere(changed)):
             if new is None:
                 self.failed.append(file.path)
             else:
-                yield self._row(file, new)
+                yield self._row(file, new), new
             done += file.size
             progress(done, total)
 
@@ -228,19 +230,16 @@ class ReplyStore:
     def _row(self, file: TranscriptFile, new: NewReplies) -> Values:
         """Return the row of a file: its new replies, joined with those that were read before."""
         if new.is_continued:
-            replies: dict[str, Spend] = {}
-            for keys, spends in self.database.execute(_SELECT_REPLIES, (file.path,)):
-                replies = decode_replies(keys, spends)
-            for key, spend in new.replies.items():
-                replies[key] = spend.merge(replies[key]) if key in replies else spend
-            new = new.with_replies(replies, self._hours)
+            stored: list[Any] = self.database.execute(_SELECT_REPLIES, (file.path,)).fetchall()
+            new = new.after(self._hours, *stored[0])
         state = (file.path, file.inode, file.size, file.mtime_ns, new.offset, new.mark)
         return (*state, file.folder, new.session, file.agent, new.sums, new.hashes, new.keys, new.spends)
 
     def _add_files(self, sums: Sums, paths: Set[str] | None, hashes: set[int] | None, sign: int = 1) -> None:
-        """Add the sums of some files, or of all; a reply in several files counts once. `hashes` are those of their replies.
+        """Add the sums of some files, or of all; a reply in several files counts once.
 
-        If `sign` is -1, subtract what these files add: their sums, and what is due to copies of their replies elsewhere.
+        `hashes` are those of the replies that changed: what is due to their copies in other files is added with them. If
+        `sign` is -1, all of it is subtracted.
         """
         for (blob,) in self._select("sums", paths):
             for key, numbers in marshal.loads(blob):
@@ -248,8 +247,8 @@ class ReplyStore:
         for copies in self._stored_copies(self._find_repeated(hashes)):
             if len(copies) > 1:
                 for copy in copies:
-                    add_bucket(sums, bucket_for_reply(copy.spend, None, {}), -sign)
-                add_bucket(sums, bucket_for_reply(_merge_copies(copies), None, {}), sign)
+                    add_bucket(sums, bucket_for_reply(copy.spend, None, self._hours), -sign)
+                add_bucket(sums, bucket_for_reply(_merge_copies(copies), None, self._hours), sign)
 
     def _select(self, column: str, paths: Set[str] | None) -> Iterator[tuple[bytes]]:
         """Yield a column of the rows of some files, or of all."""
@@ -284,7 +283,8 @@ class ReplyStore:
                     yield bucket_for_reply(spend, contexts[kind], hours)
         for copies in self._stored_copies(repeated):
             original = min(copies, key=lambda copy: copy.spend.is_copy)
-            yield bucket_for_reply(_merge_copies(copies), original.context, hours)
+            folder, session, agent = original.place
+            yield bucket_for_reply(_merge_copies(copies), _reply_context(folder, session, agent, original.spend), hours)
 
     def _stored_copies(self, repeated: set[int]) -> Iterator[list[_StoredUsage]]:
         """Yield the replies with these hashes, each with its copies in the order of their paths. Some thousand are in memory
@@ -296,15 +296,9 @@ class ReplyStore:
             chosen = {number for number in repeated if number % parts == part}
             copies: dict[str, list[_StoredUsage]] = {}
             for path in paths:
-                row = self.database.execute(
-                    "SELECT folder, session, agent, keys, spends FROM file WHERE path=?", (path,)
-                )
-                for folder, session, agent, keys, spends in row:
-                    replies = decode_replies(keys, spends)
-                    for (key, spend), number in zip(replies.items(), hash_keys(replies), strict=True):
-                        if number in chosen:
-                            context = _reply_context(folder, session, agent, spend)
-                            copies.setdefault(key, []).append(_StoredUsage(spend, context))
+                for *place, hashes, keys, spends in self.database.execute(_SELECT_COPIES, (path,)):
+                    for key, spend in decode_some(chosen, hashes, keys, spends):
+                        copies.setdefault(key, []).append(_StoredUsage(spend, place))
             yield from copies.values()
 
     def _paths_with(self, repeated: set[int]) -> list[str]:
@@ -318,16 +312,11 @@ class ReplyStore:
         return find_repeated((hashes for (hashes,) in self._select("hashes", None)), within)
 
 
-def _hashes(row: Values) -> array[int]:
-    blob = row[_HASHES]
-    return array("I", blob if isinstance(blob, bytes) else b"")
-
-
 class _StoredUsage(NamedTuple):
     """The usage of a reply as one file records it."""
 
     spend: Spend
-    context: ReplyContext
+    place: list[str]  # folder, session and agent
 
 
 def _merge_copies(copies: Sequence[_StoredUsage]) -> Spend:
