@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from clew.edit import plan_report, relink, removals, strip, trim_tools, write_plan
 from clew.edit.summary import age_levels, compact_boundary, compress_turn
 from clew.wire import entry, entry_edit, layout, prompt_history, rename_ids, timestamps
@@ -129,7 +131,7 @@ def boundary_names_nothing(patch: Patch) -> None:
 def thinking_is_not_counted(patch: Patch) -> None:
     @patch.wrap(plan_report.measure_session)
     def wrong(original, *args):
-        return replace(original(*args), thinking=0)
+        return structs.replace(original(*args), thinking=0)
 
 
 @violates("R303", "entries of an unknown type are dropped")

@@ -121,7 +121,7 @@ def each_trim_removes_more(patch: Patch) -> None:
             return original(uses, tools)
         calling = [i for i, found in enumerate(uses) if found]
         oldest = -int(-len(calling) * tools.percent // 100)
-        return original(uses, replace(tools, percent=None)) | set(calling[oldest:])
+        return original(uses, structs.replace(tools, percent=None)) | set(calling[oldest:])
 
 
 @violates("R351", "the blocks of a streamed message are those of its first line")

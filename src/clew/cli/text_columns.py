@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -28,7 +27,7 @@ def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) ->
     """
     cells = [[head for head, _ in columns], *([one_line(read(row)) for _, read in columns] for row in rows)]
     widths = column_widths(cells, cell_width)
-    width = shutil.get_terminal_size((100, 24)).columns if is_terminal() else 0
+    width = _terminal_columns(100) if is_terminal() else 0
     before = sum(w + 2 for w in widths[:-1])
     room = max(20, width - before) if width else 0
     style = stdout_style()
@@ -36,6 +35,12 @@ def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) ->
         line[-1] = one_line(line[-1], room)
         painted = [style(cell, _look(head, cell, row)) for cell, (head, _) in zip(line, columns, strict=True)]
         print(join_cells(line, [*widths[:-1], 0], measure=cell_width, painted=painted))
+
+
+def _terminal_columns(default: int) -> int:
+    import shutil
+
+    return shutil.get_terminal_size((default, 24)).columns
 
 
 def _look(head: str, cell: str, row: Mapping[str, Any] | None) -> str:
@@ -53,7 +58,7 @@ def print_folded(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -
     Columns that do not fit continue in a further block below, which repeats the first column. A cell that is wider
     than the terminal continues on the next line, at a comma.
     """
-    width = max(40, shutil.get_terminal_size((80, 24)).columns)
+    width = max(40, _terminal_columns(80))
     cells = [[one_line(head) for head, _ in columns], *([one_line(read(row)) for _, read in columns] for row in rows)]
     widths = column_widths(cells, cell_width)
     room = width - widths[0] - 2

@@ -7,7 +7,6 @@ Claude Code surrounds with its own instructions are omitted here and counted.
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Callable, Mapping
@@ -140,7 +139,9 @@ def _directory(attachment: JsonView) -> Parts:
 
 
 def _json(value: JsonView) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    from json import dumps
+
+    return dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _nested_memory(attachment: JsonView) -> Parts:

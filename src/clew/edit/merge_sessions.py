@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from clew.conversation.session import Session
 from clew.edit.relink import pin_leaf
 from clew.edit.salvaged_entries import split_damaged
@@ -62,7 +64,7 @@ def merge(plan: Plan, other: Session) -> tuple[Plan, Merged]:
     items = renumber(_insert_items(ours, theirs, added))
     newest = max((ours, theirs), key=_end_time)
     items = pin_leaf(items, Session(items, file=ours.file), newest.leaf.uuid if newest.leaf else None)
-    result = replace(
+    result = structs.replace(
         plan.then(items, f"merge with {other.id}"),
         extra={**plan.extra, **extra},
         agents={**plan.agents, **agents},

@@ -9,10 +9,12 @@ on the written session.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clew.conversation.load import request
 from clew.conversation.resume_request import Request
@@ -32,8 +34,7 @@ if TYPE_CHECKING:
     from clew.edit.write_plan import Written
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Struct, frozen=True, dict=True):
     """A session (`source`) and the edited session that would be written.
 
     `agents` are the agents that change; others are copied. `extra` are files of other sessions to add, by their path

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clew.conversation.session import Session
 from clew.conversation.speaker import speaker
@@ -15,8 +16,7 @@ _WIDTH = 96
 _LINKS = ("parentUuid", "logicalParentUuid", "leafUuid", "sourceToolAssistantUUID")
 
 
-@dataclass(frozen=True, slots=True)
-class EntryChange:
+class EntryChange(Struct, frozen=True):
     """An entry that is removed (`-`), added (`+`) or changed (`~`)."""
 
     sign: str

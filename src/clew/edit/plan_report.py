@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clew.conversation.session import Session
 from clew.facts.context_size import CATEGORIES, UNSENT, ContextShare, ContextSize, Scale, measure_context
 from clew.wire.content_block import THINKING_TYPES
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSize:
+class SessionSize(Struct, frozen=True):
     """Counts of what a session contains, and the context that a resume sends."""
 
     entries: int
@@ -22,8 +22,7 @@ class SessionSize:
     context: ContextSize
 
 
-@dataclass(frozen=True, slots=True)
-class PlanReport:
+class PlanReport(Struct, frozen=True):
     """Sizes before and after. Both contexts use one scale, that of the replies before."""
 
     before: SessionSize

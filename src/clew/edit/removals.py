@@ -7,8 +7,9 @@ removed too, because the API refuses it. Applying several removals together equa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from clew.conversation.reply_ids import reply_key
 from clew.conversation.session import Session
@@ -22,8 +23,7 @@ from clew.wire.json_splice import join_array
 SILENT = (*THINKING_TYPES, "fallback")  # a reply of nothing else is empty
 
 
-@dataclass(frozen=True, slots=True)
-class Removals:
+class Removals(Struct, frozen=True):
     """By entry offset: removed entries, removed (None) or changed blocks, and changed fields."""
 
     gone: set[int] = field(default_factory=set)

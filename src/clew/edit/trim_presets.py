@@ -13,7 +13,8 @@ Each can be repeated: a second trim with the same options keeps what the first o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clew.conversation.session import Session
 from clew.edit.removals import Removals, apply_removals, join_removals
@@ -35,8 +36,7 @@ from clew.wire.entry import Item
 DEFAULT = "fit"
 
 
-@dataclass(frozen=True, slots=True)
-class Trim:
+class Trim(Struct, frozen=True):
     """What to remove."""
 
     tools: Tools | None = None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
+
+from msgspec import Struct
 
 from clew.conversation.load import request
 from clew.conversation.reply_ids import reply_key
@@ -23,8 +24,7 @@ _MAX_DEPTH = 50
 OLD_VERSIONS = ("2.0.50", "2.1.29")  # these send results without a call: all of them, and those before the first reply
 
 
-@dataclass(frozen=True, slots=True)
-class Tools:
+class Tools(Struct, frozen=True):
     """Which calls to change, and how.
 
     `keep` spares the last turns that have such calls, `calls` the last such calls, `percent` all turns but the

@@ -10,8 +10,9 @@ are used unchanged.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from clew.api.token_estimate import IMAGE_TOKENS, estimate_tokens
 from clew.conversation.cli_version import Era
@@ -31,24 +32,21 @@ _MIN_DISTANCE = 2000  # weight between two reports that is enough to derive a fa
 _FACTOR_RANGE = (0.4, 2.5)  # tokens per estimated token; outside it the reports concern other content
 
 
-@dataclass(frozen=True, slots=True)
-class ContextShare:
+class ContextShare(Struct, frozen=True):
     """The tokens and bytes of one category."""
 
     tokens: int = 0
     bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """Converts weights to tokens: `base` precedes every message, `factor` is the tokens per estimated token."""
 
     base: int = 0
     factor: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class ContextSize:
+class ContextSize(Struct, frozen=True):
     """The content that a resume sends, by category. `shares` also contains the bytes of the file that are not sent."""
 
     shares: Mapping[str, ContextShare]

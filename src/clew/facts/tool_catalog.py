@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from clew.conversation.replies import Call
 from clew.facts.unified_diff import unified
 from clew.wire.json_codec import JsonView, as_text
 
 
-@dataclass(frozen=True, slots=True)
-class ToolDescription:
+class ToolDescription(Struct, frozen=True):
     """The inputs of a tool (`?` after optional ones) and which of them label a call."""
 
     inputs: tuple[str, ...]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
+
+from msgspec import Struct
 
 from clew.conversation.agent_sessions import AGENT_TOOLS
 from clew.facts.tool_catalog import tool_name
@@ -30,8 +31,7 @@ _NOUNS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CallGroup:
+class CallGroup(Struct, frozen=True):
     """Calls that are shown as one line."""
 
     calls: tuple[CallRow, ...]

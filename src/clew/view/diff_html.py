@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from html import escape
 from itertools import accumulate
+
+from msgspec import Struct, field
 
 from clew.view.lexing.code_lines import NO_TOKENS, Line
 from clew.view.syntax import Span, file_language, plain_lines, render_line, token_lines
@@ -22,8 +23,7 @@ _MAX_WORDS, _MAX_LINES = 400, 100  # words of a line, and lines of a block, that
 _MIN_RATIO = 0.4  # lines that share less are not marked word by word
 
 
-@dataclass(slots=True)
-class DiffLine:
+class DiffLine(Struct):
     """A line of a diff: `sign` is "+", "-", " ", "@" for the start of a hunk, or "f" for a file header."""
 
     sign: str

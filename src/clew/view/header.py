@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from clew.conversation.branches import Branch
 from clew.conversation.session import Session
@@ -18,8 +19,7 @@ NO_PROMPT = "(no prompt)"
 _MAX_PROMPT = 200  # characters of the prompt that names a branch
 
 
-@dataclass(frozen=True, slots=True)
-class BranchNote:
+class BranchNote(Struct, frozen=True):
     """A branch of a session: how many turns it shares with the active one, has of its own, and their first prompt.
 
     The active one shares what the others have in common with it.
@@ -43,8 +43,7 @@ class BranchNote:
         return place if self.is_included else f"{place}, not included"
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(Struct, frozen=True):
     """The title, the start, other facts as (name, text) pairs, and the branches if there is more than one."""
 
     id: str

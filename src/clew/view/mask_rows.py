@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from clew.facts.secrets.mask_secrets import mask, may_contain_secrets
@@ -15,8 +15,7 @@ _MIN_SECRET = 8  # characters of the shortest secret
 _FIRST_BATCH, _MAX_BATCH = 1 << 10, 1 << 18  # characters
 
 
-@dataclass(slots=True)
-class MaskCount:
+class MaskCount(Struct):
     """Counts the masked secrets."""
 
     secrets: int = 0

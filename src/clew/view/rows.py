@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from clew.conversation.agent_sessions import Agent
 from clew.conversation.replies import Call, Reply, merge_replies
@@ -62,8 +62,7 @@ from clew.wire.json_codec import as_text
 TURN_TOOK = "turn took "  # begins the note at the end of a turn
 
 
-@dataclass(frozen=True, slots=True)
-class ViewOptions:
+class ViewOptions(Struct, frozen=True):
     """What to show. `lines` limits results, `diff_lines` diffs; None means no limit.
 
     `details` adds what pages show: inputs of calls, pictures, and totals of turns.
@@ -82,8 +81,7 @@ class ViewOptions:
         return DEPTHS.index(self.depth)
 
 
-@dataclass(frozen=True)
-class ViewScope:
+class ViewScope(Struct, frozen=True, dict=True):
     """The session or agent whose entries are shown."""
 
     session: Session

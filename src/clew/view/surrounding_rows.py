@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from clew.conversation.session import Session
 from clew.conversation.speaker import prompt_text, starts_turn

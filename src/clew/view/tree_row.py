@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class TreeRow:
+
+class TreeRow(Struct, frozen=True):
     """One line of the tree: a turn, compaction, agent, queued prompt, pin, problem, or a call without a result.
 
     `rails` says for each lane up to the row's own whether it continues below. `twigs` is for events below a turn: at
@@ -28,8 +28,7 @@ class TreeRow:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class TurnEvent:
+class TurnEvent(Struct, frozen=True):
     """An event at a line; `below` are the events inside it."""
 
     at: int

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
+
+from msgspec.structs import replace
 
 from clew.conversation.active_path import NIL
 from clew.conversation.agent_sessions import Agent

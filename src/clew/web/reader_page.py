@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup
+from msgspec import structs
 from starlette.concurrency import iterate_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
@@ -131,7 +132,7 @@ class ReaderPage:
         turn = target.reading.turn(request.path_params["turn"])
 
         def render() -> str:
-            options = replace(target.choice.options, lines=None)
+            options = structs.replace(target.choice.options, lines=None)
             turn_rows = rows(target.reading.session, [turn], options, target.snapshot.session.agents_for)
             return "".join(markdown_pieces(turn_rows if self._state.is_revealed else mask_rows(turn_rows)))
 

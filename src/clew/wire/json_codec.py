@@ -6,19 +6,22 @@ Code writes its files with it.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import Any, NoReturn
 
 import msgspec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from json import JSONDecoder, JSONEncoder
 
 Json = dict[str, Any]  # a decoded JSON object
 JsonView = Mapping[str, Any]  # one that is only read
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_STRING_ENCODER = json.JSONEncoder(ensure_ascii=False)  # created once: `json.dumps` creates one per call
 _SURROGATE_ESCAPE = re.compile(
     rb"((?<!\\)(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}"
 )  # an escape, not an escaped backslash and letters
@@ -64,8 +67,16 @@ def _pending(opener: bytes, members: list[tuple[Any, ...]], closer: bytes) -> li
     return [*tokens, _Encoded(closer)][::-1]
 
 
+@cache
+def _string_encoder() -> JSONEncoder:
+    """Create it once (`json.dumps` creates one per call), and not before a text needs it: `json` takes long to load."""
+    from json import JSONEncoder
+
+    return JSONEncoder(ensure_ascii=False)
+
+
 def _encode_string(value: str) -> bytes:
-    return _SURROGATE.sub(lambda m: f"\\u{ord(m[0]):04x}", _STRING_ENCODER.encode(value)).encode()
+    return _SURROGATE.sub(lambda m: f"\\u{ord(m[0]):04x}", _string_encoder().encode(value)).encode()
 
 
 def as_text(value: Any) -> str:
@@ -130,7 +141,7 @@ def decode_slowly(raw: bytes) -> Any:
     """
     text = raw.decode("utf-8", "replace")
     try:
-        return _STRICT.decode(text)
+        return _decoder(False).decode(text)
     except RecursionError:
         return decode_deep(text)
 
@@ -144,7 +155,7 @@ def decode_truncated(raw: bytes) -> Any:
     """Decode the complete part of a JSON text that is truncated or broken; None if there is none."""
     root: list[Any] = []
     with suppress(ValueError):
-        _decode_iteratively(raw.decode("utf-8", "replace"), 0, _LOOSE, root)
+        _decode_iteratively(raw.decode("utf-8", "replace"), 0, _decoder(True), root)
     return root[0] if root else None
 
 
@@ -159,8 +170,14 @@ def _integer(digits: str) -> int | float:
         return float(digits)
 
 
-_STRICT = json.JSONDecoder(parse_constant=_refuse, parse_int=_integer)
-_LOOSE = json.JSONDecoder(strict=False, parse_int=_integer)
+@cache
+def _decoder(is_loose: bool) -> JSONDecoder:
+    from json import JSONDecoder
+
+    if is_loose:
+        return JSONDecoder(strict=False, parse_int=_integer)
+    return JSONDecoder(parse_constant=_refuse, parse_int=_integer)
+
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NAME = re.compile(r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')  # a key without escapes, and its colon
@@ -170,21 +187,21 @@ _CLOSE = {"[": "]", "{": "}"}
 def scan(text: str, position: int = 0) -> tuple[Any, int]:
     """Decode loosely the value that begins at a position; return it and where it ends. Raises JSONDecodeError."""
     try:
-        return _LOOSE.raw_decode(text, position)
+        return _decoder(True).raw_decode(text, position)
     except RecursionError:
-        return _decode_iteratively(text, position, _LOOSE)
+        return _decode_iteratively(text, position, _decoder(True))
 
 
 def decode_deep(text: str) -> Any:
     """Decode JSON of any depth."""
-    value, position = _decode_iteratively(text, 0, _STRICT)
+    value, position = _decode_iteratively(text, 0, _decoder(False))
     if _skip_space(text, position) != len(text):
-        raise json.JSONDecodeError("Extra data", text, position)
+        raise _error("Extra data", text, position)
     return value
 
 
 def _decode_iteratively(
-    text: str, position: int, decoder: json.JSONDecoder, root: list[Any] | None = None
+    text: str, position: int, decoder: JSONDecoder, root: list[Any] | None = None
 ) -> tuple[Any, int]:
     """Do the same as `raw_decode` with an explicit stack instead of recursion. The value grows in `root`.
 
@@ -223,7 +240,7 @@ def _close_containers(text: str, position: int, stack: list[Any], keys: list[str
         position = _skip_space(text, position)
         mark = text[position : position + 1]
         if mark not in (",", "}" if isinstance(stack[-1], dict) else "]"):
-            raise json.JSONDecodeError("Expecting ',' delimiter", text, position)
+            raise _error("Expecting ',' delimiter", text, position)
         position += 1
         if mark == ",":
             return position
@@ -232,16 +249,22 @@ def _close_containers(text: str, position: int, stack: list[Any], keys: list[str
     return position
 
 
-def _read_key(text: str, position: int, decoder: json.JSONDecoder) -> tuple[str, int]:
+def _read_key(text: str, position: int, decoder: JSONDecoder) -> tuple[str, int]:
     if plain := _NAME.match(text, position):
         return plain[1], plain.end()
     if not text.startswith('"', position):
-        raise json.JSONDecodeError("Expecting property name enclosed in double quotes", text, position)
+        raise _error("Expecting property name enclosed in double quotes", text, position)
     key, position = decoder.raw_decode(text, position)
     position = _skip_space(text, position)
     if not text.startswith(":", position):
-        raise json.JSONDecodeError("Expecting ':' delimiter", text, position)
+        raise _error("Expecting ':' delimiter", text, position)
     return str(key), _skip_space(text, position + 1)
+
+
+def _error(reason: str, text: str, position: int) -> ValueError:
+    from json import JSONDecodeError
+
+    return JSONDecodeError(reason, text, position)
 
 
 def _insert(holder: Any, key: str | None, value: Any) -> None:

@@ -7,7 +7,6 @@ system).
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -31,12 +30,14 @@ def find_objects(text: str) -> Iterator[tuple[int, int]]:
     "b". Hardly anything is read more than twice: after a truncated object the search continues at the last brace
     before the break.
     """
+    from json import JSONDecodeError
+
     position, last_end, broke, rescanned = 0, 0, -1, 0
     while rescanned < _MAX_RESCANNED and (start := _OBJECT.search(text, position)):
         at = start.start()
         try:
             value, stop = scan(text, at)
-        except json.JSONDecodeError as error:
+        except JSONDecodeError as error:
             broke = max(broke, error.pos)
             rescanned += error.pos  # the exception counts the lines up to there
             position = _next_position(text, at, error.pos)
@@ -77,6 +78,8 @@ def _last_value(text: str, start: int, broke: int) -> int:
     """Return where the entry begins that a truncated object contains as its last value; -1 if there is none."""
     # Example: `{"a":[1],"b":{"type":"user","sessionId":"…"}` broke at its end. The bracket that was closed last began
     # after "b":, and that object is the entry that was written over the truncated one.
+    from json import JSONDecodeError
+
     opened: list[int] = []
     last = -1
     for token in _TOKEN.finditer(text, start, broke):
@@ -87,7 +90,7 @@ def _last_value(text: str, start: int, broke: int) -> int:
             last = opened.pop() if opened else -1
     try:
         value, stop = scan(text, last) if last >= 0 else (None, 0)
-    except json.JSONDecodeError:
+    except JSONDecodeError:
         return -1
     return last if _is_entry(value) and _skip_blank(text, stop) >= broke else -1
 

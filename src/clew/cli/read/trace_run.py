@@ -7,8 +7,9 @@ import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from clew.cli.output import clean_name, is_terminal, one_line, print_json, print_message
 from clew.cli.select_session import open_session

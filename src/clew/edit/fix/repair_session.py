@@ -6,8 +6,10 @@ Each fix reports the lines it changed and how many prompts each version of Claud
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from clew.conversation.resume_request import choose_path
 from clew.conversation.session import Session

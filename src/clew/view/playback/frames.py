@@ -7,9 +7,9 @@ it receives elapsed seconds and pressed keys, and returns what to show.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from clew.conversation.session import Session
 from clew.conversation.turns import Turn
