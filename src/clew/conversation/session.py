@@ -11,6 +11,7 @@ from datetime import datetime
 from functools import cached_property
 from operator import is_
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -298,11 +299,15 @@ class Session:
     def _overflows(self) -> tuple[str, ...]:
         return list_overflows(self.folder)
 
-    def overflow(self, call: Call) -> Overflow | None:
-        """Return the file with the whole output of a call, if the output was too long for the transcript."""
+    def overflow(self, call: Call, detail: Any = None) -> Overflow | None:
+        """Return the file with the whole output of a call, if the output was too long for the transcript.
+
+        `detail` is the record of the call, if it has been decoded already.
+        """
         if not self._overflows or self.folder is None:
             return None
-        return find_overflow(self.folder, self._overflows, call.id, call.output, call.detail)
+        record = call.detail if detail is None else detail
+        return find_overflow(self.folder, self._overflows, call.id, call.output, record)
 
     @cached_property
     def title(self) -> str:

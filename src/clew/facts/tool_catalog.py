@@ -209,9 +209,12 @@ def _edit_diff(path: str, old: str, new: str) -> list[str]:
     return unified(_lines(old), _lines(new), (path, path))
 
 
-def call_diff(call: Call) -> list[str]:
-    """Return the diff of a call: from its record, else (agents' files have none) from its input."""
-    lines = diff(call.detail)
+def call_diff(call: Call, detail: Any = None) -> list[str]:
+    """Return the diff of a call: from its record, else (agents' files have none) from its input.
+
+    `detail` is the record, if it has been decoded already.
+    """
+    lines = diff(call.detail if detail is None else detail)
     if lines or call.name not in ("Edit", "Write"):
         return lines
     call_input = call.input

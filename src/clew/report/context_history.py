@@ -49,20 +49,21 @@ def _iterate_points(session: Session) -> Iterator[ContextPoint]:
     is_compacted = False
     for turn in session.turns:
         weights["thinking"] = 0  # thinking of earlier turns is not sent again
-        point: ContextPoint | None = None
+        last: tuple[Entry, int, dict[str, int]] | None = None  # the last report of the turn, and the weights up to it
+        is_marked = False
         for entry in turn.entries:
             if entry.is_boundary:
                 weights = dict.fromkeys(KINDS, 0)
                 is_compacted = True
             _add_entry(entry, weights)
             if tokens := _window_size(entry):
-                time = entry.time or turn.time
-                when = int(time.timestamp()) if time else -1
-                mark = is_compacted or (point is not None and point.is_compacted)
-                point = ContextPoint(turn.number, turn.text, when, tokens, _scale_parts(weights, tokens), mark)
-                is_compacted = False
-        if point is not None:
-            yield point
+                last = entry, tokens, weights.copy()
+                is_marked, is_compacted = is_marked or is_compacted, False
+        if last is not None:
+            entry, tokens, counted = last
+            time = entry.time or turn.time
+            when = int(time.timestamp()) if time else -1
+            yield ContextPoint(turn.number, turn.text, when, tokens, _scale_parts(counted, tokens), is_marked)
 
 
 def _add_entry(entry: Entry, weights: dict[str, int]) -> None:

@@ -17,16 +17,16 @@ def decision_text(call: Call) -> str:
     """Return who decided what, then a colon and the words if there are any; "" for a call without a decision."""
     if call.is_open:
         return ""
-    detail, output = call.detail, call.output
     if call.failed:
-        return _denial(call.name, detail == _REJECTED, output)
+        return _denial(call.name, call.detail == _REJECTED, call.output)
     if call.name == "ExitPlanMode":
         return "The user approved the plan"
     if call.name == "AskUserQuestion":
+        detail = call.detail
         answers = detail.get("answers") if isinstance(detail, dict) else None
         pairs = answers.items() if isinstance(answers, dict) else ()
         text = "\n".join(f"{question} → {as_text(answer)}" for question, answer in pairs)
-        return f"The user answered: {text or output}"
+        return f"The user answered: {text or call.output}"
     return ""
 
 

@@ -179,7 +179,8 @@ def _reply_rows(reply: Reply, shown: set[str], scope: ViewScope) -> Iterator[Row
 def call_rows(call: Call, scope: ViewScope) -> Iterator[Row]:
     options, depth = scope.options, scope.depth
     limit = None if options.level >= 3 else options.lines
-    difference = tool_catalog.call_diff(call)
+    detail = call.detail  # decoded once: it may repeat a long output
+    difference = tool_catalog.call_diff(call, detail)
     path = _file_path(call)
     yield _call_row(call, scope, limit, path, difference)
     if (
@@ -201,12 +202,12 @@ def call_rows(call: Call, scope: ViewScope) -> Iterator[Row]:
         agents
     )  # an edit is shown as its diff, the result of an agent as its last reply
     if (not is_shown_elsewhere or call.failed or options.level >= 3) and not call.is_open:
-        for row in output_rows(call, scope.session.overflow(call), depth, limit):
+        for row in output_rows(call, scope.session.overflow(call, detail), depth, limit):
             is_file = call.name == "Read" and isinstance(row, ResultRow)
             yield structs.replace(row, path=path) if is_file else row
     elif call.is_open and (output := _progress_output(call)):
         yield ResultRow(output, depth, limit=limit)
-    if meaning := tool_catalog.return_code_meaning(call.detail):
+    if meaning := tool_catalog.return_code_meaning(detail):
         yield NoteRow(f"return code: {meaning}", depth, limit=limit)
     if options.details and call.result:
         yield from _picture_rows(attachments.result_pictures(call.result.content), depth)
