@@ -14,6 +14,8 @@ field, and no factor is above one half.
 
 If no session has all words in any grade above `most`, words that occur nowhere are replaced by the most similar ones
 (`SearchResults.instead`).
+
+Most searches are answered by the first grade, so the modules of the others are imported when they are needed.
 """
 
 from __future__ import annotations
@@ -28,10 +30,8 @@ from clew.index.assemble import (
     group_by_session,
     rank_sessions,
 )
-from clew.index.cross_passage import find_scattered
 from clew.index.fts_match import find_matches
 from clew.index.indexed_sessions import count_sessions, recent_sessions
-from clew.index.loose_queries import OTHER_FORM, MostWords, with_endings, with_parts
 from clew.index.query_syntax import Clause, Query, Term
 from clew.index.ranking import sort_by_score
 from clew.index.results import SearchResults
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from clew.index.index_schema import Shard
+    from clew.index.loose_queries import MostWords
 
 FACTORS = {"exact": 1.0, "endings": 0.5, "parts": 0.45, "session": 0.45, "most": 0.4, "scattered": 0.4}
 MIN_COVERED = 0.4  # of the words of a query, by weight, that a passage must have
@@ -87,6 +88,8 @@ class GradedSearch:
             return corrected
         ranked = self._rank()
         if not ranked and len(self.query.positive_clauses) == 2:  # one of two words is better than nothing
+            from clew.index.loose_queries import MostWords
+
             self._add_most_words(MostWords(self.shards, self.parts))
             ranked = self._rank()
         if not ranked and (separate := self._search_separate_words()):
@@ -151,6 +154,8 @@ class GradedSearch:
 
     def _add_scattered(self, most: MostWords) -> None:
         """Add sessions that have all words in several passages. A known session keeps its grade, and the better score."""
+        from clew.index.cross_passage import find_scattered
+
         scattered, is_complete = find_scattered(self.shards, self.folded, self.query, self.without, self.now)
         self.is_complete &= is_complete
         for found in scattered:
@@ -227,6 +232,8 @@ class GradedSearch:
         count = len(self.query.positive_clauses)
         exact = sum(candidate.grade == "exact" for candidate in self.best.values())
         if count > 1 and exact < self.page_size and not self._is_enough():
+            from clew.index.loose_queries import MostWords
+
             self._weigh_distances()
             most = MostWords(self.shards, self.parts)
             self._add_scattered(most)
@@ -247,6 +254,8 @@ class GradedSearch:
     def folded(self) -> Query:
         """The query with other endings and accents."""
         if self._folded is None:
+            from clew.index.loose_queries import with_endings
+
             self._folded = with_endings(self.shards, self.query)
         return self._folded
 
@@ -254,6 +263,8 @@ class GradedSearch:
     def parts(self) -> Query:
         """The query with other endings, accents and parts of identifiers."""
         if self._parts is None:
+            from clew.index.loose_queries import with_parts
+
             self._parts = with_parts(self.shards, self.folded, self.query)
         return self._parts
 
@@ -271,6 +282,8 @@ def weigh_distance(text: str, query: Query) -> float:
 
 def clause_shares(text: str, query: Query) -> dict[int, float]:
     """Return which positive clauses a text has: 1 for the words as typed, less for other forms."""
+    from clew.index.loose_queries import OTHER_FORM
+
     lowered = lower_in_place(text)
     shares = {}
     for number, clause in enumerate(query.positive_clauses):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from clew.index.query_syntax import Clause, Query
 from clew.index.snippet import find_spans, lower_in_place
-from clew.index.word_forms import stems
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,6 +60,8 @@ def without_session_words(shards: Sequence[apsw.Connection], query: Query) -> Qu
 
 def _find_sessions(shards: Sequence[apsw.Connection], clause: Clause) -> set[str]:
     """Return the sessions that one of the terms of a clause describes; none if these are too many."""
+    from clew.index.word_forms import stems
+
     first = clause.terms[0].words[0]
     start = min(first, stems([first])[0], key=len)  # a part of every other form, except for a final y
     pattern = f"%{start.rstrip('iy') or start}%"
