@@ -5,14 +5,16 @@ Only reference fields change. The content of messages is not touched, even where
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
+from stringzilla import contains
+
 from clew.wire.entry import Entry
 from clew.wire.json_codec import decode, encode
-from clew.wire.json_splice import Fields, splice, splice_fields, split_fields
+from clew.wire.json_splice import field_starts, join_fields, splice, split_fields
 from clew.wire.path_mapping import PathMapping
 
 UUID_FIELDS = (
@@ -27,8 +29,34 @@ UUID_FIELDS = (
     "interruptedMessageId",
 )
 _SESSION_FIELDS = ("sessionId", "session_id")
-_NESTED_FIELDS = ("snapshot", "forkedFrom", "worktreeSession", "compactMetadata", "data")
+_NESTED_FIELDS = frozenset({"snapshot", "forkedFrom", "worktreeSession", "compactMetadata", "data", "toolUseResult"})
 _SAVED_OUTPUT = b'"persistedOutputPath":'
+
+
+class _Renamed(dict[bytes, bytes]):
+    """The JSON of ids or paths that were renamed, by the JSON of the old ones; most occur in several lines."""
+
+    def __init__(self, change: Callable[[str], str], known: Iterable[str] = ()) -> None:
+        self._change = change
+        self.update((encode(old), encode(change(old))) for old in known)
+
+    def __missing__(self, json: bytes) -> bytes:
+        """Return the JSON of a changed text; the same bytes if it stays the same or is no text."""
+        old = decode(json)
+        new = self._change(old) if isinstance(old, str) else old
+        self[json] = changed = json if new == old else encode(new)
+        return changed
+
+
+class _Layout:
+    """The fields that lines have in common: what precedes the value of each, and which of them refer to something."""
+
+    __slots__ = ("nested", "references", "starts")
+
+    def __init__(self, names: tuple[str, ...], renamed: Mapping[str, _Renamed]) -> None:
+        self.starts = field_starts(names)
+        self.references = [(at, renamed[name]) for at, name in enumerate(names) if name in renamed]
+        self.nested = [(at, name) for at, name in enumerate(names) if name in _NESTED_FIELDS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +68,8 @@ class IdMapping:
     source: str = ""  # the session that the entries were copied from
     cwd: tuple[str, str] | None = None  # old and new working directory
     folder: tuple[str, str] | None = None  # old and new folder of the session
-    _uuids: dict[bytes, bytes] = field(default_factory=dict, init=False, compare=False, repr=False)
-    _paths: dict[bytes, bytes] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _renamed: dict[str, _Renamed] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _layouts: dict[tuple[str, ...], _Layout] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def uuid(self, old: str) -> str:
         return new_uuid(self.session, old) if old in self.known else old
@@ -50,25 +78,16 @@ class IdMapping:
         """Return a path at or below the old working directory, moved to the new one."""
         return PathMapping(*self.cwd).apply(old) if self.cwd else old
 
-    def uuid_json(self, old: bytes) -> bytes:
-        """Return the JSON of the new id for that of an old one. Most ids occur in several lines, so they are kept."""
-        new = self._uuids.get(old)
-        if new is None:
-            new = self._uuids[old] = _change_text(old, self.uuid)
-        return new
-
-    def path_json(self, old: bytes) -> bytes:
-        new = self._paths.get(old)
-        if new is None:
-            new = self._paths[old] = _change_text(old, self.path)
-        return new
-
-
-def _change_text(json: bytes, change: Callable[[str], str]) -> bytes:
-    """Return the JSON of a changed text; the same bytes if it stays the same or is no text."""
-    old = decode(json)
-    new = change(old) if isinstance(old, str) else old
-    return json if new == old else encode(new)
+    def layout(self, names: tuple[str, ...]) -> _Layout:
+        """Return the layout of a line with these fields. Most lines have one of a few."""
+        found = self._layouts.get(names)
+        if found is None:
+            if not self._renamed:
+                self._renamed.update(dict.fromkeys(UUID_FIELDS, _Renamed(self.uuid, self.known)))
+                self._renamed.update(dict.fromkeys(_SESSION_FIELDS, _Renamed(lambda _: self.session)))
+                self._renamed.update({"cwd": _Renamed(self.path)} if self.cwd else {})
+            found = self._layouts[names] = _Layout(names, self._renamed)
+        return found
 
 
 def new_uuid(session: str, old: str) -> str:
@@ -79,57 +98,59 @@ def new_uuid(session: str, old: str) -> str:
 
 
 def rename_references(entry: Entry, names: IdMapping) -> bytes:
-    """Return the JSON of an entry with its references renamed and every other byte unchanged."""
+    """Return the JSON of an entry with its references renamed and every other byte unchanged.
+
+    Only fields that can refer to something are decoded, not the message.
+    """
     json = entry.line.json
     fields = split_fields(json) if entry.line.whole else None
-    if fields is not None:
-        return splice_fields(json, fields, _field_changes(fields, names, json))
-    return splice(json, _field_changes({name: encode(value) for name, value in entry.data.items()}, names, json))
+    is_whole = fields is not None
+    fields = fields if fields is not None else {name: encode(value) for name, value in entry.data.items()}
+    values = list(fields.values())
+    layout = names.layout(tuple(fields))
+    longer = 0
+    for at, renamed in layout.references:
+        old = bytes(values[at])
+        values[at] = new = renamed[old]
+        longer += len(new) - len(old)
+    for at, name in layout.nested:
+        if name != "toolUseResult" or contains(json, _SAVED_OUTPUT):
+            old = bytes(values[at])
+            values[at] = new = _rename_nested(name, old, names)
+            longer += len(new) - len(old)
+    if is_whole and len(joined := join_fields(layout.starts, values)) == len(json) + longer:
+        return joined
+    pairs = zip(fields.items(), values, strict=True)
+    changes = {name: bytes(new) for (name, old), new in pairs if new is not old and new != bytes(old)}
+    return splice(json, changes) if changes else json
 
 
-def _field_changes(fields: Fields, names: IdMapping, json: bytes) -> dict[str, bytes]:
-    """Return the changes of an entry. Only fields that can refer to something are decoded, not the message."""
-    changes: dict[str, bytes] = {}
-    for name in UUID_FIELDS:
-        if name in fields:
-            old = bytes(fields[name])
-            if (new := names.uuid_json(old)) != old:
-                changes[name] = new
-    for name in _SESSION_FIELDS:
-        if name in fields and bytes(fields[name]).startswith(b'"'):
-            changes[name] = encode(names.session)
-    if names.cwd is not None and "cwd" in fields:
-        changes["cwd"] = names.path_json(bytes(fields["cwd"]))
-    nested = {name: decode(fields[name]) for name in _NESTED_FIELDS if name in fields}
-    if "toolUseResult" in fields and _SAVED_OUTPUT in json:
-        nested["toolUseResult"] = decode(fields["toolUseResult"])
-    for name, inner in _nested_changes(nested, names) if nested else ():
-        if inner:
-            changes[name] = splice(bytes(fields[name]), inner)
-    return changes
+def _rename_nested(name: str, json: bytes, names: IdMapping) -> bytes:
+    """Return the JSON of a field with the references inside it renamed."""
+    changes = _nested_changes(name, decode(json), names)
+    return splice(json, changes) if changes else json
 
 
-def _nested_changes(data: dict[str, Any], names: IdMapping) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the changes of references inside nested objects."""
-    yield "snapshot", _uuid_changes(data.get("snapshot"), names, "messageId")
-    yield "forkedFrom", _origin_changes(data.get("forkedFrom"), names)
-    yield "worktreeSession", _session_change(data.get("worktreeSession"), names)
-    metadata = data.get("compactMetadata")
-    if isinstance(metadata, dict):
-        inner = {
-            "preservedSegment": _uuid_changes(
-                metadata.get("preservedSegment"), names, "headUuid", "anchorUuid", "tailUuid"
-            ),
-            "preservedMessages": _preserved_changes(metadata.get("preservedMessages"), names),
-        }
-        yield "compactMetadata", {name: change for name, change in inner.items() if change}
-    progress = data.get("data")
-    if isinstance(progress, dict):
-        inner = {"message": _uuid_changes(progress.get("message"), names, "uuid")}
-        yield "data", {name: change for name, change in inner.items() if change}
-    result = data.get("toolUseResult")
-    if isinstance(result, dict) and isinstance(old := result.get("persistedOutputPath"), str):
-        yield "toolUseResult", {"persistedOutputPath": encode(_move_path(old, names.folder))}
+def _nested_changes(name: str, data: Any, names: IdMapping) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        return {}
+    match name:
+        case "snapshot":
+            return _uuid_changes(data, names, "messageId")
+        case "forkedFrom":
+            return _origin_changes(data, names)
+        case "worktreeSession":
+            return _session_change(data, names)
+        case "compactMetadata":
+            segment = _uuid_changes(data.get("preservedSegment"), names, "headUuid", "anchorUuid", "tailUuid")
+            messages = _preserved_changes(data.get("preservedMessages"), names)
+            inner = {"preservedSegment": segment, "preservedMessages": messages}
+        case "data":
+            inner = {"message": _uuid_changes(data.get("message"), names, "uuid")}
+        case _:  # the result of a call
+            old = data.get("persistedOutputPath")
+            return {"persistedOutputPath": encode(_move_path(old, names.folder))} if isinstance(old, str) else {}
+    return {key: change for key, change in inner.items() if change}
 
 
 def _uuid_changes(value: Any, names: IdMapping, *fields: str) -> dict[str, Any]:
