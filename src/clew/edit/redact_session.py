@@ -123,7 +123,8 @@ def redact_items(session: Session, redactor: Redactor, where: str = "") -> tuple
                 removed.add(item.offset)
             elif redacted_entry is not item:
                 revised[item.offset] = redacted_entry
-    return remove_entries(session, removed, revised), tally
+    is_changed = bool(removed or revised)  # else the plan keeps what it knows of the session
+    return remove_entries(session, removed, revised) if is_changed else session.items, tally
 
 
 def _check_in_batches(items: Iterable[Item], redactor: Redactor) -> Iterator[tuple[Item, Any, bool]]:

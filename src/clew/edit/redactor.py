@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from clew.errors import Refused
@@ -48,6 +49,7 @@ class Redactor:
 
     secrets: bool = True
     patterns: tuple[Pattern, ...] = ()
+    _clean: set[bytes] = field(default_factory=set, init=False, compare=False, repr=False)  # digests of side files
 
     def __str__(self) -> str:
         """Describe the redactor without its patterns, which may be secret themselves."""
@@ -85,7 +87,19 @@ class Redactor:
         return block if self.value(open_part) == open_part else REMOVED
 
     def content(self, data: bytes) -> bytes | None:
-        """Return the bytes of a side file without matches; None if it is binary and has one."""
+        """Return the bytes of a side file without matches; None if it is binary and has one.
+
+        A file is searched before it is counted, written and read back: content without a match is searched once.
+        """
+        digest = sha256(data).digest()
+        if digest in self._clean:
+            return data
+        redacted = self._redact_content(data)
+        if redacted is data:
+            self._clean.add(digest)
+        return redacted
+
+    def _redact_content(self, data: bytes) -> bytes | None:
         narrow = data.decode("utf-8", "surrogateescape")
         redacted = self.text(narrow)
         if b"\0" not in data:

@@ -31,7 +31,7 @@ def find_differences(planned: Session, sent: Request, written: Session) -> tuple
 
 
 def _check(before: Session, after: Session, sent: Request) -> Iterable[str]:
-    if before.turns and not _prompts_on_path(after):
+    if not _prompts_on_path(after) and before.turns:
         yield "no turn would be left"
         return
     known = _missing_parents(before)

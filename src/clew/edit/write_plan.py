@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
+
+from msgspec.structs import force_setattr
 
 from clew.conversation.load import read
 from clew.conversation.session import Session
@@ -27,14 +29,15 @@ from clew.edit.verify import find_differences
 from clew.errors import Refused
 from clew.facts.removed_thinking import REMOVED_KEY, thinking_replies
 from clew.wire.entry import Entry, Item
+from clew.wire.entry import read as read_items
 from clew.wire.entry_types import ORIGIN_TYPE
 from clew.wire.json_codec import encode
-from clew.wire.layout import SessionFile
+from clew.wire.layout import SessionFile, session_at
 from clew.wire.path_mapping import PathMapping
 from clew.wire.project_slug import slug
 from clew.wire.relocate_lines import Relocation, relocate_references
 from clew.wire.rename_ids import IdMapping, rename_references
-from clew.wire.session_writer import create_exactly
+from clew.wire.session_writer import create_exactly, sync_folder
 from clew.wire.timestamps import format_timestamp
 
 if TYPE_CHECKING:
@@ -75,10 +78,13 @@ def write_plan(
     number = journal.begin("; ".join(plan.steps) or "clone", plan.source.id, new_id, paths)
     made = {path: sha256() for path in paths}
     for path, parts in contents.items():
-        create_exactly(path, _update_digest(made[path], parts()))
+        is_last = path == paths[-1]
+        for folder in {side.parent for side in paths[:-1]} if is_last else ():
+            sync_folder(folder)
+        create_exactly(path, _update_digest(made[path], parts()), sync_name=is_last)
     digests = {path: digest(path) for path in paths}
     changed = [f"{path.name} is not what was written" for path in paths if digests[path] != made[path].hexdigest()]
-    written = read(paths[-1])
+    written = _read_back(paths[-1], plan.session.items)
     differences = find_differences(plan.session, plan.request, written)
     if problems := (*changed, *differences, *_find_leaks(plan, contents, written)):
         for path in reversed(paths):
@@ -87,6 +93,17 @@ def write_plan(
         raise Refused(problems)
     journal.end_verified(number, digests)
     return Written(new_id, paths[-1], paths, number)
+
+
+def _read_back(path: Path, planned: tuple[Item, ...]) -> Session:
+    """Return the session in a file that was written. Messages that equal the planned ones are kept in memory once."""
+    items: list[Item] = []
+    for item, before in zip_longest(read_items(path), planned):
+        if isinstance(item, Entry) and isinstance(before, Entry) and item.message == before.message:
+            force_setattr(item, "message", before.message)
+        if item is not None:
+            items.append(item)
+    return Session(tuple(items), file=session_at(path))
 
 
 def planned_files(

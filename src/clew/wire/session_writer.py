@@ -91,10 +91,14 @@ def create_exactly(
     parts: Iterable[bytes],
     *,
     sync: bool = True,
+    sync_name: bool = True,
     mtime_ns: int | None = None,
     mode: int | None = None,
 ) -> Path:
-    """Create a new file of exactly these bytes, like `create`, with a modification time and a mode."""
+    """Create a new file of exactly these bytes, like `create`, with a modification time and a mode.
+
+    Without `sync_name` a power cut can lose the name until `sync_folder` is called, once for many files.
+    """
     target = Path(path)
     _create_parents(target.parent, sync)
     _refuse_existing(target)
@@ -104,8 +108,8 @@ def create_exactly(
         if mode is not None:
             draft.chmod(mode)
         _publish(draft, target)
-        if sync:
-            _sync_folder(target.parent)
+        if sync and sync_name:
+            sync_folder(target.parent)
     return target
 
 
@@ -116,7 +120,7 @@ def replace(path: str | os.PathLike[str], data: bytes) -> None:
         raise Refused([f"{target.name} can be a session, and sessions are never overwritten"])
     with _draft(target, (data,), True) as draft:
         draft.replace(target)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
 
 
 def append_exactly(path: str | os.PathLike[str], data: bytes) -> None:
@@ -142,7 +146,7 @@ def replace_shared(path: str | os.PathLike[str], parts: Iterable[bytes], old: Bi
     with _draft(target, parts, True) as draft:
         draft.chmod(target.stat().st_mode & 0o777)
         draft.replace(target)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
     if added := old.read():
         append_exactly(target, added)
 
@@ -286,10 +290,10 @@ def _create_parents(folder: Path, sync: bool) -> None:
             if not new.is_dir():
                 raise
         if sync:
-            _sync_folder(new.parent)
+            sync_folder(new.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a new name in a folder survive a power cut, where the system supports it."""
     if sys.platform == "win32":
         return
