@@ -197,6 +197,22 @@ def test_secrets_are_left_out_on_request(run: Run, here: Path) -> None:
     assert not (here / "data" / "clew" / "journal.jsonl").read_text().count("redact")
 
 
+def test_the_number_of_processes_does_not_change_a_redacted_pack(run: Run, here: Path) -> None:
+    """14 MB are read by two processes, unless one is asked for."""
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    for number, id in enumerate((ONE, TWO)):
+        made = talk(id, cwd=OLD).user(f"{number}: use {secret}").reply("many words, " * 600_000)
+        made.write(here / "laptop" / ".claude")
+    packed = []
+    for jobs in ("1", "2"):
+        assert run("laptop", "pack", ONE, TWO, "-o", f"{jobs}.zip", "--redact", "--jobs", jobs)[0] == 0
+        with zipfile.ZipFile(f"{jobs}.zip") as archive:
+            lines = [archive.read(name).splitlines() for name in archive.namelist() if name.endswith(".jsonl")]
+        packed.append([[json.loads(line).get("message") for line in each] for each in lines])
+    assert packed[0] == packed[1] and secret not in json.dumps(packed)
+    assert [each[0]["content"][:6] for each in packed[0]] == ["0: use", "1: use"]
+
+
 def test_a_dry_run_and_an_existing_pack_change_nothing(run: Run, here: Path) -> None:
     garden(here / "laptop" / ".claude")
     run("laptop", "pack", ONE, "-o", "one.zip")

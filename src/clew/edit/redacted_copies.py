@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
 from clew.conversation.load import read
@@ -11,15 +12,30 @@ from clew.edit.redact_session import redact
 from clew.edit.redactor import make_redactor
 from clew.edit.undo_journal import UndoJournal
 from clew.edit.write_plan import write_plan
+from clew.system.worker_processes import map_in_workers
 from clew.wire.layout import SessionFile, session_at
 from clew.wire.session_parts import SessionParts, collect_parts
 
+MIN_BYTES = 12 << 20  # bytes of transcripts from which several processes pay off
 
-def redacted_parts(files: Iterable[SessionFile], folder: Path) -> Iterator[SessionParts]:
+
+def redacted_parts(
+    files: Sequence[SessionFile], folder: Path, *, jobs: int | None = None, min_bytes: int = MIN_BYTES
+) -> Generator[SessionParts, None, None]:
     """Yield the files of a redacted copy of each session. The copies have new ids and are written below `folder`."""
+    paths, sizes = [str(file.path.absolute()) for file in files], [file.size for file in files]
+    for path in map_in_workers(prepare_copying, str(folder), paths, sizes, jobs=jobs, min_bytes=min_bytes):
+        yield collect_parts(session_at(path))
+
+
+def prepare_copying(folder: str) -> Callable[[str], str]:
+    """Return the function that writes a redacted copy of the session in a file, and returns where."""
     redactor = make_redactor(True, ())
-    for file in files:
-        plan_of_copy, _ = redact(plan(read(file.path)), redactor)
-        target = folder / "projects" / file.project_folder.name
-        written = write_plan(plan_of_copy, folder=target, journal=UndoJournal(folder / "journal"))
-        yield collect_parts(session_at(written.path))
+    journal = UndoJournal(Path(folder) / f"journal-{os.getpid()}")  # of this process
+
+    def copy(path: str) -> str:
+        plan_of_copy, _ = redact(plan(read(path)), redactor)
+        target = Path(folder) / "projects" / session_at(path).project_folder.name
+        return str(write_plan(plan_of_copy, folder=target, journal=journal).path)
+
+    return copy

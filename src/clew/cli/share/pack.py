@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 
-from clew.cli.options import add_common_options
+from clew.cli.options import add_common_options, add_jobs_option
 from clew.cli.output import clean_name, format_size, print_json, print_message
 from clew.errors import Refused
 from clew.system.plural import plural
@@ -45,6 +45,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--memory", action="store_true", help="also the memory of their projects (as with --project)")
     command.add_argument("-o", "--output", metavar="FILE", help="the ZIP file to write (default: ID.zip), - for stdout")
     command.add_argument("--redact", action="store_true", help="pack copies without secrets; they get new ids")
+    add_jobs_option(command, "--redact: ")
     add_common_options(command)
 
 
@@ -90,14 +91,17 @@ def _default_name(options: Namespace, files: list[SessionFile]) -> str:
 
 
 def _write(options: Namespace, files: list[SessionFile], buffer: object, folder: Path) -> Manifest:
+    from contextlib import closing
+
     from clew.edit.pack_format import write_pack
     from clew.edit.redacted_copies import redacted_parts
     from clew.wire.session_parts import collect_parts
 
     memory = bool(options.memory or options.project or options.all)
     copied = (collect_parts(file, memory=memory) for file in files)
-    parts = redacted_parts(files, folder) if options.redact else copied
-    return write_pack(buffer, parts)  # type: ignore[arg-type]
+    parts = redacted_parts(files, folder, jobs=options.jobs) if options.redact else copied
+    with closing(parts):  # ends the processes that write into the folder before it is removed
+        return write_pack(buffer, parts)  # type: ignore[arg-type]
 
 
 def _publish(name: str, chunks: Iterator[bytes]) -> int:
