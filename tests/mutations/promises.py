@@ -19,14 +19,14 @@ from tests.mutations import Patch, violates
 @violates("R012", "history.jsonl is searched as if it were a transcript")
 def history_is_searched(patch: Patch) -> None:
     @patch.wrap(tree_walk.list_transcripts)
-    def wrong(original, root, missed=None, outputs=None):
+    def wrong(original, root, missed=None, outputs=None, known=None):
         path = os.path.join(root, "history.jsonl")
         if not os.path.exists(path):
-            return original(root, missed, outputs)
+            return original(root, missed, outputs, known)
         stat = Path(path).stat()
         session = "5e551011-aaaa-4bbb-8ccc-00000000000f"
         found = tree_walk.TranscriptFile(path, "history", session, "", stat.st_size, stat.st_mtime_ns, stat.st_ino)
-        return [*original(root, missed, outputs), found]
+        return [*original(root, missed, outputs, known), found]
 
 
 @violates("R040", "the first prompt stands in the index at any length")

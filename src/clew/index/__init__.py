@@ -4,7 +4,7 @@ Modules:
     assemble           Turn full-text matches into ranked sessions with their facts and snippets.
     base64_filter      Remove long base64 runs, which would fill the index with single-use words.
     byte_scan          Search transcripts for substrings and regular expressions by scanning their bytes.
-    changed_files      Compare a shard with the transcripts on disk: which files are new or changed, which are
+    changed_files      Compare shards with the transcripts on disk: which files are new or changed, which are
                        deleted.
     changed_outputs    Find transcripts whose long outputs changed after they were indexed, so that they are read
                        again.

@@ -1,10 +1,16 @@
-"""Compare a shard with the transcripts on disk: which files are new or changed, which are deleted."""
+"""Compare shards with the transcripts on disk: which files are new or changed, which are deleted."""
 
 from __future__ import annotations
 
 import apsw
 
-from clew.wire.tree_walk import TranscriptFile
+from clew.index.index_schema import shard_number
+from clew.wire.tree_walk import TranscriptFile, list_transcripts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,16 +31,30 @@ class ChangedFiles:
         return sum(file.size for file in self.changed)
 
 
-def compare_files(shard: apsw.Connection, files: list[TranscriptFile], is_complete: bool) -> ChangedFiles:
-    """Compare the files of a walk with the rows of a shard. Files count as deleted only if the walk was complete."""
-    known = {row[0]: row for row in shard.execute("SELECT path, inode, size, mtime, ctime, id FROM file WHERE side=''")}
-    changed = []
-    for file in files:
-        row = known.pop(file.path, None)
-        if row is None or row[1:5] != (file.inode, file.size, file.mtime_ns, file.ctime_ns):
-            changed.append(file)
-    changed.sort(key=_newest_first)
-    return ChangedFiles(changed, {row[5]: path for path, row in known.items()} if is_complete else {})
+def find_changed_files(
+    shards: Mapping[int, apsw.Connection], root: str, missed: list[str], outputs: dict[str, int] | None = None
+) -> dict[int, ChangedFiles]:
+    """Walk a tree and compare its files with the rows of some shards, given by their numbers.
+
+    Files count as deleted only if the walk was complete: `missed` and `outputs` are those of `list_transcripts`.
+    """
+    statement = "SELECT path, inode, size, mtime, ctime FROM file WHERE side=''"
+    known: dict[str, Any] = {row[0]: row[1:] for shard in shards.values() for row in shard.execute(statement)}
+    changed: dict[int, list[TranscriptFile]] = {number: [] for number in shards}
+    for file in list_transcripts(root, missed, outputs, known):
+        number = shard_number(file.session, file.path)
+        if number in changed:
+            changed[number].append(file)
+    deleted = known if not missed else {}
+    return {
+        number: ChangedFiles(sorted(changed[number], key=_newest_first), _row_ids(shard, deleted) if deleted else {})
+        for number, shard in shards.items()
+    }
+
+
+def _row_ids(shard: apsw.Connection, paths: Iterable[str]) -> dict[int, str]:
+    rows = ((shard.execute("SELECT id FROM file WHERE path=?", (path,)).get, path) for path in paths)
+    return {file_id: path for file_id, path in rows if file_id is not None}
 
 
 def _newest_first(file: TranscriptFile) -> tuple[int, str]:

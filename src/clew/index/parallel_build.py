@@ -15,14 +15,13 @@ from subprocess import Popen
 
 import msgspec
 
-from clew.index.changed_files import ChangedFiles, compare_files
+from clew.index.changed_files import ChangedFiles, find_changed_files
 from clew.index.index_files import IndexFiles
-from clew.index.index_schema import open_shard, shard_number
+from clew.index.index_schema import open_shard
 from clew.index.refresh import MERGE_SECONDS, merge_segments, update_shard
 from clew.index.results import Refreshed
 from clew.system.subprocesses import start_clew
 from clew.system.usable_cores import count_usable_cores
-from clew.wire.tree_walk import list_transcripts
 
 MIN_BYTES = 48 << 20  # bytes from which a second process pays off
 MIN_SECONDS = 1.0  # budget from which a second process pays off
@@ -137,11 +136,8 @@ def build_shard(root: str, folder: str, budget: str, number: str) -> int:
     gc.set_threshold(50_000)  # rows never form cycles; collecting them took 2.5 % of the time
     deadline = time.monotonic() + float(budget) if budget else None
     shard, _ = open_shard(os.path.join(folder, f"{number}.db"))
-    missed: list[str] = []
-    files = [f for f in list_transcripts(root, missed) if shard_number(f.session, f.path) == int(number)]
-    counts = update_shard(
-        shard, compare_files(shard, files, not missed), deadline, lambda done: WorkerReport(done).print()
-    )
+    changes = find_changed_files({int(number): shard}, root, [])[int(number)]
+    counts = update_shard(shard, changes, deadline, lambda done: WorkerReport(done).print())
     merge_segments(shard, deadline)
     shard.close()
     skipped = [os.fsencode(path).decode("utf-8", "replace") for path in counts.skipped]

@@ -15,9 +15,9 @@ import time
 import apsw
 
 from clew.errors import BadQuery, ClewError, StoreError
-from clew.index.changed_files import are_outputs_current, are_side_files_current, compare_files
+from clew.index.changed_files import are_outputs_current, are_side_files_current, find_changed_files
 from clew.index.index_files import IndexFiles
-from clew.index.index_schema import MEMORY, SHARDS, index_folder, open_shard, reset, shard_number, temporary_folder
+from clew.index.index_schema import MEMORY, SHARDS, index_folder, open_shard, reset, temporary_folder
 from clew.index.query_syntax import Query, parse_query
 from clew.index.results import Refreshed, SearchResult, SearchResults
 from clew.system.environment import cache_home, claude_home
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from clew.index.results import Embedded
     from clew.index.semantic.semantic_search import Semantic
     from clew.index.snippet import Passage
-    from clew.wire.tree_walk import TranscriptFile
 
 MMAP_BYTES = 128 << 20  # of a shard; copying instead takes a third of the search in a new process
 
@@ -139,17 +138,18 @@ class Index(IndexFiles):
     ) -> Refreshed:
         missed: list[str] = []
         outputs: dict[str, int] = {}
-        groups: list[list[TranscriptFile]] = [[] for _ in self.shards]
-        for file in list_transcripts(self.root, missed, outputs):
-            groups[shard_number(file.session, file.path)].append(file)
+        shards = dict(enumerate(self.shards))
+        changes = find_changed_files(shards, self.root, missed, outputs)
         if not missed and not are_outputs_current(self.shards, outputs):
             from clew.index.changed_outputs import forget_changed_outputs
 
-            for shard, group in zip(self.shards, groups, strict=True):
-                forget_changed_outputs(shard, outputs, {file.path for file in group})
-        states = [compare_files(shard, group, not missed) for shard, group in zip(self.shards, groups, strict=True)]
+            paths = {file.path for file in list_transcripts(self.root)}
+            for shard in self.shards:
+                forget_changed_outputs(shard, outputs, paths)
+            changes = find_changed_files(shards, self.root, missed)
+        states = list(changes.values())
         done = Refreshed(is_complete=not missed)
-        if any(changes.changed or changes.deleted for changes in states):
+        if any(state.changed or state.deleted for state in states):
             from clew.index.parallel_build import build
 
             done = build(self, states, budget, progress, jobs)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         inode: int
         ctime_ns: int = 0  # changes with every change of the file, even if its mtime is set back
 
+    FileState = tuple[int, int, int, int]  # inode, size, mtime, ctime
+
     class OutputFile(NamedTuple):
         """A long output in `tool-results`: its name and the state of the file."""
 
@@ -41,23 +43,26 @@ else:
 
 
 def list_transcripts(
-    root: str, missed: list[str] | None = None, outputs: dict[str, int] | None = None
+    root: str,
+    missed: list[str] | None = None,
+    outputs: dict[str, int] | None = None,
+    known: dict[str, FileState] | None = None,
 ) -> list[TranscriptFile]:
     """List sessions and agents in all layouts; the name of a flat agent file does not contain its session.
 
     Paths that exist but could not be inspected are appended to `missed`: then the list is incomplete. `outputs`
-    receives the folders of sessions with long outputs, each with `hash_outputs` of them.
+    receives the folders of sessions with long outputs, each with `hash_outputs` of them. `known` are states of files by
+    path: a file that still has its state is not listed, and every file on disk is removed from `known`.
     """
-    missed = [] if missed is None else missed
-    files: list[TranscriptFile] = []
+    walk = _Walk([] if missed is None else missed, outputs, {} if known is None else known)
     if not os.path.isdir(root):
-        missed.append(root)
-    for project in _list_folder(os.path.join(root, "projects"), missed):
+        walk.missed.append(root)
+    for project in _list_folder(os.path.join(root, "projects"), walk.missed):
         if not is_utf8(project.path):
-            missed.append(project.path)
-        elif _is_folder(project, missed):
-            _add_project(project.path, project.name, files, missed, outputs)
-    return files
+            walk.missed.append(project.path)
+        elif _is_folder(project, walk.missed):
+            walk.add_project(project.path, project.name)
+    return walk.files
 
 
 def list_outputs(folder: str) -> list[OutputFile]:
@@ -128,32 +133,71 @@ def _real_folders(folder: str) -> list[str]:
     return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False) and is_utf8(entry.name))
 
 
-def _add_project(
-    path: str, folder: str, files: list[TranscriptFile], missed: list[str], outputs: dict[str, int] | None
-) -> None:
-    for entry in _list_folder(path, missed):
-        name = entry.name
-        if name.endswith(".jsonl"):
-            agent = _agent_id(name)
-            session = "" if agent else name[:-6]
-            if agent or is_uuid(session):
-                _add_file(entry, (folder, session, agent), files, missed)
-        elif is_uuid(name) and _is_folder(entry, missed):
-            inside = entry.path
-            _add_agents(f"{inside}{os.sep}subagents", folder, name, files, missed)
-            if outputs is not None and not entry.is_symlink() and (long_outputs := _list_outputs(inside)):
-                outputs[inside] = hash_outputs(long_outputs)
-        elif name == "subagents" and _is_folder(entry, missed):
-            _add_agents(entry.path, folder, "", files, missed)
+class _Walk:
+    """What a walk has found so far; `known` are the states of files that it has not found yet."""
+
+    def __init__(self, missed: list[str], outputs: dict[str, int] | None, known: dict[str, FileState]) -> None:
+        self.missed, self.outputs, self.known = missed, outputs, known
+        self.files: list[TranscriptFile] = []
+
+    def add_project(self, path: str, folder: str) -> None:
+        for entry in _list_folder(path, self.missed):
+            if self._is_unchanged(entry):
+                continue
+            name = entry.name
+            if name.endswith(".jsonl"):
+                agent = _agent_id(name)
+                session = "" if agent else name[:-6]
+                if agent or is_uuid(session):
+                    self._add_file(entry, folder, session, agent)
+            elif is_uuid(name) and _is_folder(entry, self.missed):
+                inside = entry.path
+                self._add_agents(f"{inside}{os.sep}subagents", folder, name)
+                if self.outputs is not None and not entry.is_symlink() and (long_outputs := _list_outputs(inside)):
+                    self.outputs[inside] = hash_outputs(long_outputs)
+            elif name == "subagents" and _is_folder(entry, self.missed):
+                self._add_agents(entry.path, folder, "")
+
+    def _add_agents(self, path: str, folder: str, session: str) -> None:
+        for entry in _list_folder(path, self.missed):
+            if self._is_unchanged(entry):
+                continue
+            agent = _agent_id(entry.name)
+            if agent:
+                self._add_file(entry, folder, session, agent)
+            elif not entry.name.endswith((".json", ".jsonl")) and entry.is_dir(follow_symlinks=False):  # links can loop
+                self._add_agents(entry.path, folder, session)
+
+    def _is_unchanged(self, entry: os.DirEntry[str]) -> bool:
+        """Return whether a file has its known state, which is then forgotten. A folder has none."""
+        path = entry.path
+        before = self.known.get(path)
+        if before is None:
+            return False
+        try:
+            is_unchanged = _file_state(entry.stat()) == before
+        except OSError:  # `_add_file` meets it again
+            return False
+        if is_unchanged:
+            del self.known[path]
+        return is_unchanged
+
+    def _add_file(self, entry: os.DirEntry[str], folder: str, session: str, agent: str) -> None:
+        try:
+            stat = entry.stat()
+        except FileNotFoundError:  # deleted since the folder was listed
+            return
+        except OSError:
+            self.missed.append(entry.path)
+            return
+        if S_ISREG(stat.st_mode):
+            self.known.pop(entry.path, None)
+            inode, size, mtime, ctime = _file_state(stat)
+            self.files.append(TranscriptFile(entry.path, folder, session, agent, size, mtime, inode, ctime))
 
 
-def _add_agents(path: str, folder: str, session: str, files: list[TranscriptFile], missed: list[str]) -> None:
-    for entry in _list_folder(path, missed):
-        agent = _agent_id(entry.name)
-        if agent:
-            _add_file(entry, (folder, session, agent), files, missed)
-        elif not entry.name.endswith((".json", ".jsonl")) and entry.is_dir(follow_symlinks=False):  # links can loop
-            _add_agents(entry.path, folder, session, files, missed)
+def _file_state(stat: os.stat_result) -> FileState:
+    return stat.st_ino & _LARGEST, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def is_utf8(path: str) -> bool:
@@ -176,21 +220,6 @@ def _is_folder(entry: os.DirEntry[str], missed: list[str]) -> bool:
     except OSError:
         missed.append(entry.path)
         return False
-
-
-def _add_file(
-    entry: os.DirEntry[str], names: tuple[str, str, str], files: list[TranscriptFile], missed: list[str]
-) -> None:
-    try:
-        stat = entry.stat()
-    except FileNotFoundError:  # deleted since the folder was listed
-        return
-    except OSError:
-        missed.append(entry.path)
-        return
-    if S_ISREG(stat.st_mode):
-        state = stat.st_size, stat.st_mtime_ns, stat.st_ino & _LARGEST, stat.st_ctime_ns
-        files.append(TranscriptFile(entry.path, *names, *state))
 
 
 def _agent_id(name: str) -> str:
