@@ -26,6 +26,7 @@ Modules:
     resume_request     Build the messages that a resume would send to the Messages API.
     rounds             Divide a session into rounds at the inputs of the user, in file order.
     session            A session: one file, its agents and side files, as a lazy snapshot.
+    session_growth     Extend a session whose file has grown, without building again what new lines cannot change.
     session_listing    Read what a list shows of a session from the two ends of its file.
     speaker            Tell who wrote a user entry: the user, a tool, or Claude Code itself.
     surroundings       Find the messages around a position in a session: a line number or a uuid.

@@ -90,7 +90,8 @@ def _agent_files(session: Session) -> list[AgentFile]:
 
 
 def _open_agent(session: Session, file: AgentFile) -> Agent:
-    return Agent(file.id, type(session)(file.path, file=file), file=file, meta=file.meta())
+    opened = session.opened_agents.get(file) or type(session)(file.path, file=file)
+    return Agent(file.id, opened, file=file, meta=file.meta())
 
 
 def _inline_agents(session: Session) -> list[Agent]:

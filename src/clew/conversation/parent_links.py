@@ -125,7 +125,7 @@ class Chain(Struct, frozen=True, dict=True):
         #                                       B and C, which have the same time, B comes first in the file.
         #
         # So walk back from the last entry that is not later, until the time changes after a match.
-        at = _milliseconds(entry)
+        at = milliseconds(entry)
         if at is None:
             return None
         times, lines = self._timeline[entry.is_sidechain and self.era.parts_agents]
@@ -143,7 +143,7 @@ class Chain(Struct, frozen=True, dict=True):
         """Times in milliseconds and their entries, sorted; those of agents separate where the version separates
         them.
         """
-        dated = [(at, entry) for entry in self.nodes.values() if (at := _milliseconds(entry)) is not None]
+        dated = [(at, entry) for entry in self.nodes.values() if (at := milliseconds(entry)) is not None]
         dated.sort(key=lambda pair: pair[0])
         timelines: dict[bool, tuple[list[int], list[Entry]]] = {False: ([], []), True: ([], [])}
         for at, entry in dated:
@@ -212,6 +212,7 @@ def _malformed_parent(entry: Entry) -> str | None:
     return f"({as_text(value)})" if value else None
 
 
-def _milliseconds(entry: Entry) -> int | None:
+def milliseconds(entry: Entry) -> int | None:
+    """Return the time of an entry in milliseconds since 1970."""
     time = entry.time
     return (time - _EPOCH) // _MILLISECOND if time is not None else None

@@ -6,12 +6,12 @@ Nothing is read before it is used, and what has been read does not change: a fil
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from operator import is_
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,6 +37,9 @@ from clew.wire.layout import AgentFile, SessionFile
 from clew.wire.line import Source
 from clew.wire.overflow_files import Overflow, find_overflow, list_overflows
 from clew.wire.side_files import is_bare_name
+
+if TYPE_CHECKING:
+    from clew.conversation.session_growth import Settled
 
 _WRITER = re.compile(rb'"writer":\s*"clew/([^"\\]+)"')
 
@@ -64,8 +67,11 @@ class Session:
     ) -> None:
         self._source = source
         self.file = file
-        self._folder = folder
+        self.own_folder = folder
         self._edited: Session | None = None
+        self.settled: Settled | None = None  # what is taken over when the file grows: see `session_growth`
+        self.unchanged_turns = 0  # at the beginning: they are those of the session that was extended
+        self.opened_agents: Mapping[AgentFile, Session] = {}  # agents that were read before the file grew
         self.path: Path | None = file.path if file else Path(source) if isinstance(source, str | Path) else None
 
     def __repr__(self) -> str:
@@ -161,13 +167,15 @@ class Session:
         return tuple(insert_siblings(self.links.path_to(entry, history=True), self.links))
 
     @cached_property
-    def _divided(self) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
+    def divided(self) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
+        """The preamble and the turns of the active path."""
         return self._divide(self.active)
 
     def _divide(self, path: tuple[Entry, ...]) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
-        return split_turns(path, self._starts_turn, self._find_round)
+        return split_turns(path, self._starts_turn, self.find_round)
 
-    def _find_round(self, prompt: Entry) -> Round | None:
+    def find_round(self, prompt: Entry) -> Round | None:
+        """Return the round that a prompt starts."""
         return self._rounds_by_offset.get(prompt.offset)
 
     @cached_property
@@ -180,7 +188,7 @@ class Session:
     @property
     def turns(self) -> tuple[Turn, ...]:
         """The turns of the active path."""
-        return self._divided[1]
+        return self.divided[1]
 
     @cached_property
     def rounds(self) -> tuple[Round, ...]:
@@ -190,7 +198,7 @@ class Session:
     @property
     def preamble(self) -> tuple[Entry, ...]:
         """The entries before the first prompt, which belong to no turn."""
-        return self._divided[0]
+        return self.divided[0]
 
     @cached_property
     def branches(self) -> tuple[Branch, ...]:
@@ -288,8 +296,8 @@ class Session:
     @cached_property
     def folder(self) -> Path | None:
         """The folder of the session's side files, whether or not it exists; an agent shares that of its session."""
-        if self._folder is not None or self.path is None:
-            return self._folder
+        if self.own_folder is not None or self.path is None:
+            return self.own_folder
         if isinstance(self.file, AgentFile):
             owner = self.file.session_id or ""
             return self.file.project_folder / owner if is_bare_name(owner) else None

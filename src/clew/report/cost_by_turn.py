@@ -36,11 +36,22 @@ def turn_costs(
 ) -> Iterator[UsageRow]:
     """Yield a row for each of some turns; replies in `seen` are not counted, and those that are counted are added."""
     for turn in turns:
-        agents = (agent for call in turn.calls for agent in _agents_of_call(session, call))
-        spent = sum((usage(agent.session.entries) for agent in agents), usage(turn.entries))
-        own = {key: spend for key, spend in spent.replies.items() if key not in seen}
-        seen.update(own)
+        own = turn_replies(session, turn, seen)
         yield _row(own.values(), prices, by_model, f"{turn.number:>4}  {' '.join(turn.text.split())}")
+
+
+def turn_replies(session: Session, turn: Turn, seen: set[str]) -> dict[str, Spend]:
+    """Return the replies of a turn, including its agents, that are not in `seen`; they are added to it."""
+    agents = (agent for call in turn.calls for agent in _agents_of_call(session, call))
+    spent = sum((usage(agent.session.entries) for agent in agents), usage(turn.entries))
+    own = {key: spend for key, spend in spent.replies.items() if key not in seen}
+    seen.update(own)
+    return own
+
+
+def cost_of_replies(spends: Iterable[Spend], prices: Prices) -> int:
+    """Return the cost of some replies, in the unit of `facts.prices`."""
+    return _row(spends, prices, False, "").cost
 
 
 def _agents_of_call(session: Session, call: Call) -> list[Agent]:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from markupsafe import Markup
@@ -18,6 +18,7 @@ from starlette.responses import StreamingResponse as Streaming
 
 from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
+from clew.conversation.speaker import prompt_text
 from clew.errors import NotFound
 from clew.facts.prices import dollars
 from clew.index.surrounding_turns import turns_around
@@ -37,7 +38,7 @@ from clew.web.loading import progress_lines
 from clew.web.page_target import PageTarget, page_target
 from clew.web.paging import Page, page_of_turn
 from clew.web.session_cache import Reading
-from clew.web.turn_facts import ReadingFacts, reading_facts
+from clew.web.turn_facts import ReadingFacts, TurnFacts, reading_facts
 from clew.web.turn_html import (
     Forks,
     ReaderChoice,
@@ -48,12 +49,20 @@ from clew.web.turn_html import (
     part_name,
     session_url,
 )
+from clew.wire.entry import Entry
 
 OUTLINE_WIDTH = 90  # characters of a prompt in the outline
 LIVE_SECONDS = 300  # a file that changed within this time is called live
 EARLY_TURNS = 8  # turns of a large file that are shown before all of it is read
 FIRST_SIZE = 1 << 10  # characters of them that are sent first, so that the first prompt is seen at once
 PIECE_SIZE = 1 << 14
+
+
+class OutlineRow(NamedTuple):
+    """A turn of the outline as HTML, and what it was made from."""
+
+    shown: tuple[object, ...]
+    html: Markup
 
 
 class ReaderPage:
@@ -174,9 +183,10 @@ class ReaderPage:
         return page_html(target.reading, page, target.choice, self._state.is_revealed, links)
 
     def _facts(self, target: PageTarget) -> ReadingFacts:
-        return target.snapshot.memo(
-            ("facts", target.agent, target.choice.branch, target.choice.only), lambda: reading_facts(target.reading)
-        )
+        key = ("facts", target.agent, target.choice.branch, target.choice.only)
+        earlier, turns = target.snapshot.earlier.get(key, (None, 0))
+        is_main = not target.agent and not target.choice.branch
+        return target.snapshot.memo(key, lambda: reading_facts(target.reading, earlier, turns if is_main else 0))
 
     def _forks(self, target: PageTarget) -> Forks:
         """Return the branches that are not shown, by the first turn after they left the shown one."""
@@ -203,28 +213,51 @@ class ReaderPage:
 
     def _outline(self, target: PageTarget) -> str:
         def render() -> str:
-            facts, forks = self._facts(target), self._forks(target)
-            pages = {
-                piece.turn.number: at
-                for at, page in enumerate(target.reading.pages, 1)
-                for piece in page
-                if not piece.start
-            }
-            turns = [
-                {
-                    "number": turn.number,
-                    "page": pages[turn.number],
-                    "text": self._state.clean_text(turn.text, OUTLINE_WIDTH) or "(no text)",
-                    "size": facts.size(turn.number),
-                    "facts": facts.turns[turn.number],
-                    "forks": forks.get(turn.number, ()),
-                }
-                for turn in target.reading.turns
-                if turn.number
-            ]
-            return self._state.renderer.text("outline.html", base=target.base, wish=target.choice, outline=turns)
+            rows = self._outline_rows(target).values()
+            return self._state.renderer.text("outline.html", outline=[row.html for row in rows])
 
         return self._state.cached_page(("outline", *target.key), render)
+
+    def _outline_rows(self, target: PageTarget) -> dict[int, OutlineRow]:
+        """Return the turns as HTML by their numbers; those of the moment before are kept if they show the same."""
+        key = ("outline", target.agent, target.choice, self._state.is_revealed)
+        earlier: dict[int, OutlineRow] = target.snapshot.earlier.get(key, ({}, 0))[0]
+        facts, forks = self._facts(target), self._forks(target)
+        sizes = facts.sizes
+
+        def render() -> dict[int, OutlineRow]:
+            rows: dict[int, OutlineRow] = {}
+            pages = enumerate(target.reading.pages, 1)
+            begun = ((piece.turn, at) for at, page in pages for piece in page if piece.turn.number and not piece.start)
+            for turn, at in begun:
+                number = turn.number
+                shown = (turn.prompt, at, facts.turns[number], sizes[number], tuple(forks.get(number, ())))
+                known = earlier.get(number)
+                if known is None or known.shown != shown:
+                    known = OutlineRow(shown, self._outline_row(target, *shown))
+                rows[number] = known
+            return rows
+
+        return target.snapshot.memo(key, render)
+
+    def _outline_row(
+        self,
+        target: PageTarget,
+        prompt: Entry,
+        at: int,
+        facts: TurnFacts,
+        size: int,
+        forks: tuple[tuple[int, str], ...],
+    ) -> Markup:
+        turn = {
+            "number": facts.number,
+            "page": at,
+            "text": self._state.clean_text(prompt_text(prompt), OUTLINE_WIDTH) or "(no text)",
+            "size": size,
+            "facts": facts,
+            "forks": forks,
+        }
+        return Markup(self._state.renderer.text("outline_row.html", base=target.base, wish=target.choice, turn=turn))
 
     def _title(self, session: str, target: PageTarget | None) -> str:
         """Return the title of a session, from the two ends of its file, or the description of an agent. Raises
@@ -265,7 +298,10 @@ class ReaderPage:
 
     def _values(self, target: PageTarget, at: int, find: str) -> dict[str, Any]:
         reading = target.reading
-        header = describe_session(reading.session, self._state.mask_count)
+        header = target.snapshot.memo(
+            ("header", target.agent, self._state.is_revealed),
+            lambda: describe_session(reading.session, self._state.mask_count),
+        )
         session = target.snapshot.session
         hidden = ("turns", "tokens", "id")
         return {

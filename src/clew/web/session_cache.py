@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from clew.conversation.agent_sessions import AGENT_TOOLS, Agent
 from clew.conversation.branches import Branch
 from clew.conversation.session import Session
+from clew.conversation.session_growth import extend_session
 from clew.conversation.turns import Turn
 from clew.errors import NotFound
 from clew.web.paging import Page, split_pages
@@ -74,13 +75,24 @@ class Reading:
 
 
 class SessionSnapshot:
-    """A session at one moment. `state` identifies the moment, `edition` counts how often the file was rewritten."""
+    """A session at one moment. `state` identifies the moment, `edition` counts how often the file was rewritten.
 
-    def __init__(self, session: Session, state: str, edition: int) -> None:
+    `earlier` has values of the moment before, from which those of this moment can be computed, each with the number of
+    turns that are still the same.
+    """
+
+    def __init__(self, session: Session, state: str, edition: int, before: SessionSnapshot | None = None) -> None:
         self.session, self.state, self.edition = session, state, edition
         self._readings: dict[tuple[str, int], Reading] = {}
         self._memo: dict[Hashable, Any] = {}
         self._lock = Lock()
+        self.earlier = before.values_for(session.unchanged_turns) if before and before.edition == edition else {}
+
+    def values_for(self, turns: int) -> dict[Hashable, tuple[Any, int]]:
+        """Return what was computed for this moment or an earlier one, for a later one in which some turns are the same."""
+        with self._lock:
+            older = {key: (value, min(turns, same)) for key, (value, same) in self.earlier.items()}
+            return {**older, **{key: (value, turns) for key, value in self._memo.items()}}
 
     def memo(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a value that is computed once for this moment."""
@@ -157,7 +169,7 @@ class OpenSession:
         state = file_state(self.file)
         if self._snapshot is None or self._snapshot.state != state:
             session = self._session()
-            self._snapshot = SessionSnapshot(session, state, self._edition)
+            self._snapshot = SessionSnapshot(session, state, self._edition, self._snapshot)
         return self._snapshot
 
     def _session(self) -> Session:
@@ -171,8 +183,11 @@ class OpenSession:
         else:
             fresh = self._tail.read()
         self._edition += self._tail.restarted
-        self._items = tuple(fresh) if self._tail.restarted else (*self._items, *fresh)
-        return Session(self._items, file=self.file)
+        known, self._items = self._items, tuple(fresh) if self._tail.restarted else (*self._items, *fresh)
+        before = self._snapshot.session if self._snapshot else None
+        if before is None or self._tail.restarted or len(before.items) != len(known):
+            return Session(self._items, file=self.file)
+        return extend_session(before, fresh)
 
     def _read_counting(self) -> Iterator[Item]:
         for item in read(self.file.path):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 
-from clew.conversation.agent_sessions import AGENT_TOOLS
+from clew.conversation.agent_sessions import AGENT_TOOLS, Agent
+from clew.conversation.session import Session
 from clew.conversation.speaker import speaker
 from clew.conversation.turns import Turn
 from clew.facts.file_changes import WRITING_TOOLS
 from clew.facts.prices import Prices, dollars, load
 from clew.models import window_of
-from clew.report.cost_by_turn import turn_costs
+from clew.report.cost_by_turn import cost_of_replies, turn_replies
 from clew.system.plural import plural
 from clew.view.attachments import turn_totals
 from clew.web.session_cache import Reading
@@ -47,9 +51,21 @@ class TurnFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnStep:
+    """A turn on the way to the totals: its facts, its context, the replies that it is the first to have, its agents."""
+
+    facts: TurnFacts
+    context: int
+    replies: frozenset[str]
+    agent_calls: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class ReadingFacts:
     """The turns by number, and the totals of the branch that is shown."""
 
+    steps: tuple[TurnStep, ...]
+    agents: tuple[Agent, ...]
     turns: dict[int, TurnFacts]
     cost: int
     output: int
@@ -61,31 +77,61 @@ class ReadingFacts:
         """The share of the context window that the last reply used, in per cent."""
         return min(100, round(100 * self.context / self.window)) if self.window else 0
 
-    def size(self, number: int) -> int:
-        """Return the cost of a turn as one of MAX_SIZE steps, relative to the most expensive one."""
-        most = max((turn.cost for turn in self.turns.values()), default=0)
-        return -(-MAX_SIZE * self.turns[number].cost // most) if most else 0
+    @property
+    def sizes(self) -> dict[int, int]:
+        """The cost of each turn as one of MAX_SIZE steps, relative to the most expensive one."""
+        most = max((turn.cost for turn in self.turns.values()), default=0) or 1
+        return {number: -(-MAX_SIZE * turn.cost // most) for number, turn in self.turns.items()}
 
 
-def reading_facts(reading: Reading) -> ReadingFacts:
-    """Sum up the turns that a reader shows, and nothing of other branches."""
+def reading_facts(reading: Reading, earlier: ReadingFacts | None = None, unchanged: int = 0) -> ReadingFacts:
+    """Sum up the turns that a reader shows, and nothing of other branches.
+
+    The first `unchanged` turns are as in `earlier`, except for those whose agents have changed, and all after these.
+    """
     turns = [turn for turn in reading.turns if turn.number]
-    failed = {call.entry.offset: call for call in reading.session.calls if call.failed}
-    rows = list(turn_costs(reading.session, turns, _prices(), set()))
-    totals = [turn_totals(turn) for turn in turns]
-    facts = {
-        turn.number: _turn_facts(turn, row.cost, total.output, frozenset(failed))
-        for turn, row, total in zip(turns, rows, totals, strict=True)
-    }
-    context = next((total.context for total in reversed(totals) if total.context), 0)
+    steps = _kept_steps(reading.root, earlier, unchanged) if earlier else []
+    fresh = turns[len(steps) :]
+    seen = {reply for step in steps for reply in step.replies}
+    first = min((entry.offset for turn in fresh for entry in turn.entries), default=0)
+    calls = reading.session.calls
+    recent = calls[bisect_left(calls, first, key=lambda call: call.entry.offset) :]
+    failed = frozenset(call.entry.offset for call in recent if call.failed)
+    for turn in fresh:
+        replies, total = turn_replies(reading.session, turn, seen), turn_totals(turn)
+        facts = _turn_facts(turn, cost_of_replies(replies.values(), _prices()), total.output, failed)
+        agents = frozenset(use.id or "" for entry in turn.entries for use in entry.uses if use.name in AGENT_TOOLS)
+        steps.append(TurnStep(facts, total.context, frozenset(replies), agents))
+    context = next((step.context for step in reversed(steps) if step.context), 0)
     model = next((reply.model for turn in reversed(turns) for reply in reversed(turn.replies) if reply.model), "")
     return ReadingFacts(
-        facts,
-        sum(row.cost for row in rows),
-        sum(total.output for total in totals),
+        tuple(steps),
+        reading.root.agents,
+        {step.facts.number: step.facts for step in steps},
+        sum(step.facts.cost for step in steps),
+        sum(step.facts.output for step in steps),
         context,
         window_of(model or "", context) if context else 0,
     )
+
+
+def _kept_steps(session: Session, earlier: ReadingFacts, unchanged: int) -> list[TurnStep]:
+    """Return the steps of the first turns up to one whose agents have changed."""
+    before = {id(agent.session): agent for agent in earlier.agents}
+    changed = [agent for agent in session.agents if before.pop(id(agent.session), None) != agent]
+    calls = {_first_call(agent, session.agents) for agent in changed}
+    calls |= {_first_call(agent, earlier.agents) for agent in before.values()}
+    return list(takewhile(lambda step: step.agent_calls.isdisjoint(calls), earlier.steps[:unchanged]))
+
+
+def _first_call(agent: Agent, agents: Sequence[Agent]) -> str:
+    """Return the id of the call of the session itself that started an agent, or an agent above it."""
+    by_id = {each.id: each for each in agents}
+    passed: set[str] = set()
+    while agent.parent is not None and agent.parent in by_id and agent.id not in passed:
+        passed.add(agent.id)
+        agent = by_id[agent.parent]
+    return agent.call.id if agent.call else ""
 
 
 @lru_cache(maxsize=1)
