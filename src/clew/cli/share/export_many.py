@@ -11,13 +11,14 @@ import os
 from argparse import Namespace
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from dataclasses import astuple
 from datetime import datetime
 from errno import EEXIST
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from msgspec.structs import astuple
 
 from clew.cli.output import print_message, write_new_file
 from clew.cli.share.export_document import SUFFIXES, describe, document_parts, report_file
@@ -97,7 +98,7 @@ def _export_to(
 
 def _give_name(written: Path, path: Path) -> None:
     """Give a file its name, which no other file may have."""
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    write_new_file(path, ())
     written.replace(path)
 
 
