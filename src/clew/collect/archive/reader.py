@@ -167,7 +167,7 @@ class Archive:
         """
         # A cursor that is not at its end holds a snapshot, so that a writer changes nothing between the two queries.
         with closing(self.connection.execute(_GENERATION, (file.generation,))) as snapshot:
-            generation = snapshot.fetchone()
+            generation: Any = snapshot.fetchone()
             last = yield from self._lines(file, damage)
             is_sound = generation is not None and generation[3] == last
             if is_sound and generation[6] in (None, generation_sum(*generation[:6])):
