@@ -6,8 +6,8 @@ python -m benchmarks.growth [--only trees|sessions|files] [--trees 100M 1G 10G] 
 Each point is one run of the command as a user starts it, with all of its processes. A curve is held to its last step: with n
 times the input a command takes at most n^1.15 times the CPU. Memory of a pass over a tree is held to 150 MB.
 
-The results are in `results.json` of the kept folder, after each size: a run that was interrupted goes on with the first size
-that is missing there. `--draw` only draws them.
+The results are in `results.json` of the kept folder, after each size: a run that was interrupted continues at the first
+size that is missing there. `--draw` only draws them.
 """
 
 from __future__ import annotations

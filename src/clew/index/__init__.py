@@ -32,8 +32,8 @@ Modules:
                        are found there too.
     parallel_build     Read changed transcripts into the shards; large builds use one process per shard.
     piece_rows         Make rows of pieces from the entries of a transcript.
-    piece_writer       Insert the rows of pieces into a shard, with ids in order of time: of two files, the newer one has
-                       the higher ids.
+    piece_writer       Insert the rows of pieces into a shard, with ids in order of time: of two files, the newer
+                       one has the higher ids.
     query_pieces       Split a search query into its parts: words, phrases, filters, operators and brackets.
     query_syntax       Parse a search query into terms, clauses and filters.
     ranking            Score passages and sessions with one formula.
