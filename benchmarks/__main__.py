@@ -55,6 +55,7 @@ def _run(names: Sequence[str], trees: Trees, as_json: bool) -> int:
     missed: list[str] = []
     failed: list[str] = []
     limits, start = 0, time.monotonic()
+    summary = sys.stderr if as_json else sys.stdout
     for name in names:
         began = time.monotonic()
         for found in _measure_in_process(name, trees):
@@ -64,14 +65,10 @@ def _run(names: Sequence[str], trees: Trees, as_json: bool) -> int:
                 missed.append(f"{name}: {_read(found)}")
             limits += bool(found.get("limit"))
             print(json.dumps({"part": name, **found}, ensure_ascii=False) if as_json else _read(found), flush=True)
-        if not as_json:
-            print(f"    {name}: {time.monotonic() - began:.0f} s", flush=True)
-    seconds = time.monotonic() - start
-    print(
-        f"{limits - len(missed)} of {limits} limits met in {seconds:.0f} s", file=sys.stderr if as_json else sys.stdout
-    )
+        print(f"    {name}: {time.monotonic() - began:.0f} s", file=summary, flush=True)
+    print(f"{limits - len(missed)} of {limits} limits met in {time.monotonic() - start:.0f} s", file=summary)
     for line in (*missed, *(f"not measured: {line}" for line in failed)):
-        print(line, file=sys.stderr if as_json else sys.stdout)
+        print(line, file=summary)
     return 2 if failed else 1 if missed else 0
 
 

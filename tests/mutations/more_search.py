@@ -23,18 +23,18 @@ from tests.mutations import Patch, violates
 
 @violates("R211", "sessions are searched only in projects that have a sessions-index.json")
 def only_listed_projects_are_searched(patch: Patch) -> None:
-    @patch.wrap(tree_walk._add_project)
-    def wrong(original, path, folder, found, missed, outputs):
+    @patch.wrap(tree_walk._Walk.add_project)
+    def wrong(original, self, path, folder):
         if os.path.exists(os.path.join(path, "sessions-index.json")):
-            original(path, folder, found, missed, outputs)
+            original(self, path, folder)
 
 
 @violates("R211", "a session that its sessions-index.json does not list is not searched")
 def only_listed_sessions_are_searched(patch: Patch) -> None:
-    @patch.wrap(tree_walk._add_project)
-    def wrong(original, path, folder, found, missed, outputs):
-        before = len(found)
-        original(path, folder, found, missed, outputs)
+    @patch.wrap(tree_walk._Walk.add_project)
+    def wrong(original, self, path, folder):
+        found, before = self.files, len(self.files)
+        original(self, path, folder)
         listing = Path(path, "sessions-index.json")
         if listing.exists():
             text = listing.read_text(encoding="utf-8")
