@@ -7,7 +7,6 @@ installed. It applies to the process of a command only: `import clew` leaves the
 
 from __future__ import annotations
 
-import os
 import sys
 
 TYPE_CHECKING = False
@@ -43,7 +42,7 @@ POSTPONED: Mapping[str, Mapping[str, Mapping[str, Any] | None]] = {
     },
     "pathlib": {"urllib.parse": {"quote_from_bytes": _quote_from_bytes}},
     "urllib.parse": {"ipaddress": {}},
-    "uuid": {"platform": {"system": lambda: os.uname().sysname}},
+    "uuid": {"platform": {"system": lambda: {"aix": "AIX", "linux": "Linux"}.get(sys.platform, "")}},
 }
 
 
