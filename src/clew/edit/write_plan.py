@@ -99,11 +99,19 @@ def _read_back(path: Path, planned: tuple[Item, ...]) -> Session:
     """Return the session in a file that was written. Messages that equal the planned ones are kept in memory once."""
     items: list[Item] = []
     for item, before in zip_longest(read_items(path), planned):
-        if isinstance(item, Entry) and isinstance(before, Entry) and item.message == before.message:
+        if isinstance(item, Entry) and isinstance(before, Entry) and _is_equal(item, before):
             force_setattr(item, "message", before.message)
         if item is not None:
             items.append(item)
     return Session(tuple(items), file=session_at(path))
+
+
+def _is_equal(entry: Entry, before: Entry) -> bool:
+    """Return whether two entries have equal messages; False if they are nested too deeply to compare."""
+    try:
+        return entry.message == before.message
+    except RecursionError:
+        return False
 
 
 def planned_files(

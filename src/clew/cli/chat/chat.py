@@ -253,9 +253,8 @@ def _print_event(event: Event, quiet: bool) -> None:
 
 
 def session_spec(options: Namespace, cwd: Path | None = None, report: Report = print_message) -> SessionSpec:
-    """Return the session that the options describe; without a key it raises ApiError.
-
-    It is in `cwd` or the current directory. `report` is told of options without an effect.
+    """Return the session that the options describe. It is in `cwd` or the current directory. `report` is told of options
+    without an effect. Raises ApiError if there is no key.
     The variables of the settings apply to this process; those of a project do not if `cwd` is given, because the
     process may then serve several projects.
     """
