@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -121,6 +122,13 @@ class Cluster:
         self.wait()
         return self
 
+    def ensure_running(self) -> None:
+        """Start a server again that something ended, and print the end of its log."""
+        if self.process is not None and self.process.poll() is not None:
+            said = (self.folder / "log").read_text(errors="replace")[-2000:]
+            print(f"the PostgreSQL server ended with {self.process.returncode}:\n{said}", file=sys.stderr)
+            self.start()
+
     def wait(self) -> None:
         """Until it answers."""
         end = time.monotonic() + _PATIENCE
@@ -198,6 +206,7 @@ def furnished(cluster: Cluster, name: str) -> Store:
     from clew.collect.sinks.postgres.connection import PostgresConnection
     from clew.collect.sinks.postgres.setup import set_up_store
 
+    cluster.ensure_running()
     cluster.ask(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")  # a worker may set a module up twice
     cluster.ask(f"CREATE DATABASE {name}")
     link = PostgresConnection(f"postgresql://postgres@/{name}?host={cluster.folder}&port={cluster.port}")
