@@ -26,10 +26,10 @@ check: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -q tests/test_static.py tests/test_shape.py tests/test_docs.py
 
 bench: $(VENV)/dev.stamp
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --keep build/benchmarks
 
 bench-quick: $(VENV)/dev.stamp
-	$(BIN)/python -m benchmarks --quick
+	$(BIN)/python -m benchmarks --quick --keep build/benchmarks-quick
 
 bench-growth: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.growth --plots docs

@@ -39,12 +39,14 @@ def main() -> int:
         if not (root / "projects").exists():
             print(f"Writing a session of {options.big / 1e6:.0f} MB …", file=sys.stderr)
             generate(root, SMALL, 1, options.big)
-        return print_lines(measure(root, Path(scratch), not options.alone))
+        return print_lines(measure(root, Path(scratch), None if options.alone else root))
 
 
-def measure(root: Path, scratch: Path, with_peer: bool) -> Iterator[Line | Note]:
-    """The largest session of a tree, in each form."""
-    path = max(transcripts(root), key=lambda p: Path(p).stat().st_size)
+def measure(root: Path, scratch: Path, compared: Path | None) -> Iterator[Line | Note]:
+    """The largest session of a tree in each form, and that of the tree `compared` beside the peer, which takes minutes for a
+    large one.
+    """
+    path = largest_session(root)
     size = Path(path).stat().st_size / 1e6
     jobs = [("export", path, form, str(scratch)) for form in FORMS]
     turns, shown, page, revealed, text = interleaved(("open_to_turns", path), *jobs)
@@ -58,11 +60,15 @@ def measure(root: Path, scratch: Path, with_peer: bool) -> Iterator[Line | Note]
     yield Line("a page: peak memory ÷ that of reading", memory, "×", "≤ 1.5", memory <= 1.5)
     yield Line("a page: size", page.result / 1e6, "MB")
     yield from _painted("a page", scratch / "export.html", 1000)
-    if with_peer:
+    if compared:
         try:
-            yield from _beside(path, scratch)
+            yield from _beside(largest_session(compared), scratch)
         except (OSError, subprocess.SubprocessError, RuntimeError) as error:
             yield Note(f"{PEER}: not compared: {peer.reason(error) if not isinstance(error, RuntimeError) else error}")
+
+
+def largest_session(root: Path) -> str:
+    return max(transcripts(root), key=lambda path: Path(path).stat().st_size)
 
 
 def _beside(path: str, scratch: Path) -> Iterator[Line | Note]:
@@ -79,7 +85,8 @@ def _beside(path: str, scratch: Path) -> Iterator[Line | Note]:
     clew = str(Path(sys.executable).with_name("clew"))
     ours = run([clew, "export", str(copy), "-q", "-o", str(scratch / "export.html"), *EVERYTHING], environment)
     made = sum(file.stat().st_size for file in scratch.glob("peer*.html"))
-    yield Line(f"{PEER} {version} ÷ clew: CPU of a page", theirs.cpu / ours.cpu, "×")
+    size = copy.stat().st_size / 1e6
+    yield Line(f"{PEER} {version} ÷ clew: CPU of a page of {size:.0f} MB", theirs.cpu / ours.cpu, "×")
     yield Line(f"{PEER} ÷ clew: peak memory", theirs.rss_mb / ours.rss_mb, "×")
     yield Line(f"{PEER}: peak memory", theirs.rss_mb, "MB")
     yield Line(f"{PEER}: size", made / 1e6, "MB")

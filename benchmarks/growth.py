@@ -140,6 +140,7 @@ def judge(found: Sequence[Curve], holds_memory: bool) -> Iterator[Line]:
 
 def draw(results: Results, folder: Path) -> None:
     """Draw the CPU time and the memory of each family."""
+    folder.mkdir(parents=True, exist_ok=True)
     for kind, family in FAMILIES.items():
         found = [curve for curve in curves(results.get(kind, {}), family.steps) if len(curve.points) > 1]
         for axis in ("cpu", "memory") if found else ():

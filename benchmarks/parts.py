@@ -61,12 +61,14 @@ class Part:
 
 
 PARTS = {
-    "bulk": Part(lambda trees, own: bulk.measure(trees.sessions)),
+    "bulk": Part(lambda trees, own: bulk.measure(trees.sessions, trees.shared_with_peers)),
     "usage": Part(lambda trees, own: usage.measure(trees.sessions, own)),
-    "cores": Part(lambda trees, own: cores.measure(trees.sessions, own), is_quick=False),
+    "cores": Part(lambda trees, own: cores.measure(trees.sessions, trees.shared_with_peers, own), is_quick=False),
     "start-up": Part(lambda trees, own: startup.measure(own)),
     "edit": Part(lambda trees, own: edit.measure(trees.sessions, own)),
-    "export": Part(lambda trees, own: export.measure(trees.sessions, own, not trees.is_quick)),
+    "export": Part(
+        lambda trees, own: export.measure(trees.sessions, own, None if trees.is_quick else trees.shared_with_peers)
+    ),
     "search": Part(lambda trees, own: search.measure(trees.sessions, own)),
     "collect": Part(lambda trees, own: collect.measure(trees.shared_with_peers, own)),
     "chat": Part(lambda trees, own: chat.measure(own, trees.resumed_session), is_quick=False),

@@ -20,6 +20,7 @@ from benchmarks.corpus import generate
 from benchmarks.measure import Line, Note, children_cpu, transcripts
 
 ROUNDS = 2
+LONG = 20  # CPU seconds of a round after which there is no second one: it would differ little
 PATIENCE = 900  # seconds for one step of a peer
 WORDS = ("error", "return", "file")
 
@@ -161,7 +162,9 @@ def _asked(command: Sequence[str], home: Path, environment: dict[str, str]) -> f
 def _built(command: Sequence[str], home: Path, index: Path, environment: dict[str, str]) -> float:
     """The CPU seconds of making an index from nothing, the best of some rounds."""
     best = float("inf")
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
+        if number and best > LONG:
+            break
         for path in (index, *index.parent.glob(f"{index.name}-*")):
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         before = children_cpu()

@@ -206,7 +206,7 @@ def overlap(index: Index, text: str, limit: int, now: float) -> float:
         {
             one.session
             for one in fold_repeats(
-                rank_sessions(group_by_session(index.shards, found, None).values(), now), limit, now
+                index.shards, rank_sessions(group_by_session(index.shards, found, None).values(), now), limit, now
             )
         }
         for found in (find_matches(index.shards, query), find_matches(index.shards, query, 10 * limit, now))

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
+
+PATIENCE = 120  # seconds until a server that prints nothing is ended
 
 
 @dataclass
@@ -38,10 +41,17 @@ class Served:
     def next_entrance(self) -> str:
         """The address that took the place of the one that was used."""
         assert self.process.stderr is not None
-        for line in self.process.stderr:
-            if line.startswith("Opened."):
-                return line.split()[-1]
-        raise AssertionError("the server printed no further address")
+        impatient = threading.Timer(PATIENCE, self.process.kill)  # so that the loop ends
+        impatient.start()
+        printed = []
+        try:
+            for line in self.process.stderr:
+                if line.startswith("Opened."):
+                    return line.split()[-1]
+                printed.append(line)
+        finally:
+            impatient.cancel()
+        raise AssertionError(f"the server printed no further address, but: {''.join(printed)}")
 
     @contextmanager
     def client(self) -> Iterator[httpx.Client]:

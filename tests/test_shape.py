@@ -180,6 +180,7 @@ def test_only_wire_write_opens_files_for_writing_below_the_claude_folder() -> No
         "chat/mcp/mcp_transport.py": "the null device, for what servers say beside their answers",
         "collect/sinks/jsonl.py": "a file of records that the user names",
         "chat/tools/atomic_files.py": "files of the project that the model changes, and outputs of commands",
+        "system/scratch_folder.py": "the lock of a temporary folder, inside of it",
         "system/private_file.py": "files of clew's own, in the state folder",
         "web/server_record.py": "the lock of a web server, in the state folder",
         "demo/line_script.py": "a made-up tree in a folder of its own",

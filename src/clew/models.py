@@ -104,6 +104,8 @@ def without_suffix(name: str) -> tuple[str, bool]:
 
 def is_same(first: str, second: str) -> bool:
     """Return True if two names denote the same model, so that each accepts thinking blocks of the other."""
+    if first == second:
+        return True
     known = known_name(first)
     if known:
         return known == known_name(second)

@@ -23,6 +23,7 @@ from clew.api.request_body import (
     remove_cache_marks,
     signatures,
 )
+from clew.api.token_estimate import estimate_tokens, has_tokens
 from tests.api.helper import TOOLS, ask, assistant, call, result, text, thinking, user
 
 Json = dict[str, Any]
@@ -201,3 +202,10 @@ def test_what_is_not_in_the_request_is_not_the_culprit() -> None:
         find_rejected_part("cache_control and thinking and metadata and signature", PreparedRequest(body(ask())), ask())
         == ""
     )
+
+
+@given(st.lists(st.integers(0, 40), max_size=8), st.integers(-3, 40))
+def test_parts_are_counted_until_they_are_enough(sizes: list[int], minimum: int) -> None:
+    parts = [text("x" * size) for size in sizes]
+    assert has_tokens(parts, minimum) == (estimate_tokens(parts) >= minimum)
+    assert has_tokens(iter([{"text": "x" * 400}, object]), 100)

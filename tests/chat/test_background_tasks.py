@@ -6,11 +6,11 @@ import asyncio
 import os
 import signal
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
 from clew.chat import events

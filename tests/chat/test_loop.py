@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
 from clew.api.retry import Retry

@@ -6,11 +6,11 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
 from clew.api.reasoning import Reasoning

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
 from clew.api.retry import Retry

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from clew.chat.store.resume_session import resume, session_state
 from clew.chat.store.resumed_part import read_part, read_resumed_part
@@ -23,7 +24,7 @@ def state(path: Path, *, whole: bool = False) -> dict[str, Any] | str:
         found = session_state(path, read_part(path, 0)) if whole else resume(path)
     except Refused as refusal:
         return str(refusal)
-    return {**vars(found), "closing": [str(line) for line in found.closing]}
+    return {**structs.asdict(found), "closing": [str(line) for line in found.closing]}
 
 
 def write(folder: Path, made: Talk) -> Path:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import subprocess
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
 from clew.chat import events

@@ -45,7 +45,9 @@ def test_commands_that_read_write_nothing(
 
 
 @pytest.mark.req("R016", "R345")
-@pytest.mark.parametrize("words", [("ls",), ("usage",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [("ls",), ("usage",), ("search", "--no-refresh", "--substring", "plates")], ids=" ".join
+)
 def test_a_large_session_needs_little_memory(
     clew: Run, claude: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:

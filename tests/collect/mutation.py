@@ -6,11 +6,12 @@ A mutation refers to objects of `clew.collect`, not to pieces of its source, so 
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import structs
 
 from clew.collect import collector, discovery, fingerprint, ingest, line_reader, prepared_lines
 from clew.collect.archive import archive_schema, known_files
@@ -205,7 +206,7 @@ def verification_is_not_forced(patch: Patch) -> None:
 def small_files_are_compared_at_their_ends(patch: Patch) -> None:
     @patch.wrap(fingerprint.verify_prefix)
     def wrong(original, file, now, before, stored, key, limits, *, must_verify):
-        strict = dataclasses.replace(limits, verify_below=-1)
+        strict = structs.replace(limits, verify_below=-1)
         return original(file, now, before, stored, key, strict, must_verify=must_verify)
 
 
@@ -296,8 +297,8 @@ def half_a_document_is_stored(patch: Patch) -> None:
 @switches_off("R19 one transaction", cases.commits_rows_and_offsets_together)
 def rows_are_committed_before_offsets(patch: Patch) -> None:
     @patch.wrap(ArchiveWriter.add_lines)
-    def wrong(original, self, generation, position, lines):
-        original(self, generation, position, lines)
+    def wrong(original, self, generation, position, lines, sums):
+        original(self, generation, position, lines, sums)
         self.close()
 
 
@@ -310,16 +311,17 @@ def offsets_are_not_saved(patch: Patch) -> None:
 
 @switches_off("R20 contents once", cases.keeps_equal_lines_once)
 def contents_are_not_shared(patch: Patch) -> None:
-    @patch.wrap(ContentWriter._without_known)
-    def wrong(original, self, group, known, reader):
-        return [group]
+    @patch.wrap(ContentWriter._store_unknown)
+    def wrong(original, self, group, id, pack):
+        changed = group._replace(hashes=[hash[::-1] for hash in group.hashes])
+        return dict(zip(group.hashes, original(self, changed, id, pack).values(), strict=True))
 
 
 @switches_off("R21 old generations stay", cases.begins_a_generation_before_its_rows)
 def a_reset_deletes_old_generations(patch: Patch) -> None:
     @patch.wrap(ArchiveWriter.begin_generation)
-    def wrong(original, self, file, number, reason, now):
-        generation = original(self, file, number, reason, now)
+    def wrong(original, self, file, number, reason, now, reserved):
+        generation = original(self, file, number, reason, now, reserved)
         self._execute("DELETE FROM occurrence WHERE generation < ?", (generation,))
         return generation
 

@@ -22,8 +22,9 @@ from clew.collect.sinks.paced_cursors import PacedFactCursor
 from clew.collect.sinks.postgres.connection import PostgresConnection
 from clew.collect.sinks.postgres.tables import PostgresFacts
 from clew.collect.sql.fact_changes import ROW_TABLES, compare_facts, sum_hashes
-from clew.collect.sql.fact_rows import build_facts, changed_since
+from clew.collect.sql.fact_rows import changed_since
 from clew.collect.sql.fact_tables import FILE, TABLES, FileFacts
+from clew.collect.sql.open_files import build_facts
 from clew.collect.sql.sent_facts import SentFacts
 from clew.errors import StoreError
 from clew.facts.prices import load

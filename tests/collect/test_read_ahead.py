@@ -16,11 +16,15 @@ from typing import Any
 
 import apsw
 import pytest
+from msgspec.structs import astuple
 
 from clew.collect.archive.archive_schema import open_archive
 from clew.collect.archive.verify_contents import verify_archive
 from clew.collect.collector import Collector
+from clew.collect.fingerprint import compute_chain, extend_chain
 from clew.collect.masking import Policy
+from clew.collect.prepared_lines import Precursor
+from clew.collect.read_ahead import from_plain, prepare_chunks
 from clew.collect.read_limits import ReadLimits
 from tests.collect.collect_fixture import KEY, World, line, session
 
@@ -83,6 +87,42 @@ def test_the_archive_does_not_depend_on_the_number_of_processes(world: World, po
     assert len(alone["occurrence"]) > 3000 and len(alone["quarantine"]) > 20
     for table in TABLES:
         assert spread[table] == alone[table], table
+
+
+def test_files_that_grew_do_not_depend_on_the_number_of_processes(world: World) -> None:
+    for name, jobs in (("alone", 1), ("spread", 3)):
+        _poll(world, name, jobs).close()
+    for number in range(0, FILES, 2):
+        world.append(session(number % 10, f"projects/-p{number // 10}"), b"\n" + _transcript(random.Random(-number)))
+    alone, spread = (_poll(world, name, jobs) for name, jobs in (("alone", 1), ("spread", 3)))
+    for table in TABLES:
+        assert _rows(spread)[table] == _rows(alone)[table], table
+    assert verify_archive(spread).is_sound
+
+
+def test_a_worker_computes_checksums_as_long_as_it_knows_the_lines_before(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(_transcript(random.Random(1)))
+    size = (tmp_path / "a.jsonl").stat().st_size
+    read = prepare_chunks((str(tmp_path), None, [], astuple(ReadLimits(**LIMITS))))
+    before = Precursor(7, 0, 0, KEY)
+    starts = range(0, size, LIMITS["block"])
+    chunks = [from_plain(*read(("a.jsonl", 0, start, None if start else (*before,)))) for start in starts]
+    assert any(chunk.long for chunk in chunks) and any(chunk.lines for chunk in chunks)
+    for chunk in chunks:
+        if lines := chunk.lines:
+            sums = lines.compute_sums(before)
+            assert sums is lines.sums and sums == lines._replace(sums=None).compute_sums(before)
+            before = Precursor(7, before.offset + lines.size, before.lines + len(sums.sums), sums.chain)
+            other = lines.compute_sums(before)
+            assert other.before == before and other != sums
+        if chunk.long:
+            chain = extend_chain(before.chain, [chunk.long.hash])
+            before = Precursor(7, before.offset + chunk.long.length, before.lines + 1, chain)
+    with open(tmp_path / "a.jsonl", "rb", buffering=0) as file:
+        assert before.chain == compute_chain(file, before.offset, KEY, ReadLimits())
+    later = next(start for start, chunk in zip(starts, chunks, strict=True) if start and chunk.lines)
+    unknown = from_plain(*read(("a.jsonl", 0, later, None)))
+    assert unknown.lines and unknown.lines.sums is None
 
 
 def test_files_that_change_while_workers_read_are_read_again(world: World) -> None:

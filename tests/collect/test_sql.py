@@ -21,10 +21,10 @@ from clew.collect.sinks.outbox import Delivery
 from clew.collect.sql.archive_engine import SqliteEngine, cache_path, open_archive_engine, refresh_facts
 from clew.collect.sql.dataframes import frame
 from clew.collect.sql.fact_cursor import FactCursor
-from clew.collect.sql.fact_rows import sql_name, sql_text
 from clew.collect.sql.fact_tables import FileFacts
 from clew.collect.sql.open_store import open_engine
 from clew.collect.sql.query_result import build_result, to_cell
+from clew.collect.sql.sql_values import sql_name, sql_text
 from clew.collect.sql.views import VIEWS
 from clew.demo.demo_tree import write_demo
 from clew.demo.talk import bash, talk

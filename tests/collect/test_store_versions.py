@@ -19,9 +19,10 @@ from clew.collect.sinks.postgres.connection import PostgresConnection
 from clew.collect.sinks.postgres.setup import set_up_store
 from clew.collect.sinks.postgres.store_version import OLDEST_STORE, OLDEST_WRITER, SCHEMA_VERSION, read_layout
 from clew.collect.sinks.record import COLUMNS, read_records
-from clew.collect.sql.fact_rows import build_facts, changed_since
+from clew.collect.sql.fact_rows import changed_since
 from clew.collect.sql.fact_tables import TABLES
 from clew.collect.sql.line_rows import LINE, build_line_row
+from clew.collect.sql.open_files import build_facts
 from clew.errors import StoreError
 from clew.facts.prices import load
 from tests.collect import postgres_writer_3

@@ -115,7 +115,8 @@ def test_a_rewritten_file_replaces_its_facts_and_keeps_its_lines(world: World, s
 
 
 def test_facts_that_come_late_do_not_replace_newer_ones(world: World, store: Store) -> None:
-    from clew.collect.sql.fact_rows import build_facts, changed_since
+    from clew.collect.sql.fact_rows import changed_since
+    from clew.collect.sql.open_files import build_facts
     from clew.facts.prices import load
 
     world.write(ONE, said(0))

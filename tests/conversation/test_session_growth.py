@@ -18,7 +18,7 @@ from tests.conversation.lines import Json
 from tests.conversation.test_always import FILES
 from tests.oracle.generate import generate
 
-DERIVED = ("entries", "is_agent", "leaf", "active", "preamble", "turns", "pairing", "branches")
+DERIVED = ("entries", "is_agent", "leaf", "active", "preamble", "turns", "pairing", "branches", "rounds")
 
 
 def grow(items: Sequence[Item], cuts: Sequence[int], margin: int = 0) -> list[Session]:
@@ -28,6 +28,7 @@ def grow(items: Sequence[Item], cuts: Sequence[int], margin: int = 0) -> list[Se
     for cut in [*sorted(cuts), len(items)]:
         fresh = items[start:cut]
         grown.append(extend_session(grown[-1], fresh, margin) if grown else Session(tuple(fresh)))
+        assert grown[-1].rounds is not None  # rounds are extended if those before are known
         start = cut
     return grown
 
@@ -70,6 +71,7 @@ def test_a_plain_conversation_is_extended_and_not_built_again() -> None:
     assert first.settled is None
     for session in later:
         assert session.settled is not None and "links" not in vars(session)
+        assert all(a is b for a, b in zip(session.rounds[:10], first.rounds, strict=False))
         assert len(session.entries) - session.settled.count <= 3 * MARGIN
         check(session)
     last = later[-1]

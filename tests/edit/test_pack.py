@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
+import signal
 import stat
+import subprocess
+import sys
+import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +23,7 @@ from clew.conversation.load import find, request
 from clew.demo.talk import talk
 from clew.edit.pack_format import MANIFEST, extract_pack
 from clew.errors import Refused
+from clew.system.scratch_folder import scratch_folder
 from clew.wire.project_slug import slug
 from tests.edit.test_move_project import OLD, ONE, TWO, garden, put, rows, run_killed, snapshot
 
@@ -195,6 +201,30 @@ def test_secrets_are_left_out_on_request(run: Run, here: Path) -> None:
     code, out, _ = run("desktop", "unpack", "shared.zip")
     assert code == 0 and ONE not in out
     assert not (here / "data" / "clew" / "journal.jsonl").read_text().count("redact")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_what_a_killed_run_left_is_removed_by_the_next(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scratch = here / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    killed = (
+        "import os, signal, tempfile; from clew.system.scratch_folder import scratch_folder\n"
+        f"tempfile.tempdir = {str(scratch)!r}\n"
+        "with scratch_folder('clew-pack-') as folder:\n"
+        "    (folder / 'copy').write_text('secret'); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    assert subprocess.run([sys.executable, "-c", killed], check=False).returncode == -signal.SIGKILL
+    [left] = scratch.iterdir()
+    (old := scratch / "clew-pack-without-lock").mkdir()
+    os.utime(old, (0, 0))
+    (new := scratch / "clew-pack-being-made").mkdir()
+    (scratch / "clew-pack-file").touch()
+    talk(ONE, cwd=OLD).user("hi").reply("ok").write(here / "laptop" / ".claude")
+    with scratch_folder("clew-pack-") as used:
+        assert not left.exists() and not old.exists() and new.exists()
+        assert run("laptop", "pack", ONE, "-o", "shared.zip", "--redact")[0] == 0
+        assert {path.name for path in scratch.iterdir()} == {used.name, new.name, "clew-pack-file"}
 
 
 def test_the_number_of_processes_does_not_change_a_redacted_pack(run: Run, here: Path) -> None:

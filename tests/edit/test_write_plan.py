@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,10 @@ from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, read, talk, task
 from clew.edit.plan import plan
 from clew.edit.undo_journal import UndoJournal, undo
+from clew.edit.verify import compare_lines
+from clew.edit.write_plan import SessionLines, planned_files
 from clew.errors import NotFound, Refused
+from clew.wire import rename_ids
 
 SAVED = "/home/ada/garden/gate.py"
 
@@ -126,6 +131,91 @@ def test_damage_is_kept_or_mended(root: Path) -> None:
     copy = clew.read(plan(clew.read(path)).write().path)
     assert [e.type for e in copy.entries] == ["user", "assistant", "never-seen", "clew-origin"]
     assert [d.raw for d in copy.damage] == [b'{"cut": "of\n']
+
+
+# -- read back
+
+
+def written_lines(root: Path) -> tuple[SessionLines, list[bytes]]:
+    """The lines that a clone consists of, and what they were planned as."""
+    contents = planned_files(plan(saved(root, full())), "c1", root)
+    lines = contents[root / "c1.jsonl"]
+    assert isinstance(lines, SessionLines)
+    return lines, b"".join(lines()).splitlines(keepends=True)
+
+
+def compare(planned: SessionLines, written: Iterable[bytes]) -> list[bytes]:
+    pairs = compare_lines(planned.items, planned.ending, planned.names, iter(written))
+    return [line for _, line in pairs]
+
+
+def test_lines_as_planned_are_accepted(root: Path) -> None:
+    planned, lines = written_lines(root)
+    assert compare(planned, lines) == lines
+
+
+def test_each_line_that_is_lost_repeated_moved_or_left_as_it_was_is_found(root: Path) -> None:
+    planned, lines = written_lines(root)
+    old = [item.raw for item in planned.items]
+    for at in range(len(lines)):
+        wrong = [[*lines[:at], *lines[at + 1 :]], [*lines[: at + 1], *lines[at:]]]
+        wrong += [[*lines[:at], lines[at + 1], lines[at], *lines[at + 2 :]]] if at + 1 < len(lines) else []
+        wrong += [[*lines[:at], old[at], *lines[at + 1 :]]] if at < len(old) else []
+        wrong += [[*lines[:at], lines[at][:-1]], [*lines[:at], lines[at][:-9] + b"\n", *lines[at + 1 :]]]
+        for written in wrong:
+            with pytest.raises(Refused):
+                compare(planned, written)
+
+
+@pytest.mark.parametrize("step", [1, 7])
+def test_each_wrong_byte_is_found(root: Path, step: int) -> None:
+    planned, lines = written_lines(root)
+    for at, line in enumerate(lines):
+        for place in range(at % step, len(line), step):
+            wrong = line[:place] + bytes([line[place] ^ 1]) + line[place + 1 :]
+            with pytest.raises(Refused):
+                compare(planned, [*lines[:at], *wrong.splitlines(keepends=True), *lines[at + 1 :]])
+
+
+def test_each_reference_to_another_entry_is_found(root: Path) -> None:
+    planned, lines = written_lines(root)
+    ids = [uuid for line in lines if (uuid := json.loads(line).get("uuid"))]
+    other = ids[-1]
+    for at, line in enumerate(lines):
+        for name, value in json.loads(line).items():
+            if value in ids and value != other:
+                stated = b'"%b":"%b"' % (name.encode(), value.encode())
+                wrong = line.replace(stated, stated.replace(value.encode(), other.encode()))
+                assert wrong != line
+                with pytest.raises(Refused, match=f"line {at + 1} is not"):
+                    compare(planned, [*lines[:at], wrong, *lines[at + 1 :]])
+
+
+def test_entries_that_would_get_the_same_id_are_found(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rename_ids, "new_uuid", lambda session, old: "00000000-0000-4000-8000-000000000000")
+    with pytest.raises(Refused, match="the same id"):
+        plan(saved(root, full())).write()
+    assert not list(root.glob("projects/*/00000000*"))
+
+
+@pytest.mark.parametrize("place", ["first", "middle", "last"])
+def test_a_byte_that_the_disk_changes_is_found(root: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    source = saved(root, full())
+    before = files(root)
+    link = os.link
+
+    def store(draft: Path, target: Path) -> None:
+        data = bytearray(draft.read_bytes())
+        if target.is_relative_to(root):  # not the journal
+            data[{"first": 2, "middle": len(data) // 2, "last": len(data) - 3}[place]] ^= 2
+            draft.write_bytes(data)
+        link(draft, target)
+
+    monkeypatch.setattr(os, "link", store)
+    with pytest.raises(Refused, match="is not what was written") as refused:
+        plan(source).write()
+    assert len(refused.value.violations) > len(before)  # each file, and the lines of the sessions among them
+    assert files(root) == before
 
 
 # -- killed

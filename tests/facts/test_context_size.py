@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import clew
 from clew.api.token_estimate import IMAGE_TOKENS, estimate_tokens
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk
 from clew.facts.context_size import CATEGORIES, UNSENT, Scale, WeighedPath, measure_context
+from clew.wire.entry import Entry
+from clew.wire.entry_edit import renumber, revise
+from clew.wire.json_codec import encode
 from tests.edit.talks import talks
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"x" * 400
@@ -125,6 +129,19 @@ def test_it_weighs_what_the_request_holds(told: Talk) -> None:
     counted = sum(share.tokens for share in measure_context(found, Scale()).shares.values())
     blocks = sum(len(message["content"]) for message in asked.messages)
     assert counted == pytest.approx(letters, abs=25 * blocks)
+
+
+@given(talks(), st.data())
+@settings(max_examples=60)
+def test_an_edited_session_is_weighed_as_by_itself(told: Talk, data: st.DataObject) -> None:
+    """Lines that it has in common with the session before are not weighed again; lines that were edited are."""
+    before = session(told)
+    edited = {e.offset for e in before.entries if e.type == "user" and isinstance(e.message and e.message.content, str)}
+    chosen = data.draw(st.sets(st.sampled_from(sorted(edited)))) if edited else set()
+    change = {"message": {"content": encode("short")}}
+    items = [revise(i, change) if isinstance(i, Entry) and i.offset in chosen else i for i in before.items]
+    after = before.with_items(renumber(items))
+    assert WeighedPath(after, WeighedPath(before)).weights == WeighedPath(after).weights
 
 
 def _letters(block: dict[str, Any]) -> int:

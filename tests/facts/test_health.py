@@ -261,6 +261,23 @@ def test_every_prompt_has_one_fate_whatever_the_parents_say(data: st.DataObject)
         message = {"role": spoken, "id": name, "content": "hi"}
         entries.append({"type": spoken, "uuid": name, "parentUuid": parent, "message": message})
         entries[-1]["timestamp"] = f"2026-01-01T00:00:{number:02}.000Z"
+    assert_one_fate(entries)
+
+
+def test_a_prompt_that_a_resume_skips_is_not_reachable() -> None:
+    parents = [None, "u5", "u6", None, "missing", "missing", "missing", "u1"]
+    kinds = ["progress" if number == 3 else "user" for number in range(len(parents))]
+    entries: list[dict[str, Any]] = [
+        {"type": kind, "uuid": f"u{number}", "parentUuid": parent, "message": {"role": kind, "content": "hi"}}
+        for number, (kind, parent) in enumerate(zip(kinds, parents, strict=True))
+    ]
+    for number, entry in enumerate(entries):
+        entry["timestamp"] = f"2026-01-01T00:00:{number:02}.000Z"
+    found = assert_one_fate(entries)
+    assert (found.prompts.reachable, found.prompts.lost) == (6, (1,))
+
+
+def assert_one_fate(entries: list[dict[str, Any]]) -> Health:
     found = health(Session(b"".join(encode(e) + b"\n" for e in entries)))
     made = found.prompts
     assert found.verdict in VERDICTS
@@ -268,6 +285,7 @@ def test_every_prompt_has_one_fate_whatever_the_parents_say(data: st.DataObject)
     assert made.total - made.reachable - made.left == found.resumes[-1].due - made.context
     assert made.context + made.compacted == made.reachable
     assert all(0 <= r.share <= 1 and len(r.lost) <= r.due for r in found.resumes)
+    return found
 
 
 @pytest.mark.timeout(60)

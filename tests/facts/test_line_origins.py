@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from clew.conversation.session import Session
 from clew.demo.talk import ABSENT, Talk, edit, talk, tool, write

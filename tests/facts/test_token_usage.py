@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from functools import reduce
+from itertools import chain
 from operator import add
 from pathlib import Path
 from typing import Any
@@ -341,3 +343,18 @@ def test_a_copy_is_known_by_its_mark_alone() -> None:
     assert [s.is_copy for s in usage(file(marked).entries).replies.values()] == [False]  # nothing reads it but a scan
     (spend,) = usage(piece for p in scan(encode(marked), shape=Billed) for piece in p.spoken).replies.values()
     assert spend.is_copy
+
+
+def test_the_usage_of_a_large_file_keeps_none_of_its_bytes() -> None:
+    iterations = [{"type": "message", "input_tokens": 1, "output_tokens": 1}]
+    lines = [
+        line({"output_tokens": number, "iterations": iterations}, f"msg_{number}", filler="x" * 4_000)
+        for number in range(2_000)
+    ]
+    data = b"".join(encode(each) + b"\n" for each in lines)
+    tracemalloc.start()
+    counted = usage(chain.from_iterable(batch.spoken for batch in scan(data)))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(counted.replies) == 2_000
+    assert peak < len(data) / 3

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import uuid
+from bisect import bisect_right
 from pathlib import Path
 from typing import Any
 
+from clew.index.index_schema import CODE_BITS, CODES, Shard
+from clew.index.query_syntax import SEARCH_FIELDS
 from clew.index.session_index import Index
 
 NOW = 1_770_000_000.0
@@ -120,6 +123,7 @@ def contents(index: Index) -> dict[str, Any]:
         ).fetchall()
         places = {row[0]: row[1:5] for row in rows}
         assert len(places) == shard.execute("SELECT count(*) FROM piece").get
+        _check_ids(shard)
         found["piece"] += [row[1:] for row in rows]
         for table in ("said", "done"):
             name = f"temp.{table}_all"
@@ -128,6 +132,15 @@ def contents(index: Index) -> dict[str, Any]:
                 found["word"].append((term, *places[doc], at))
             shard.execute(f"DROP TABLE {name}")
     return {key: sorted(rows, key=repr) for key, rows in found.items()}
+
+
+def _check_ids(shard: Shard) -> None:
+    """Check that the id of each piece tells its file and its field."""
+    firsts, files, times = shard.find_runs()
+    for piece, file, field, time in shard.execute("SELECT id, file, field, time FROM piece"):
+        run = bisect_right(firsts, piece) - 1
+        assert files[run] == file and times[run] >= (time or 0)
+        assert CODES[piece % (1 << CODE_BITS)][0] == SEARCH_FIELDS[field]
 
 
 def fresh(claude: Claude, folder: Path) -> dict[str, Any]:

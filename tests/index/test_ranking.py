@@ -9,7 +9,7 @@ import pytest
 from clew.index.assemble import fold_repeats, group_by_session, rank_sessions
 from clew.index.fts_match import MAX_REPLIES, find_matches
 from clew.index.query_syntax import parse_query
-from clew.index.ranking import FIELD_WEIGHTS, HALF_LIFE, MAX_MATCHES, passage_score, session_score
+from clew.index.ranking import FIELD_WEIGHTS, HALF_LIFE, MAX_MATCHES, passage_score, relevance, session_score
 from clew.index.session_index import Index
 from tests.index.helper import NOW, Claude, ident, prompt, reply, result
 
@@ -51,10 +51,20 @@ def test_what_is_old_never_vanishes_and_the_future_is_now() -> None:
 
 @pytest.mark.req("R218")
 def test_a_score_is_what_the_formula_says(claude: Claude) -> None:
-    claude.write("a", prompt("the nightjar sings", days=30), reply("it does", days=30))
+    text = "the nightjar sings" + 100 * " on"  # 318 characters, of which 9 binary digits are kept
+    claude.write("a", prompt(text, days=30), reply("it does", days=30))
     with claude.refreshed() as index:
         [found] = index.search("nightjar", now=NOW)
-    assert found.score == pytest.approx(session_score(passage_score("prompt", 1.0), 30 * DAY, 1, 2, False), rel=1e-3)
+    best = passage_score("prompt", relevance(9))
+    assert found.score == pytest.approx(session_score(best, 30 * DAY, 1, 2, False), rel=1e-3)
+
+
+@pytest.mark.req("R218")
+def test_of_two_passages_of_a_kind_the_shorter_is_better(claude: Claude) -> None:
+    claude.write("long", prompt("the nightjar sings" + 500 * " on"))
+    claude.write("short", prompt("the nightjar sings"))
+    claude.write("longest", prompt("the nightjar sings" + 5000 * " on"))
+    assert claude.search("nightjar") == [ident("short"), ident("long"), ident("longest")]
 
 
 @pytest.mark.req("R218")
@@ -95,6 +105,6 @@ def test_an_old_prompt_is_not_drowned_by_newer_replies(claude: Claude) -> None:
 def test_the_order_is_that_of_ranking_all_matches(demo: Index, text: str) -> None:
     query = parse_query(text)
     everything = group_by_session(demo.shards, find_matches(demo.shards, query), None).values()
-    expected = fold_repeats(rank_sessions(everything, NOW), 50, NOW)
+    expected = fold_repeats(demo.shards, rank_sessions(everything, NOW), 50, NOW)
     found = [one for one in demo.search(query, 50, now=NOW) if one.grade == "exact"]
     assert [(one.session, one.score) for one in found] == [(one.session, one.score) for one in expected]

@@ -5,7 +5,7 @@ mutation of it. A mutation is a function in the module of its area:
 
     @violates("R004", "every .jsonl in a project is a session")
     def any_name_is_a_session(patch: Patch) -> None:
-        patch.set(place, "_UUID", re.compile(".+"))
+        patch.set(place, "_is_id", bool)
 
     @violates("R005", "nested agents are not found")
     def nested_agents_are_missed(patch: Patch) -> None:
@@ -21,7 +21,7 @@ requirement: it does not raise, and it breaks nothing else.
   method, a coroutine, a generator, or a decorated function (then its inner one is replaced).
 - `patch.set(owner, "NAME", value)` changes a constant of a module or class, also in modules of clew that imported it.
 - `patch.item(table, key, value)` and `patch.remove(table, key)` change a dictionary.
-- Values of clew are frozen: `msgspec.structs.replace(value, field=…)` or `dataclasses.replace(value, field=…)`.
+- Values of clew are frozen: `msgspec.structs.replace(value, field=…)`.
 - `@violates` can stand on a function more than once, for several numbers.
 
 The same change is made in the Python processes that a test starts, also in isolated ones.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from msgspec import structs
+from msgspec.structs import replace
 
 from clew.edit import plan_report, relink, removals, strip, trim_tools, write_plan
 from clew.edit.summary import age_levels, compact_boundary, compress_turn

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace as changed
 from typing import Any
 
 from msgspec.structs import fields, force_setattr, replace
+from msgspec.structs import replace as changed
 
 from clew.conversation import file_history, prompt_queue
 from clew.facts import inventory, tool_catalog

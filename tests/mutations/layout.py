@@ -37,7 +37,7 @@ def id_is_cut(patch: Patch) -> None:
 
 @violates("R004", "every .jsonl in a project is a session")
 def any_name_is_a_session(patch: Patch) -> None:
-    patch.set(place, "_UUID", re.compile(".+"))
+    patch.set(place, "_is_id", bool)
 
 
 @violates("R005", "nested agents are not found")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from clew.cli.read import check_index
 from clew.conversation import literal_functions, surroundings

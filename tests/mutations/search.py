@@ -20,8 +20,8 @@ def thinking_is_never_searched(patch: Patch) -> None:
 @violates("R224", "the limit is one session too few")
 def limit_is_too_small(patch: Patch) -> None:
     @patch.wrap(assemble.fold_repeats)
-    def wrong(original, ranked, limit, now, page_size=None):
-        return original(ranked, limit, now, page_size)[: max(0, limit - 1)]
+    def wrong(original, shards, ranked, limit, now, page_size=None):
+        return original(shards, ranked, limit, now, page_size)[: max(0, limit - 1)]
 
 
 @violates("R230", "results of calls are not shown")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from clew.chat.agents import subagents
 from clew.chat.store import journal

@@ -13,6 +13,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from msgspec import structs
+
 from clew.demo.talk import ABSENT, DENSE, START, Talk, ToolInput, talk, task, tool
 
 COMMON = ("", "", "", "    }", "}", "    return result", "    else:", "        pass", "    try:", "#", "import os")
@@ -159,11 +161,11 @@ class History:
             if name and not is_recorded and name not in seen:
                 seen.add(name)
                 numbered = "\n".join(f"{i:6d}→{x}" for i, x in enumerate(self.text(name).split("\n"), 1))
-                chat = replace(chat, files={})
+                chat = structs.replace(chat, files={})
                 chat = chat.reply(call=tool("Read", file_path=str(self.folder / name))).result(numbered)
             call, detail = self.change_by_call(name, key)
             kept = is_recorded or self.random.random() < self.records
-            chat = replace(chat, files={})  # others change the files too
+            chat = structs.replace(chat, files={})  # others change the files too
             chat = chat.reply(call=call).result(self.message(detail), detail=detail if kept else ABSENT)
         return chat
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
 import pytest
+from msgspec.structs import replace
 
 import clew
 from clew.conversation.session import Session

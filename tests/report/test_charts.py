@@ -279,7 +279,7 @@ def test_turns_lead_to_themselves(count: int) -> None:
     for row in rows:
         row.cost = 10**12
         row.models = {"opus": row}
-    figure = turns_figure(UsageTable("turn", rows, UsageRow("Total")), lambda number: f"/turn/{number}")
+    figure = turns_figure(rows, lambda number: f"/turn/{number}")
     check(figure)
     links = [each.attrib["href"] for each in shapes(bare(figure), "a")]
     assert links[0] == "/turn/1" and len(figure.rows) == count + 1

@@ -11,10 +11,12 @@ import apsw
 import pytest
 
 from clew.demo.talk import bash, talk, task
+from clew.facts.prices import load as load_prices
 from clew.report.collect_buckets import ArchivedTranscript, collect_buckets
 from clew.report.reply_store import ReplyStore
 from clew.report.usage_bucket import UsageBucket
 from clew.report.usage_summary import cache_folder, load_summary
+from clew.report.usage_table import UsageQuery, build_table, needs_places, needs_replies, table_json
 from clew.wire.tree_walk import list_transcripts
 from tests.report.build import TREE, line, session, totals, write
 
@@ -183,6 +185,16 @@ def test_sums_that_are_kept_are_those_of_all_files(seed: int, tmp_path: Path, ca
         kept, anew = (collect_buckets(root, folder, per_reply=False) for folder in (str(cache), None))
         assert sorted(kept.buckets) == sorted(anew.buckets)
         assert totals(collect_buckets(root, str(cache), per_reply=True).buckets) == totals(anew.buckets)
+        for by in ("session", "project", "agent"):
+            query = UsageQuery(by=by, by_model=True)
+            tables = [
+                build_table(
+                    collect_buckets(root, str(cache), per_reply=each, per_place=True).buckets, query, load_prices()
+                )
+                for each in (True, False)
+            ]
+            of_replies, of_places = ([*table_json(table, load_prices(), {})] for table in tables)
+            assert of_places == of_replies and needs_places(query) and not needs_replies(query)
 
 
 def test_copies_in_parts_are_the_same_as_all_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

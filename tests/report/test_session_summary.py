@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import stat
-from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
@@ -12,20 +11,13 @@ import pytest
 
 from clew.cli import main
 from clew.conversation.load import read
-from clew.demo.demo_tree import DemoSummary, write_demo
+from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import bash, edit, talk, task
 from clew.facts.prices import load
 from clew.report.session_summary import MAX_SPARK, shorten_spark, summarize
 from clew.report.summary_store import SummaryStore
 from clew.report.usage_summary import cache_folder
 from clew.wire.tree_walk import list_transcripts
-
-NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-def demo(tmp_path: Path) -> DemoSummary:
-    return write_demo(tmp_path / "claude", NOW)
 
 
 def store_of(demo: DemoSummary, tmp_path: Path) -> SummaryStore:

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from clew.browse.search_thread import SearchLocation
+from clew.browse.search_thread import RefreshProgress, SearchAnswer, SearchLocation
 from clew.browse.session_item import (
     ORDERS,
     SessionItem,
@@ -33,6 +33,8 @@ from clew.tui.choice_dialog import Choice
 from clew.tui.dialogs import Help
 from clew.tui.external_programs import ResumeCommand
 from clew.tui.preview_pane import PreviewRows
+from clew.tui.search_messages import IndexProgress, SearchAnswered, SessionsListed
+from clew.tui.session_figures import FiguresCounted, SessionFigures
 from clew.tui.session_list import HitList
 from tests.tui.pilot import NOW, drive, lines, opened, screen, search, settled, until
 
@@ -429,3 +431,16 @@ def test_an_archived_session_is_read_and_not_resumed(stale: Path, tmp_path: Path
         assert app.is_running
 
     assert drive(stale, tmp_path / "index", steps, WIDE).return_value is None
+
+
+def test_what_threads_post_while_the_application_ends_is_dropped(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
+        await until(pilot, lambda: app.home.hits.hits)
+        answer = SearchAnswer(tuple(app.home.hits.hits))
+        await app.home.query_one("#main").remove()  # as it is removed before the application itself
+        app.on_search_answered(SearchAnswered(app.home.number, answer))
+        app.on_sessions_listed(SessionsListed(answer))
+        app.on_figures_counted(FiguresCounted(answer.hits[0].path, SessionFigures(1, "")))
+        app.on_index_progress(IndexProgress(RefreshProgress(is_done=True, reason="late")))
+
+    drive(demo.root, cache, steps)

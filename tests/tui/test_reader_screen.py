@@ -354,7 +354,7 @@ def test_every_line_fits(demo: DemoSummary, cache: Path, size: tuple[int, int]) 
 
 def test_a_file_that_is_gone(demo: DemoSummary, cache: Path, tmp_path: Path) -> None:
     async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
-        from dataclasses import replace
+        from msgspec.structs import replace
 
         app.home.hits.hits = [replace(hit, path=str(tmp_path / "gone.jsonl")) for hit in app.home.hits.hits]
         await pilot.press("enter")

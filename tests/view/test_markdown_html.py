@@ -92,6 +92,10 @@ def test_what_is_made_quickly_is_what_markdown_means(parts: list[tuple[str, str]
         ("a\nb", "<p>a\nb</p>\n"),
         ("- a\n- `b`", "<ul>\n<li>a</li>\n<li><code>b</code></li>\n</ul>\n"),
         ("3. a\n4. b", '<ol start="3">\n<li>a</li>\n<li>b</li>\n</ol>\n'),
+        ("a:\n- b\n- `c`", "<p>a:</p>\n<ul>\n<li>b</li>\n<li><code>c</code></li>\n</ul>\n"),
+        ("a\nb:\n1. c\n2. d", "<p>a\nb:</p>\n<ol>\n<li>c</li>\n<li>d</li>\n</ol>\n"),
+        ('it\'s:\n- "b"', "<p>it's:</p>\n<ul>\n<li>&quot;b&quot;</li>\n</ul>\n"),
+        ("a:\n2. b", "<p>a:\n2. b</p>\n"),
         ("# a **b**", "<h3>a <strong>b</strong></h3>\n"),
         (
             "```nolanguage\n<x>\n\ny\n```\nz",

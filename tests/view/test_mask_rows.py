@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clew.view.header import masked_line, masked_lines
 from clew.view.mask_rows import MaskCount, mask_rows
 from clew.view.row_types import CallRow, ReplyRow, ResultRow, Row
 
@@ -39,3 +40,12 @@ def test_a_secret_that_a_colour_hides_or_a_fact_holds_is_masked() -> None:
     first, second = mask_rows(rows)
     assert first.text == "[REDACTED:anthropic-key]"
     assert second == CallRow("run", tool="[REDACTED:anthropic-key]", failed=True)
+
+
+def test_lines_that_are_searched_together_are_masked_as_each_alone() -> None:
+    hidden = KEY[:20] + "\x1b[31m" + KEY[20:]
+    texts = [f"do {n}\n{KEY if n % 150 == 1 else hidden if n == 300 else 'it'}" for n in range(450)]
+    alone, together = MaskCount(), MaskCount()
+    assert list(masked_lines(texts, together)) == [masked_line(text, alone) for text in texts]
+    assert together.secrets == alone.secrets == 4
+    assert list(masked_lines(texts, None)) == [masked_line(text, None) for text in texts]

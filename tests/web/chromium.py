@@ -63,7 +63,8 @@ def visiting(chromium: Browser, served: Served, **options: Any) -> Iterator[tupl
     context.set_default_timeout(30_000)
     page, heard = context.new_page(), Heard()
     heard.listen(page, served.base)
-    page.goto(served.entrance)
+    answer = page.goto(served.entrance)
+    assert answer is not None and answer.ok, answer and answer.text()
     served.entrance = served.next_entrance()
     yield page, heard
     context.close()

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 from clew.browse import summary_thread
 from clew.demo.talk import Talk, bash, talk
-from clew.web import async_search, list_page, session_rows
+from clew.web import app_state, async_search, list_page, session_rows
 from clew.web.access_control import EntryToken
 from clew.web.routes import make_app
 from tests.content_times import set_last_use
@@ -204,3 +204,36 @@ def test_a_session_of_a_store_is_restored_before_it_is_resumed(root: Path, monke
         page = unescape(client.get(f"/session/{path.stem}").text)
     assert f"clew restore {path.stem} --store postgresql://rio@db.example.org/sessions" in page
     assert "claude --resume" not in page
+
+
+def test_while_typing_the_list_is_not_made_again(
+    root: Path, pages: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = story("one", "Where is the wombat?").write(root)
+    assert ids(pages.get("/sessions").text) == [first.stem]
+    second = story("two", "And the wombat's friend?").write(root)
+    assert ids(pages.get("/sessions/rows?typing=1&q=wombat").text) == [first.stem]
+    assert pages.get(f"/sessions/preview/{second.stem}").status_code == 200, "the list is made again if it lacks one"
+    assert len(ids(pages.get("/sessions/rows?typing=1&q=wombat").text)) == 2
+    third = story("three", "A third wombat?").write(root)
+    monkeypatch.setattr(list_page, "TYPING_AGE", 0.0)
+    assert third.stem in ids(pages.get("/sessions/rows?typing=1&q=wombat").text)
+
+
+def test_cached_pages_are_counted_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app_state, "CACHE_SIZE", 100)
+    cache = app_state.PageCache()
+    made: list[str] = []
+
+    def get(text: str) -> str:
+        def make() -> str:
+            made.append(text)
+            return text
+
+        return cache.get(text, make)
+
+    texts = ["é" * 20, "🙂" * 15, "x\ud800" * 5]
+    assert [get(text) for text in texts * 2] == texts * 2
+    assert made == [*texts, texts[0], texts[1], texts[2]], (
+        "the first two have 100 bytes, so each is dropped for the next"
+    )

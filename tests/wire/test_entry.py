@@ -382,3 +382,29 @@ def test_a_line_of_a_hundred_megabytes_takes_a_few_times_its_size(end: bytes, mo
     assert isinstance(item, Entry) == (most == 4)
     assert [e.type for e in entries([item])] == (["user"] if end else [])
     assert peak < most * len(raw)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        encode(FULL),
+        encode({**FULL, "message": {"role": "user", "content": [{"type": "text", "text": "é", "n": 2**60}]}}),
+        encode({**FULL, "message": "hi"}),
+        encode({**FULL, "message": None}),
+        encode({**FULL, "message": {}}),
+        encode({**FULL, "message": {"content": None}}),
+        encode({**FULL, "message": ["content"]}),
+        b'{"type":"user","message":{"content":"a"},"message":{"content":"b","content":"c"}}',
+        b'{"type":"user","message":{"content":"a \\ud800 b"}}',
+        b'{"type":"user","message":{"content":"a \xff b"}}',
+        b'{"type":"user","message":{"content":"a"}}{"type":"user","message":{"content":"b"}}',
+        BOM + encode(FULL),
+        encode({**FULL, "toolUseResult": "\ud800"}),
+        b'{"type":"user","message":{"content":%s1%s}}' % (b"[" * 3000, b"]" * 3000),
+    ],
+)
+def test_the_content_of_a_message_is_that_in_the_data(line: bytes) -> None:
+    for entry in entries(read(line + b"\n")):
+        message = entry.data.get("message")
+        wanted = message.get("content") if isinstance(message, dict) else None
+        assert encode(entry.message_content) == encode(wanted)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.wire.json_splice import extract, field_starts, join_array, join_fields, splice, split_array, split_fields
+from clew.wire.json_splice import extract, join_array, join_fields, object_frame, splice, split_array, split_fields
 
 Json = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=12),
@@ -82,4 +82,4 @@ def test_a_text_that_cannot_be_decoded_keeps_its_bytes(text: bytes) -> None:
     compact = line.replace(b'": "', b'":"').replace(b" ,", b",").replace(b', "id"', b',"id"')
     fields = split_fields(compact)
     assert fields is not None
-    assert join_fields(field_starts(fields), fields.values()) == compact
+    assert join_fields(object_frame(fields), fields.values()) == compact

@@ -10,7 +10,7 @@ import pytest
 
 from clew.wire import line_blocks
 from clew.wire.growth import BLOCK, ReadState, fingerprint
-from clew.wire.line_blocks import LineBlocks
+from clew.wire.line_blocks import LineBlocks, new_buffer
 
 SIZES = (1, 2, 17, 4000, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5)
 
@@ -71,3 +71,12 @@ def test_lines_that_are_too_long_are_left_out(monkeypatch: pytest.MonkeyPatch) -
 def test_an_empty_file_has_no_lines() -> None:
     blocks = LineBlocks(BytesIO(b""))
     assert read(blocks) == b"" and blocks.offset == 0 and blocks.mark == fingerprint(BytesIO(b""), 0)
+
+
+def test_files_that_share_a_buffer_are_read_as_if_each_had_its_own() -> None:
+    buffer = new_buffer()
+    contents = [content(1), b"", b"y" * (3 * BLOCK) + b"\nunfinished", b"short\n", b"unfinished", content(2)]
+    for data in contents:
+        alone, shared = LineBlocks(BytesIO(data)), LineBlocks(BytesIO(data), buffer=buffer)
+        assert read(shared) == read(alone)
+        assert (shared.offset, shared.tail, shared.mark) == (alone.offset, alone.tail, alone.mark)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC
 from itertools import islice
 from pathlib import Path
@@ -44,6 +43,7 @@ from acp.schema import (
     SetSessionModeResponse,
     SseMcpServer,
 )
+from msgspec.structs import replace
 
 from clew.acp import modes, session_updates
 from clew.acp.editor_session import Editor, EditorSession

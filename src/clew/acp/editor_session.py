@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, replace
 from typing import Any
 
 from acp import Client, RequestError
 from acp.schema import ConfigOptionUpdate, Cost, CurrentModeUpdate, PromptResponse, StopReason, Usage, UsageUpdate
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.acp import editor_questions, modes, session_updates
 from clew.acp.prompt_content import ContentBlock, parse_blocks
@@ -24,8 +25,7 @@ from clew.chat.turn.model_switch import ModelSwitchBlocked
 _STOPS: dict[str, StopReason] = {"refusal": "refusal", "max_tokens": "max_tokens"}
 
 
-@dataclass(frozen=True)
-class Editor:
+class Editor(Struct, frozen=True):
     """The connected editor: its client object, the queue of updates, and whether it supports forms."""
 
     client: Client

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +17,7 @@ from acp.schema import (
     TextContentBlock,
     TextResourceContents,
 )
+from msgspec import Struct, field
 
 from clew.chat.config.system_prompt import system_reminder
 from clew.chat.store.pending_prompts import UserPrompt
@@ -29,8 +29,7 @@ ContentBlock = (
 )
 
 
-@dataclass
-class PromptContent:
+class PromptContent(Struct):
     """The content of one prompt: its text, images and documents, and notes for the model."""
 
     text: str = ""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from acp import Client, RequestError
 from acp.schema import FileSystemCapabilities
+from msgspec import Struct
 
 from clew.chat.tools.atomic_files import read_content
 from clew.chat.tools.builtin import read_file
@@ -20,8 +20,7 @@ TOOLS = ("Read", "Edit", "MultiEdit", "Write")
 _BINARY_SUFFIXES = (".ipynb", ".pdf", ".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
-@dataclass(frozen=True)
-class UnsavedFiles:
+class UnsavedFiles(Struct, frozen=True):
     """Access to the open files of the editor for one session."""
 
     client: Client
@@ -61,8 +60,7 @@ class UnsavedFiles:
             raise ToolFailed(f"The editor could not save its changes of {path}: {error}.", is_misuse=False) from error
 
 
-@dataclass(frozen=True)
-class UnsavedFileTool:
+class UnsavedFileTool(Struct, frozen=True):
     """A file tool that uses the editor's text of a file."""
 
     tool: Tool

@@ -53,8 +53,9 @@ def lint(messages: Any) -> list[Violation]:
     if not messages:
         return [Violation("messages", "messages", "at least one message is required.")]
     all_violations: list[Violation] = []
+    last = len(messages) - 1
     for index, message in enumerate(messages):
-        all_violations += _check_message(message, f"messages.{index}", index == len(messages) - 1)
+        all_violations += _check_message(message, f"messages.{index}", index == last)
     if all(isinstance(m, dict) for m in messages):
         all_violations += [*_check_order(messages), *_check_pairs(messages), *_check_images(messages)]
     return all_violations
@@ -187,10 +188,10 @@ def _check_pairs(messages: Sequence[Json]) -> Iterator[Violation]:
     turns = join_roles(messages)
     used: set[str] = set()
     for position, (index, role, content) in enumerate(turns):
-        calls = [str(b.get("id")) for b in content if _type(b) == "tool_use"] if role == "assistant" else []
-        if used & {*calls} or len({*calls}) < len(calls):
+        calls = _made_calls(content) if role == "assistant" else []
+        if not used.isdisjoint(calls) or len({*calls}) < len(calls):
             yield Violation("unique", f"messages.{index}", "`tool_use` ids must be unique.")
-        used |= {*calls}
+        used.update(calls)
         next_turn = turns[position + 1] if position + 1 < len(turns) else None
         answers = _answered_calls(next_turn[2]) if next_turn and next_turn[1] == "user" else []
         if missing := [call for call in calls if call not in answers]:
@@ -206,13 +207,11 @@ def _check_pairs(messages: Sequence[Json]) -> Iterator[Violation]:
 def _check_results(
     content: Sequence[Json], before: tuple[int, str, Sequence[Json]] | None, where: str
 ) -> Iterator[Violation]:
-    calls = (
-        [str(b.get("id")) for b in before[2] if _type(b) == "tool_use"] if before and before[1] == "assistant" else []
-    )
+    calls = _made_calls(before[2]) if before and before[1] == "assistant" else []
     answered: set[str] = set()
     has_text = False
     for position, block in enumerate(content):
-        if _type(block) != "tool_result":
+        if block.get("type") != "tool_result":
             has_text = True
             continue
         call, location = str(block.get("tool_use_id")), f"{where}.content.{position}"
@@ -225,17 +224,23 @@ def _check_results(
         answered.add(call)
 
 
+def _made_calls(content: Sequence[Json]) -> list[str]:
+    return [str(b.get("id")) for b in content if b.get("type") == "tool_use"]
+
+
 def _answered_calls(content: Sequence[Json]) -> list[str]:
-    return [str(b.get("tool_use_id")) for b in content if _type(b) == "tool_result"]
+    return [str(b.get("tool_use_id")) for b in content if b.get("type") == "tool_result"]
 
 
 def _check_images(messages: Sequence[Json]) -> Iterator[Violation]:
     count = 0
     for message in messages:
-        todo = list(message["content"]) if isinstance(message.get("content"), list) else []
+        todo = message["content"] if isinstance(message.get("content"), list) else []
         for block in todo:
-            count += _type(block) == "image"
-            if _type(block) == "tool_result" and isinstance(block.get("content"), list):
+            kind = _type(block)
+            if kind == "image":
+                count += 1
+            elif kind == "tool_result" and isinstance(block.get("content"), list):
                 count += sum(_type(b) == "image" for b in block["content"])
     if count > MAX_IMAGES:
         yield Violation("images", "messages", f"too many images: {count} > {MAX_IMAGES}.")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from clew.wire.content_block import THINKING_TYPES
 from clew.wire.json_codec import Json
@@ -41,6 +42,10 @@ class _Kind(Struct, frozen=True):
     roles: tuple[str, ...]
     needs: Mapping[str, type | tuple[type, ...]]
     takes: tuple[str, ...] = ()
+    known: frozenset[str] = frozenset()  # all fields
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "known", frozenset(("type", "cache_control", *self.needs, *self.takes)))
 
 
 _BOTH, _USER, _MODEL = ("user", "assistant"), ("user",), ("assistant",)
@@ -70,52 +75,46 @@ KINDS: Mapping[str, _Kind] = {
 _RESULT_BLOCKS = ("text", "image", "document", "search_result", "tool_reference")
 
 
-def check_blocks(content: Any, role: str, where: str) -> Iterator[Violation]:
-    """Yield the violations in the content of one message, block by block."""
+def check_blocks(content: Any, role: str, where: str) -> list[Violation]:
+    """Return the violations in the content of one message, block by block."""
     if isinstance(content, str):
-        yield from _check_text(content, where)
-        return
+        return [*_check_text(content, where)]
     if not isinstance(content, list):
-        yield Violation("content", where, "content must be a text or a list of blocks.")
-        return
-    for index, block in enumerate(content):
-        yield from _check_block(block, role, f"{where}.content.{index}")
+        return [Violation("content", where, "content must be a text or a list of blocks.")]
+    return [
+        violation
+        for index, block in enumerate(content)
+        for violation in _check_block(block, role, f"{where}.content.{index}")
+    ]
 
 
-def _check_block(block: Any, role: str, where: str) -> Iterator[Violation]:
+def _check_block(block: Any, role: str, where: str) -> list[Violation]:
     if not isinstance(block, dict):
-        yield Violation("block", where, "a block must be an object.")
-        return
+        return [Violation("block", where, "a block must be an object.")]
     name = block.get("type")
     kind = KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
-        yield Violation("type", where, f"unknown block type {name!r}.")
-        return
+        return [Violation("type", where, f"unknown block type {name!r}.")]
+    found: list[Violation] = []
     if role not in kind.roles:
-        yield Violation("role", where, f"`{name}` blocks are not for {role} messages.")
-    yield from _check_fields(block, str(name), kind, where)
-    yield from _check_mark(block, where)
-    if check := _CHECKS.get(str(name)):
-        yield from check(block, where)
-
-
-def _check_fields(block: Json, name: str, kind: _Kind, where: str) -> Iterator[Violation]:
+        found.append(Violation("role", where, f"`{name}` blocks are not for {role} messages."))
     for field, expected in kind.needs.items():
         if field not in block:
-            yield Violation("field", f"{where}.{name}.{field}", "Field required")
+            found.append(Violation("field", f"{where}.{name}.{field}", "Field required"))
         elif not isinstance(block[field], expected):
-            yield Violation("field", f"{where}.{name}.{field}", "Input is of the wrong type")
-    known = {"type", "cache_control", *kind.needs, *kind.takes}
-    for field in block:
-        if field not in known:
-            yield Violation("extra", f"{where}.{name}.{field}", "Extra inputs are not permitted")
+            found.append(Violation("field", f"{where}.{name}.{field}", "Input is of the wrong type"))
+    if not kind.known.issuperset(block):
+        extra = (field for field in block if field not in kind.known)
+        found += [Violation("extra", f"{where}.{name}.{field}", "Extra inputs are not permitted") for field in extra]
+    if block.get("cache_control") is not None:
+        found += _check_mark(block, where)
+    if check := _CHECKS.get(str(name)):
+        found += check(block, where)
+    return found
 
 
 def _check_mark(block: Json, where: str) -> Iterator[Violation]:
-    mark = block.get("cache_control")
-    if mark is None:
-        return
-    yield from check_mark_shape(mark, f"{where}.cache_control")
+    yield from check_mark_shape(block["cache_control"], f"{where}.cache_control")
     if block.get("type") in THINKING_TYPES:
         yield Violation("mark", where, "cache_control cannot be set for thinking blocks.")
     if block.get("type") == "text" and block.get("text") == "":

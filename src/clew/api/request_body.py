@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from clew.api.endpoint import ServerProfile
 from clew.api.open_turn import start_without_thinking
-from clew.api.token_estimate import estimate_tokens
+from clew.api.token_estimate import estimate_tokens, has_tokens
 from clew.wire.content_block import THINKING_TYPES
 from clew.wire.json_codec import Json
+
+if TYPE_CHECKING:
+    from clew.api.endpoint import ServerProfile
 
 MIN_CACHED = 1024  # tokens; the API does not cache a shorter prefix
 THINKING_BLOCKS = "thinking blocks"
@@ -123,7 +125,7 @@ def set_cache_marks(body: Json, lifetime: str = "") -> Json:
     messages: list[Json] = plain["messages"]
     user_indices = [i for i, message in enumerate(messages) if message.get("role") == "user" and message.get("content")]
     for index in user_indices[-2:]:
-        if size + estimate_tokens(messages[: index + 1]) >= MIN_CACHED:
+        if has_tokens(messages[: index + 1], MIN_CACHED - size):
             content = _mark_last(_blocks(messages[index]["content"]), mark)
             messages[index] = {**messages[index], "content": content}
     return plain

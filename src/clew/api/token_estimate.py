@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 CHARACTERS_PER_TOKEN = 4
@@ -10,7 +11,19 @@ IMAGE_TOKENS = 1600  # tokens of a large image; independent of the size of its b
 
 def estimate_tokens(value: Any) -> int:
     """Estimate the tokens of a text or a part of a request."""
-    return (_count_characters(value) + CHARACTERS_PER_TOKEN - 1) // CHARACTERS_PER_TOKEN
+    return (
+        (len(value) if isinstance(value, str) else _count_characters(value)) + CHARACTERS_PER_TOKEN - 1
+    ) // CHARACTERS_PER_TOKEN
+
+
+def has_tokens(parts: Iterable[Any], minimum: int) -> bool:
+    """Return whether parts of a request have a number of tokens by estimate. Parts after that are not counted."""
+    total = 0
+    for part in parts:
+        if total > (minimum - 1) * CHARACTERS_PER_TOKEN:
+            break
+        total += _count_characters(part)
+    return total > (minimum - 1) * CHARACTERS_PER_TOKEN
 
 
 def _count_characters(value: Any) -> int:

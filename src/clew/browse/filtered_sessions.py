@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from clew.browse.summary_thread import SummarySnapshot
 from clew.report.session_summary import SessionSummary
@@ -76,8 +77,7 @@ class ListFilters(NamedTuple):
         return {name: value for name, value in self.parameters().items() if name in NAMES}
 
 
-@dataclass(frozen=True, slots=True)
-class ListRow:
+class ListRow(Struct, frozen=True):
     """A session in the list; `summary` is None if it has not been read yet. `ended` is in seconds since 1970.
 
     `words` is the text in which the words of a filter are looked for, in lower case.

@@ -6,11 +6,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 import apsw
+from msgspec import Struct
 
 from clew.browse.session_item import SessionItem, item_from_outline, item_from_result
 from clew.collect.archive.archived_sessions import ArchivedSessions
@@ -28,8 +28,7 @@ PROGRESS_SECONDS = 0.25  # between two reports of progress
 EMBED_SECONDS = 20.0  # for embedding new texts before a search by meaning
 
 
-@dataclass(frozen=True, slots=True)
-class SearchLocation:
+class SearchLocation(Struct, frozen=True):
     """The Claude folder, and the folder of the index."""
 
     claude: str | None = None
@@ -52,8 +51,7 @@ class SearchRequest(NamedTuple):
     semantic: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SearchAnswer:
+class SearchAnswer(Struct, frozen=True):
     """The sessions that match. `instead` is the query that was used if the original one matches nothing.
 
     `unlisted` counts sessions that only the prompt history knows, and that are not among the hits. A search that

@@ -5,9 +5,10 @@ from __future__ import annotations
 from clew.conversation.session import Session
 from clew.facts.prices import load
 from clew.facts.secrets.mask_secrets import mask
+from clew.facts.token_usage import usage
 from clew.report.charts.canvas import asset
 from clew.report.context_history import context_points, context_window
-from clew.report.cost_by_turn import cost_by_turn
+from clew.report.cost_by_turn import all_turn_costs
 from clew.report.plots import context_figure, turns_figure
 from clew.view.html_page import NO_EXTRA, Extra
 
@@ -23,9 +24,10 @@ def session_charts(session: Session, *, reveal: bool) -> Extra:
     def link(number: int) -> str:
         return f"#turn-{number}"
 
-    points, table = context_points(session), cost_by_turn(session, load(), by_model=True)
+    points = context_points(session)
+    costs = all_turn_costs(session, load(), usage(session).replies, by_model=True)
     figures = [context_figure(points, context_window(session, points), link)] if points else []
-    figures += [turns_figure(table, link)] if table.rows else []
+    figures += [turns_figure(costs, link)] if costs else []
     body = "".join(f"<h3>{figure.title}</h3>{figure.html()}" for figure in figures)
     html = f'<details class="charts"><summary>Context and cost by turn</summary>\n{body}</details>\n' if body else ""
     return Extra(html, asset("chart.css") if html else "")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct
 
 from clew.conversation.session_listing import Outline
 from clew.facts.secrets.mask_secrets import mask
@@ -30,8 +31,7 @@ ORDERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SessionItem:
+class SessionItem(Struct, frozen=True):
     """A session in a list, with the passages that match the query.
 
     If its transcript is gone, `gone` says where it is known from and `note` what to do; `path` is then that of an

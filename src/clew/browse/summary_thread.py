@@ -16,7 +16,7 @@ from clew.system.environment import cache_home, claude_home
 from clew.system.subprocesses import start_clew
 from clew.wire.tree_walk import TranscriptFile, list_transcripts
 
-OWN_PROCESS = 8 << 20  # bytes of changed sessions from which a process of its own reads them
+OWN_PROCESS = 8 << 20  # effort (`SummaryStore.effort`) from which a process of its own reads the changed sessions
 FIRST_SECONDS = 5.0  # to wait for the list of files
 MAX_PAUSE = 5.0  # seconds between two updates of the costs
 RELOAD_SECONDS = 1.5  # between two looks at what that process has stored
@@ -69,7 +69,7 @@ class SummaryThread:
         self._settled: list[TranscriptFile] | None = None  # the files of a look that found nothing to read
         self._is_stopped = False
         self._threads: list[threading.Thread] = []
-        self._lock = threading.Lock()  # of the store together with the snapshot
+        self._has_new_costs = False  # whether they are in the store, but not in the snapshot
 
     def refresh(self, min_age: float = 0.0) -> None:
         """Look for changes, unless that was done less than `min_age` seconds ago."""
@@ -113,6 +113,9 @@ class SummaryThread:
         try:
             self._publish(summaries=self._load(store))
             while not self._is_stopped:
+                if self._has_new_costs:
+                    self._has_new_costs = False
+                    self._publish(summaries=self._load(store))
                 self._refreshed = time.monotonic()
                 self._refresh(store)
                 self._wanted.wait()
@@ -129,8 +132,8 @@ class SummaryThread:
                 self._costs_wanted.clear()
                 started = time.monotonic()
                 if store.update_costs(archived_transcripts(self._root)):
-                    with self._lock:
-                        self._publish(summaries=self._load(store))
+                    self._has_new_costs = True
+                    self._wanted.set()
                 time.sleep(min(MAX_PAUSE, time.monotonic() - started))  # at most half of a core
                 self._costs_wanted.wait()
         finally:
@@ -140,7 +143,7 @@ class SummaryThread:
         """Return the stored summaries. One that is as before is the same object, so that nobody makes its row again."""
         files, before = self.snapshot.files, self.snapshot.summaries
         return {
-            path: old if (old := before.get(path)) == summary and old is not None else summary
+            path: old if (old := before.get(path)) is not None and (old is summary or old == summary) else summary
             for path, summary in store.load().items()
             if path in files or self._holds(path)  # resolving the links of thousands of paths takes long
         }
@@ -169,7 +172,7 @@ class SummaryThread:
             with self._changed:
                 self._has_looked = True
                 self._changed.notify_all()
-        if total >= OWN_PROCESS and store.folder:
+        if store.folder and store.effort(changed) >= OWN_PROCESS:
             self._publish(files=mine, total=total)
             self.is_in_process = True
             self._answer(number)
@@ -177,11 +180,10 @@ class SummaryThread:
             self.is_in_process = False
             self._publish(summaries=self._load(store))
         elif changed or mine != self.snapshot.files or not self.snapshot.is_complete:
-            with self._lock:
-                fresh = store.update(files, changed, is_whole=not missed)
-                known = {path: summary for path, summary in self.snapshot.summaries.items() if path in mine}
-                held = {path: summary for path, summary in fresh.items() if path in mine}
-                self._publish(files=mine, summaries=known | held)
+            fresh = store.update(files, changed, is_whole=not missed)
+            known = {path: summary for path, summary in self.snapshot.summaries.items() if path in mine}
+            held = {path: summary for path, summary in fresh.items() if path in mine}
+            self._publish(files=mine, summaries=known | held)
         self._settled = None if changed or missed else files
         self._answer(number)
         self._costs_wanted.set()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from clew.api.client import Client
 from clew.chat.config.permission_mode import Mode
@@ -60,8 +61,7 @@ class NoHooks:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationLimits:
+class ConversationLimits(Struct, frozen=True):
     """Limits of a conversation."""
 
     turns: int | None = None  # most replies to one prompt
@@ -73,8 +73,7 @@ class ConversationLimits:
     auto_compact: bool = True  # compact when the context window is nearly full
 
 
-@dataclass(frozen=True)
-class Deps:
+class Deps(Struct, frozen=True):
     """The dependencies of a conversation."""
 
     client: Client

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from clew.chat.agents.agent_files import describe_kinds, load_agent_kinds
 from clew.chat.agents.agent_kind import AgentKind
@@ -31,8 +31,7 @@ from clew.wire.json_codec import Json
 from clew.wire.layout import slug
 
 
-@dataclass(frozen=True)
-class SessionConfig:
+class SessionConfig(Struct, frozen=True):
     """What settings and files say about a session."""
 
     settings: Settings

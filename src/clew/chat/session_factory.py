@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from msgspec.structs import replace as change
 
 from clew.api.client import Client
@@ -50,8 +51,7 @@ from clew.wire.json_codec import Json
 COMMAND_SECONDS = 60.0  # seconds that a shell command in a skill may take
 
 
-@dataclass(frozen=True)
-class ChatSession:
+class ChatSession(Struct, frozen=True):
     """An open session: its engine, and the configuration that front ends show."""
 
     engine: Engine

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Sequence
 
+from msgspec import structs
 from msgspec.structs import replace
 
 from clew.api.request_body import MessagesRequest
@@ -66,7 +66,7 @@ def _agent_runner(deps: Deps, conversation: LiveConversation) -> RunAgent:
     """Return what runs an agent that may look at everything, asks nobody, and runs no hooks itself."""
 
     async def run(task: str, model: str) -> str:
-        alone = dataclasses.replace(deps, hooks=NoHooks(), emit=lambda event: None, can_prompt_user=False)
+        alone = structs.replace(deps, hooks=NoHooks(), emit=lambda event: None, can_prompt_user=False)
         kinds = {_JUDGE.name: _JUDGE}
         call_id = f"hook_{conversation.journal.new_id()}"
         scene = ToolContext(call_id, conversation.session_id, conversation.folder, conversation.state, asyncio.Event())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from clew.api.endpoint import Endpoint
 from clew.api.reasoning import Reasoning
@@ -19,8 +20,7 @@ from clew.chat.tools.tool import Tool
 from clew.wire.json_codec import Json
 
 
-@dataclass(frozen=True, kw_only=True)
-class SessionSpec:
+class SessionSpec(Struct, frozen=True, kw_only=True):
     """A session to open. `clew.chat.open_session` opens it."""
 
     cwd: Path

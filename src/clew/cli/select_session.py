@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import heapq
 import os
-from argparse import Namespace
-from collections.abc import Iterator
-from heapq import merge
 from itertools import chain
 
 from clew.cli.output import print_message
-from clew.collect.archive.archive_view import open_deleted_tree
-from clew.conversation.session import Session
-from clew.conversation.session_listing import Outline
+from clew.collect.archive import archive_view
+from clew.conversation import session
 from clew.errors import Ambiguous, NotFound
 from clew.system import shell_quoting
+from clew.system.environment import cache_home, claude_home
 from clew.system.file_errors import ErrorCollector, unreadable_reason
-from clew.wire.content_time import is_within, newest_first, sort_key
+from clew.wire import content_time, lookup
 from clew.wire.layout import SessionFile, Tree, claude_dir, session_at
-from clew.wire.lookup import find_project, find_session
-from clew.wire.tree_walk import list_transcripts
+from clew.wire.tree_walk import find_unlisted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Iterator
+
+    from clew.conversation.session import Session
+    from clew.conversation.session_listing import Outline
+
+    SortKey = Callable[[SessionFile], tuple[float, float, str]]
 
 
 def open_tree(options: Namespace) -> Tree:
@@ -32,21 +39,21 @@ def open_session(options: Namespace, name: str | None, *, archived: bool = False
     `archived` also accepts a session that is only in the archive: for commands that only read.
     """
     file = find_file(options, name, archived) if name is not None else newest_session(open_tree(options))
-    return Session(file.path, file=file)
+    return session.Session(file.path, file=file)
 
 
 def find_file(options: Namespace, name: str, archived: bool) -> SessionFile:
     """Find the file of a session by its id. One that was deleted is reported, or taken from the archive."""
     try:
-        return find_session(open_tree(options), name)
+        return lookup.find_session(open_tree(options), name)
     except NotFound as missing:
         if archived and (agent := _agent_file(open_tree(options), name)):
             return agent
-        archive = open_deleted_tree(options.claude_dir)
+        archive = archive_view.open_deleted_tree(options.claude_dir)
         if archive is None:
             raise _gone_error(options, name) or missing from None
         try:
-            file = find_session(Tree(archive.folder), name)
+            file = lookup.find_session(Tree(archive.folder), name)
         except NotFound:
             raise _gone_error(options, name) or missing from None
         is_reconstructed = file.id in archive.reconstructed
@@ -83,7 +90,7 @@ def _agent_file(tree: Tree, name: str) -> SessionFile | None:
 def newest_session(tree: Tree) -> SessionFile:
     """Return the newest session of the current project, else of all projects. Raises NotFound if there is none."""
     try:
-        in_project = [f for f in find_project(tree, os.getcwd()).sessions() if not f.is_empty]
+        in_project = [f for f in lookup.find_project(tree, os.getcwd()).sessions() if not f.is_empty]
     except (NotFound, Ambiguous):
         in_project = []
     candidates = in_project or [f for p in tree.projects() for f in p.sessions() if not f.is_empty]
@@ -93,7 +100,7 @@ def newest_session(tree: Tree) -> SessionFile:
             "session folder",
             hint="Name another folder with --claude-dir, or create a demo: clew demo DIR",
         )
-    return min(candidates, key=sort_key)
+    return min(candidates, key=content_time.sort_key)
 
 
 def resolve_folder(options: Namespace, name: str) -> str:
@@ -105,53 +112,56 @@ def resolve_folder(options: Namespace, name: str) -> str:
     if os.path.isdir(path):
         return os.path.realpath(path)
     try:
-        return find_project(open_tree(options), name).path().path
+        return lookup.find_project(open_tree(options), name).path().path
     except (NotFound, Ambiguous):
         if os.sep in name:
             return path
         raise
 
 
-def session_files(options: Namespace, tree: Tree | None = None) -> Iterator[SessionFile]:
+def session_files(options: Namespace, tree: Tree | None = None, key: SortKey | None = None) -> Iterator[SessionFile]:
     """Session files selected by the common options, newest first."""
     tree = tree or open_tree(options)
-    projects = [find_project(tree, options.project)] if options.project else tree.projects()
+    projects = [lookup.find_project(tree, options.project)] if options.project else tree.projects()
     files = (f for p in projects for f in p.sessions() if not f.is_empty)
-    yield from newest_first(f for f in files if is_within(f, options.since, options.until))
+    chosen = (f for f in files if content_time.is_within(f, options.since, options.until))
+    yield from sorted(chosen, key=key or content_time.sort_key)
 
 
-def all_session_files(options: Namespace) -> Iterator[SessionFile]:
+def all_session_files(options: Namespace, key: SortKey | None = None) -> Iterator[SessionFile]:
     """Session files on the disk and in the archive, newest first; with `--archived` only those in the archive."""
-    archive = open_deleted_tree(options.claude_dir)
+    archive = archive_view.open_deleted_tree(options.claude_dir)
     trees = ([] if options.archived else [open_tree(options)]) + ([Tree(archive.folder)] if archive else [])
     listings: list[Iterator[SessionFile]] = []
     missing: NotFound | None = None
     for tree in trees:
         try:
-            first = next(listing := session_files(options, tree), None)
+            first = next(listing := session_files(options, tree, key), None)
         except NotFound as error:  # the project may be in only one of the trees
             missing = missing or error
             continue
         listings.append(chain([first] if first else [], listing))
     if missing and not listings:
         raise missing
-    yield from merge(*listings, key=sort_key)
+    yield from heapq.merge(*listings, key=key or content_time.sort_key)
 
 
 def read_outlines(options: Namespace, fence: ErrorCollector) -> Iterator[Outline]:
     """Outlines of the conversations among the session files. Files with state only, or of a sub-agent, are skipped."""
+    from clew.report.outline_store import OutlineStore  # only lists need a database
+
     shown = 0
-    for file in all_session_files(options):
-        if options.limit is not None and shown >= options.limit:
-            return
-        outline = Outline(file)
-        is_listed = False
-        with fence.catch(file.path):
-            outline.read()
-            is_listed = outline.is_conversation and not outline.is_sidechain
-        if is_listed:
-            shown += 1
-            yield outline
+    cache = None if getattr(options, "store_tree", None) else cache_home()  # nothing is kept of the sessions of others
+    with OutlineStore(claude_home(options.claude_dir), cache) as store:
+        for file in all_session_files(options, store.sort_key):
+            if options.limit is not None and shown >= options.limit:
+                return
+            outline: Outline | None = None
+            with fence.catch(file.path):
+                outline = store.outline(file)
+            if outline and outline.is_conversation and not outline.is_sidechain:
+                shown += 1
+                yield outline
 
 
 def error_fence(options: Namespace) -> ErrorCollector:
@@ -161,9 +171,7 @@ def error_fence(options: Namespace) -> ErrorCollector:
 
 def report_unlisted_folders(options: Namespace, fence: ErrorCollector) -> None:
     """Report the folders that could not be listed; their sessions are missing from the output."""
-    unlisted: list[str] = []
     root = open_tree(options).root
-    list_transcripts(str(root), unlisted)
-    for path in unlisted:
+    for path in find_unlisted(str(root)):
         if path != str(root) or os.path.lexists(root):
             fence.add(path, unreadable_reason(path))

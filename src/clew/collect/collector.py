@@ -22,7 +22,8 @@ from clew.collect.fingerprint import compute_chain
 from clew.collect.ingest import FileIngester
 from clew.collect.masking import Policy
 from clew.collect.poll_report import FileFailed, FileMoved, PollReport
-from clew.collect.read_ahead import ReadAhead
+from clew.collect.prepared_lines import Precursor
+from clew.collect.read_ahead import ExpectedLines, ReadAhead
 from clew.collect.read_limits import DAY, ReadLimits
 from clew.collect.safe_open import open_source
 from clew.errors import Stale
@@ -35,11 +36,14 @@ _ByInode = dict[tuple[int, ...], KnownFile]  # by device and inode
 
 
 class _DueFile(NamedTuple):
-    """A file that must be looked at, and where its new bytes probably begin. `must_verify` compares those before."""
+    """A file that must be looked at, and where its new bytes probably begin. `must_verify` compares those before; a new
+    generation of the file gets the reserved id.
+    """
 
     source: SourceFile
     base: int
     must_verify: bool
+    reserved: int = 0
 
 
 class Collector:
@@ -87,12 +91,11 @@ class Collector:
             number = self._root_number()
             known = known_files(self.connection, number)
             missing = self._missing_by_inode(listing, known)
-            due = list(self._find_due(listing, known, missing, report, now, scrub))
-            plan = [(each.source, each.base) for each in due if each.base < each.source.state.size]
-            lines = [each for each in plan if not each[0].is_whole]
-            with closing(ReadAhead(self.root, writer.preparer, lines, self.jobs)) as reader:
+            found = self._find_due(listing, known, missing, report, now, scrub)
+            due = [each._replace(reserved=id) for id, each in enumerate(found, writer.next_generation())]
+            with closing(self._read_ahead(due, known, writer)) as reader:
                 ingester = FileIngester(self.root, number, writer, reader, report, now)
-                total = sum(source.state.size - base for source, base in plan)
+                total = sum(max(0, each.source.state.size - each.base) for each in due)
                 for _ in self._ingest_due(due, known, missing, ingester):
                     if progress:
                         progress(report.bytes, total)
@@ -100,7 +103,20 @@ class Collector:
             writer.close()
         finally:
             writer.undo()  # no effect after close()
+        self.connection.execute("PRAGMA shrink_memory")
         return report
+
+    def _read_ahead(self, due: Iterable[_DueFile], known: KnownFiles, writer: ArchiveWriter) -> ReadAhead:
+        """Return the reader of all files with new lines; it keeps none of what is expected of them."""
+        new = (each for each in due if each.base < each.source.state.size and not each.source.is_whole)
+        return ReadAhead(self.root, writer.preparer, [self._expect(each, known) for each in new], self.jobs)
+
+    def _expect(self, due: _DueFile, known: KnownFiles) -> ExpectedLines:
+        """Return where the new lines of a file probably begin, and after what."""
+        file = known.get(due.source.path)
+        if file is None or file.generation is None:
+            return ExpectedLines(due.source, due.base, Precursor(due.reserved, 0, 0, self.key))
+        return ExpectedLines(due.source, due.base, Precursor(file.generation, *file.mark[:3]))
 
     def _root_number(self) -> int:
         number = self.connection.execute("SELECT id FROM root WHERE path = ?", (self.root,)).get
@@ -137,7 +153,7 @@ class Collector:
         self, due: Iterable[_DueFile], known: KnownFiles, missing: _ByInode, ingester: FileIngester
     ) -> Iterator[None]:
         """Ingest files; yield after each."""
-        for source, _, must_verify in due:
+        for source, _, must_verify, ingester.reserved in due:
             file = known.get(source.path)
             if file is None:
                 file = self._find_moved(source, missing, known, ingester)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from clew.errors import Refused
 from clew.system.environment import config_home, secret_variable
@@ -61,8 +62,7 @@ TEMPLATE = """\
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """Who collects, as far as the user configured it; empty for the default."""
 
     developer: str = ""
@@ -71,8 +71,7 @@ class Identity:
     is_hashed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SinkConfig:
+class SinkConfig(Struct, frozen=True):
     """One sink: its address, its secret, what it is sent, and how often."""
 
     to: str
@@ -122,8 +121,7 @@ class SinkConfig:
         return not self.projects or any(_matches(project, pattern) for pattern in self.projects)
 
 
-@dataclass(frozen=True, slots=True)
-class CollectConfig:
+class CollectConfig(Struct, frozen=True):
     """The configuration file: its path, the sinks in order, and who collects."""
 
     path: Path

@@ -8,14 +8,13 @@ statistics are read: no long outputs, file backups or shell snapshots.
 
 from __future__ import annotations
 
-import dataclasses
 import os
-import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field, structs
 
 from clew.collect.discovery import SourceFile, in_reading_order, scan
 from clew.collect.ingest import is_warmup, read_session_id
@@ -40,8 +39,7 @@ def default_state_path() -> str:
     return os.path.join(state_home(), "collect-state.json")
 
 
-@dataclass
-class DirectReport:
+class DirectReport(Struct):
     """Counts and problems of one run."""
 
     files: int = 0
@@ -65,7 +63,7 @@ class StateFile:
         files = self.section.get("files")
         self.files: Json = files if isinstance(files, dict) else {}
         if not isinstance(self.section.get("host"), str):
-            self.section["host"] = secrets.token_hex(16)
+            self.section["host"] = os.urandom(16).hex()
 
     def _read(self) -> Json:
         try:
@@ -97,8 +95,7 @@ def non_negative_int(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
 
 
-@dataclass(frozen=True, slots=True)
-class _LineBatch:
+class _LineBatch(Struct, frozen=True):
     """The lines of a file between two offsets; `line` is the number of the first."""
 
     source: SourceFile
@@ -246,7 +243,7 @@ class DirectCollector:
             batch.source.kind == "agent" and not batch.source.session
         ):  # an agent file next to the sessions names its session in its first line
             session = read_session_id(read_at(file, self.limits.block, 0))
-            batch = dataclasses.replace(batch, source=batch.source._replace(session=session))
+            batch = structs.replace(batch, source=batch.source._replace(session=session))
         if batch.source.is_whole:
             data = read_at(file, batch.end, 0)
             yield self._build_record(batch, (1, 0, len(data)), data, 1)

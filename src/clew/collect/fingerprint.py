@@ -8,7 +8,7 @@ all of it. The hashes are keyed, so that an archive with masked secrets cannot b
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -26,11 +26,10 @@ class ReadPosition(NamedTuple):
     head: bytes = b""
     tail: bytes = b""
 
-    def advance(self, first: bytes, last: bytes, length: int, hashes: Sequence[bytes], window: int) -> ReadPosition:
-        """Return the position after more complete lines; `first` and `last` are the ends of their bytes."""
-        head = self.head if len(self.head) >= window else (self.head + first)[:window]
-        chain = extend_chain(self.chain, hashes)
-        return ReadPosition(self.offset + length, self.lines + len(hashes), chain, head, (self.tail + last)[-window:])
+    def advance(self, size: int, lines: int, chain: bytes, ends: tuple[bytes, bytes], window: int) -> ReadPosition:
+        """Return the position after more complete lines; `chain` contains them, `ends` are those of their bytes."""
+        head = self.head if len(self.head) >= window else (self.head + ends[0])[:window]
+        return ReadPosition(self.offset + size, self.lines + lines, chain, head, (self.tail + ends[1])[-window:])
 
 
 class StoredPosition(NamedTuple):

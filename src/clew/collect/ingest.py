@@ -7,10 +7,10 @@ from hashlib import sha256
 from clew.collect.archive.archive_writer import CHANGED, RACY, SETTLED, ArchiveWriter
 from clew.collect.archive.known_files import KnownFile
 from clew.collect.discovery import SourceFile, SourceState
-from clew.collect.fingerprint import ReadPosition, ReadVerdict, verify_prefix
+from clew.collect.fingerprint import ReadPosition, ReadVerdict, extend_chain, verify_prefix
 from clew.collect.line_reader import LongLine, UnfinishedLine
 from clew.collect.poll_report import FileFailed, PollReport, Reset
-from clew.collect.prepared_lines import PreparedLines
+from clew.collect.prepared_lines import Precursor, PreparedLines
 from clew.collect.read_ahead import ReadAhead
 from clew.collect.repair_archive import repair_generation
 from clew.collect.safe_open import File, open_source, read_at, state_now
@@ -34,6 +34,8 @@ class FileIngester:
         self.limits = writer.limits
         self.report = report
         self.now = now
+        self.reserved = 0
+        """The number that a new generation of the next file gets, unless it is taken."""
 
     def ingest(self, source: SourceFile, known: KnownFile | None, *, must_verify: bool = False) -> None:
         """Add everything new in a file. `must_verify` first compares everything that was read of it before."""
@@ -68,7 +70,8 @@ class FileIngester:
         is_new = known is None or known.generation is None or known.mark.chain != hash
         if is_new and (not source.path.endswith(".json") or _is_json(data)):
             number = known.number + 1 if known else 1
-            generation = self.writer.begin_generation(id, number, "changed" if number > 1 else "new", self.now)
+            reason = "changed" if number > 1 else "new"
+            generation = self.writer.begin_generation(id, number, reason, self.now, self.reserved)
             self.writer.add_document(generation, data)
             self.writer.save_position(generation, ReadPosition(len(data), 1, hash))
             self.writer.save_unfinished(generation, b"", state.mtime)
@@ -93,7 +96,7 @@ class FileIngester:
         generation = known.generation if known and not verdict.reason else None
         if generation is None:
             number = known.number + 1 if known else 1
-            generation = self.writer.begin_generation(id, number, verdict.reason or "new", self.now)
+            generation = self.writer.begin_generation(id, number, verdict.reason or "new", self.now, self.reserved)
             if verdict.reason:
                 self.report.resets.append(Reset(source.path, verdict.reason, number))
         is_stub = bool(known and known.is_stub and not verdict.reason)
@@ -142,8 +145,10 @@ class FileIngester:
 
     def _add_lines(self, generation: int, position: ReadPosition, lines: PreparedLines) -> ReadPosition:
         self.report.damaged += lines.damaged
-        self.writer.add_lines(generation, position, lines)
-        new = position.advance(lines.first, lines.last, lines.size, lines.hashes, self.limits.window)
+        sums = lines.compute_sums(Precursor(generation, *position[:3]))
+        self.writer.add_lines(generation, position, lines, sums.sums)
+        ends = lines.first, lines.last
+        new = position.advance(lines.size, len(lines.lengths), sums.chain, ends, self.limits.window)
         return self._move(generation, position, new)
 
     def _add_long_line(
@@ -155,7 +160,8 @@ class FileIngester:
         first = read_at(file, end, line.offset)
         last = read_at(file, end, line.offset + line.length - end)
         self.writer.add_long_line(generation, position.lines + 1, line, file)
-        new = position.advance(first, last, line.length, [line.hash], self.limits.window)
+        chain = extend_chain(position.chain, [line.hash])
+        new = position.advance(line.length, 1, chain, (first, last), self.limits.window)
         return self._move(generation, position, new)
 
     def _move(self, generation: int, position: ReadPosition, new: ReadPosition) -> ReadPosition:

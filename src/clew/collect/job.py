@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clew.collect.archive.archive_schema import load_key, open_archive
 from clew.collect.archive.reader import archive_path
@@ -19,8 +20,7 @@ from clew.collect.poll_report import PollReport
 from clew.wire.layout import claude_dir
 
 
-@dataclass(frozen=True, slots=True)
-class CollectJob:
+class CollectJob(Struct, frozen=True):
     """What to collect, into which archive, and whether secrets are masked before they are stored."""
 
     root: str

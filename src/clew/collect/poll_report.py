@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 
 class Reset(NamedTuple):
@@ -26,8 +27,7 @@ class FileFailed(NamedTuple):
     reason: str
 
 
-@dataclass(slots=True)
-class PollReport:
+class PollReport(Struct):
     """The result of one poll. Sizes are in bytes."""
 
     files: int = 0

@@ -8,13 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
+from itertools import accumulate, count, repeat
 from typing import NamedTuple
 
 import msgspec
 
+from clew.collect.archive.checksums import line_sum
 from clew.collect.archive.packed_contents import PackedGroup, pack_contents
 from clew.collect.archive.packing import Packer
 from clew.collect.discovery import SourceState
+from clew.collect.fingerprint import extend_chain
 from clew.collect.line_reader import LongLine, UnfinishedLine, read_chunk
 from clew.collect.masking import ERASED, MaskedBytes, Policy
 from clew.collect.read_limits import ReadLimits
@@ -41,6 +44,25 @@ class QuarantinedLine(NamedTuple):
     salvaged: str = "[]"
 
 
+class Precursor(NamedTuple):
+    """What the checksums of lines depend on beside them: their generation and offset, the number of lines before them, and
+    the chain over these.
+    """
+
+    generation: int
+    offset: int
+    lines: int
+    chain: bytes
+
+
+class LineSums(NamedTuple):
+    """The checksums of lines after a precursor, and the chain over all of them."""
+
+    before: Precursor
+    sums: list[int]
+    chain: bytes
+
+
 class PreparedLines(NamedTuple):
     """Complete lines: their offset and bytes, both ends of these, and for each line its length and hash."""
 
@@ -58,6 +80,15 @@ class PreparedLines(NamedTuple):
     """The different contents among them."""
     damaged: int
     quarantined: list[QuarantinedLine]
+    sums: LineSums | None = None
+
+    def compute_sums(self, before: Precursor) -> LineSums:
+        """Return the checksums of these lines after a precursor, unless they were computed for the same one."""
+        if self.sums and self.sums.before == before:
+            return self.sums
+        offsets = accumulate(self.lengths[:-1], initial=before.offset)
+        sums = map(line_sum, repeat(before.generation), offsets, count(before.lines + 1), self.lengths, self.stored)
+        return LineSums(before, list(sums), extend_chain(before.chain, self.hashes))
 
 
 class PreparedChunk(NamedTuple):

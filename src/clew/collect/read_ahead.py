@@ -3,7 +3,8 @@
 Workers get chunks of the files in the order in which they will be ingested. Where a file is new is only predicted for
 them: the ingester says where it begins to read, and in what state it found the file. A chunk that a worker read from
 elsewhere or in another state is not used, nor is anything after a worker was killed. It is read here instead, by the
-same function, so that the archive does not depend on the number of processes.
+same function, so that the archive does not depend on the number of processes. The same is true of checksums: those that
+a worker computed after other lines than the ingester found are computed here again.
 """
 
 from __future__ import annotations
@@ -11,15 +12,24 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import astuple
 from itertools import count, islice
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
+
+from msgspec.structs import astuple
 
 from clew.collect.archive.packed_contents import PackedGroup
 from clew.collect.discovery import SourceFile, SourceState
+from clew.collect.fingerprint import extend_chain
 from clew.collect.line_reader import LongLine, UnfinishedLine
 from clew.collect.masking import Policy
-from clew.collect.prepared_lines import LinePreparer, PreparedChunk, PreparedLines, QuarantinedLine
+from clew.collect.prepared_lines import (
+    LinePreparer,
+    LineSums,
+    Precursor,
+    PreparedChunk,
+    PreparedLines,
+    QuarantinedLine,
+)
 from clew.collect.read_limits import ReadLimits
 from clew.collect.safe_open import File, open_regular
 from clew.errors import Stale
@@ -31,16 +41,20 @@ _WINDOW = 6  # batches of chunks that wait to be written
 
 Settings = tuple[str, bytes | None, list[str], tuple[int, ...]]
 """For a worker: the root, the key of the policy, the erased lines, and the limits."""
-Plan = Sequence[tuple[SourceFile, int]]
-"""Files in the order in which they are ingested, each with the offset at which its new lines begin."""
-_Item = tuple[str, int, int]  # the path of a file, where reading it begins, and where the chunk begins
+_Item = tuple[str, int, int, tuple[int, int, int, bytes] | None]
+"""The path of a file, where reading it begins, where the chunk begins, and the precursor of the first chunk."""
 
 
-class _Ahead(NamedTuple):
-    """The chunks of a file that workers read, and where reading it begins."""
+class ExpectedLines(NamedTuple):
+    """A file whose new lines are expected at an offset, and what is expected before them."""
 
-    numbers: range
+    source: SourceFile
     base: int
+    before: Precursor
+
+
+Plan = Sequence[ExpectedLines]
+"""Files in the order in which they are ingested."""
 
 
 class ReadAhead:
@@ -48,10 +62,11 @@ class ReadAhead:
 
     def __init__(self, root: str, preparer: LinePreparer, plan: Plan, jobs: int | None = None) -> None:
         self.preparer = preparer
-        self._ahead: dict[str, _Ahead] = {}
+        self._chunks = _Chunks(preparer.limits.block)
+        self._ahead: dict[str, int] = {}  # the numbers of the files that workers read
         self._results: Generator[Any, None, None] | None = None
         self._position = 0  # the number of the next result
-        if sum(source.state.size - base for source, base in plan) > preparer.limits.spread_above:
+        if sum(each.source.state.size - each.base for each in plan) > preparer.limits.spread_above:
             self._start(root, plan, count_usable_cores() if jobs is None else jobs)
 
     def _start(self, root: str, plan: Plan, jobs: int) -> None:
@@ -60,9 +75,8 @@ class ReadAhead:
             jobs = min(jobs, _MAX_WORKERS)
         if jobs < 2:
             return
-        chunks = _Chunks(limits.block)
-        for source, base in plan:
-            self._ahead[source.path] = _Ahead(chunks.add(source.path, base, source.state.size), base)
+        chunks = self._chunks
+        self._ahead = {expected.source.path: chunks.add(expected) for expected in plan}
         settings: Settings = (root, policy.key, list(self.preparer.erased), astuple(limits))
         self._results = map_in_workers(
             prepare_chunks, settings, chunks, chunks.sizes, jobs=jobs, min_bytes=0, window=_WINDOW
@@ -87,14 +101,14 @@ class ReadAhead:
                 return
 
     def _read_by_workers(self, path: str, state: SourceState, base: int) -> Iterator[PreparedChunk]:
-        ahead = self._ahead.pop(path, None)
-        if ahead is None or ahead.base != base:
+        file = self._ahead.pop(path, None)
+        if file is None or self._chunks.bases[file] != base:
             return
-        for number in ahead.numbers:
+        for number in self._chunks.of_file(file):
             result = self._take(number)
             if result is None or result[0] != state:
                 return
-            yield _from_plain(*result)
+            yield from_plain(*result)
 
     def _take(self, number: int) -> Any:
         """Return a result of the workers, and drop those before it; None if there is none."""
@@ -109,7 +123,7 @@ class ReadAhead:
         return result
 
 
-class _Chunks(Sequence[_Item]):
+class _Chunks:
     """The chunks of many files, held compactly."""
 
     def __init__(self, block: int) -> None:
@@ -118,52 +132,79 @@ class _Chunks(Sequence[_Item]):
         self._starts = array("q")
         self._files = array("q")
         self._paths: list[str] = []
-        self._bases = array("q")
+        self._firsts = array("q")  # the number of the first chunk of each file
+        self.bases, self._generations, self._lines = array("q"), array("q"), array("q")
+        self._chains: list[bytes] = []
 
-    def add(self, path: str, base: int, size: int) -> range:
-        """Add the chunks of a file from an offset to its size, and return their numbers."""
-        first = len(self.sizes)
-        for start in range(base, size, self.block):
+    def add(self, expected: ExpectedLines) -> int:
+        """Add the chunks of a file from an offset to its size, and return the number of the file."""
+        source, base, before = expected
+        self._firsts.append(len(self.sizes))
+        for start in range(base, source.state.size, self.block):
             self._starts.append(start)
-            self.sizes.append(min(self.block, size - start))
+            self.sizes.append(min(self.block, source.state.size - start))
             self._files.append(len(self._paths))
-        self._paths.append(path)
-        self._bases.append(base)
-        return range(first, len(self.sizes))
+        self._paths.append(source.path)
+        self.bases.append(base)
+        self._generations.append(before.generation)
+        self._lines.append(before.lines)
+        self._chains.append(before.chain)
+        return len(self._paths) - 1
 
-    def __len__(self) -> int:
-        return len(self.sizes)
+    def of_file(self, file: int) -> range:
+        """Return the numbers of the chunks of a file."""
+        stop = self._firsts[file + 1] if file + 1 < len(self._firsts) else len(self.sizes)
+        return range(self._firsts[file], stop)
 
-    @overload
-    def __getitem__(self, key: int) -> _Item: ...
-
-    @overload
-    def __getitem__(self, key: slice) -> list[_Item]: ...
-
-    def __getitem__(self, key: int | slice) -> _Item | list[_Item]:
-        if isinstance(key, slice):
-            return [self[number] for number in range(*key.indices(len(self)))]
-        file = self._files[key]
-        return self._paths[file], self._bases[file], self._starts[key]
+    def __getitem__(self, number: int) -> _Item:
+        file, start = self._files[number], self._starts[number]
+        path, base = self._paths[file], self.bases[file]
+        before = (self._generations[file], base, self._lines[file], self._chains[file]) if start == base else None
+        return path, base, start, before
 
 
 # -- in a worker
 
 
 def prepare_chunks(settings: Settings) -> Callable[[_Item], Any]:
-    """Return the function that reads and prepares one chunk; its result is None if the file cannot be read."""
+    """Return the function that reads and prepares one chunk; its result is None if the file cannot be read.
+
+    The checksums of its lines depend on those before, so a worker computes them from the first chunk of a file on, as long
+    as it gets all chunks of it.
+    """
     root, key, erased, limits = settings
     preparer = LinePreparer(Policy(key), frozenset(erased), ReadLimits(*limits))
+    next_chunk: tuple[str, int] = "", 0
+    next_before: Precursor | None = None
 
     def read(item: _Item) -> Any:
-        path, base, start = item
+        nonlocal next_chunk, next_before
+        path, base, start, given = item
+        before = Precursor(*given) if given else next_before if (path, start) == next_chunk else None
+        next_before = None
         try:
             with open_regular(os.path.join(root, path)) as file:
-                return _to_plain(preparer.read(file, base, start))
+                chunk = preparer.read(file, base, start)
         except (OSError, Stale):  # the ingester finds out why
             return None
+        if before:
+            chunk, next_before = _add_sums(chunk, before)
+            next_chunk = path, start + preparer.limits.block
+        return _to_plain(chunk)
 
     return read
+
+
+def _add_sums(chunk: PreparedChunk, before: Precursor) -> tuple[PreparedChunk, Precursor]:
+    """Return a chunk with the checksums of its lines, and what is before the next one."""
+    if lines := chunk.lines:
+        sums = lines.compute_sums(before)
+        chunk = chunk._replace(lines=lines._replace(sums=sums))
+        before = Precursor(before.generation, before.offset + lines.size, before.lines + len(sums.sums), sums.chain)
+    if chunk.long:
+        chain = extend_chain(before.chain, [chunk.long.hash])
+        before = Precursor(before.generation, before.offset + chunk.long.length, before.lines + 1, chain)
+    return chunk, before
 
 
 def _to_plain(chunk: PreparedChunk) -> tuple[Any, ...]:
@@ -172,16 +213,19 @@ def _to_plain(chunk: PreparedChunk) -> tuple[Any, ...]:
     plain: Any = None
     if lines:
         groups, quarantined = (list(map(tuple[Any, ...], each)) for each in (lines.groups, lines.quarantined))
-        plain = (*lines[:-3], groups, lines.damaged, quarantined)
+        sums = lines.sums and (tuple(lines.sums.before), *lines.sums[1:])
+        plain = (*lines[:-4], groups, lines.damaged, quarantined, sums)
     return tuple(state), plain, long and tuple(long), unfinished and tuple(unfinished)
 
 
-def _from_plain(state: Any, lines: Any, long: Any, unfinished: Any) -> PreparedChunk:
+def from_plain(state: Any, lines: Any, long: Any, unfinished: Any) -> PreparedChunk:
+    """Return the chunk of a result of a worker."""
     if lines:
-        *columns, groups, damaged, quarantined = lines
+        *columns, groups, damaged, quarantined, given = lines
         packed = [PackedGroup(*group) for group in groups]
         quarantine = [QuarantinedLine(*line) for line in quarantined]
-        lines = PreparedLines._make((*columns, packed, damaged, quarantine))
+        sums = LineSums(Precursor(*given[0]), *given[1:]) if given else None
+        lines = PreparedLines._make((*columns, packed, damaged, quarantine, sums))
     return PreparedChunk(
         SourceState(*state), lines, long and LongLine(*long), unfinished and UnfinishedLine(*unfinished)
     )

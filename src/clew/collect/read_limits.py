@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 DAY = 86_400 * 10**9  # in nanoseconds, like all times in the archive
 
 
-@dataclass(frozen=True, slots=True)
-class ReadLimits:
+class ReadLimits(Struct, frozen=True):
     """Sizes in bytes, times in nanoseconds."""
 
     block: int = 1 << 20

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from clew.collect.archive.archive_status import ArchiveStatus
 from clew.wire import session_writer
@@ -20,8 +22,7 @@ if TYPE_CHECKING:
     from clew.collect.sinks.outbox import DeliveryOutcome
 
 
-@dataclass(frozen=True, slots=True)
-class SinkHealth:
+class SinkHealth(Struct, frozen=True):
     """The last deliveries to a sink; times are seconds since 1970, 0 for never."""
 
     last_run: int = 0
@@ -41,8 +42,7 @@ class SinkHealth:
         return replace(changed, error=str(outcome.error), failing_since=self.failing_since or now)
 
 
-@dataclass(frozen=True, slots=True)
-class SinkReport:
+class SinkReport(Struct, frozen=True):
     """The state of a sink: how many records wait, for how long, and what was rejected."""
 
     sink: str

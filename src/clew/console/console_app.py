@@ -11,9 +11,10 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from clew.console.pasted_text import Pastes
 from clew.console.prompt_completion import NamedCommand, project_files
@@ -37,8 +38,7 @@ LoadOptions = Callable[[Report], "SessionSpec"]
 _SETTINGS = (".claude", ".mcp.json")  # a folder without these has no settings
 
 
-@dataclass(frozen=True)
-class ConsoleOptions:
+class ConsoleOptions(Struct, frozen=True):
     """The options of a console. `make` loads the session options and reports what the user should know about them; it is
     called when the prompt is visible, so nothing may be written to the terminal.
     """

@@ -6,10 +6,10 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
+from msgspec.structs import replace
 from msgspec.structs import replace as change
 
 from clew.chat import events

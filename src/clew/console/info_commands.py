@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.chat.hooks.runner import Hooks
 from clew.chat.input.memory_files import Memories
@@ -21,20 +23,17 @@ from clew.view.row_types import AboutRow, TableRow
 from clew.view.sanitize import format_tokens, one_line, short_path
 
 
-@dataclass(frozen=True, slots=True)
-class Leave:
+class Leave(Struct, frozen=True):
     """The user leaves the console."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRequest:
+class SessionRequest(Struct, frozen=True):
     """Another session is opened."""
 
     spec: SessionSpec
 
 
-@dataclass(frozen=True, slots=True)
-class PromptRequest:
+class PromptRequest(Struct, frozen=True):
     """A prompt is sent to the model."""
 
     text: str
@@ -43,8 +42,7 @@ class PromptRequest:
 CommandResult = Leave | SessionRequest | PromptRequest | None
 
 
-@dataclass(frozen=True, slots=True)
-class CommandContext:
+class CommandContext(Struct, frozen=True):
     """The session and the arguments of a slash command."""
 
     session: ChatSession
@@ -62,11 +60,10 @@ class CommandContext:
         """Return the request to open another session with these options."""
         cleared = {"session_id": "", "resume": "", "is_latest": False, "is_fork": False, "at": "", "title": ""}
         mode = self.session.engine.conversation.mode
-        return SessionRequest(replace(self.spec, **{**cleared, "mode": mode, **changed}))  # type: ignore[arg-type]
+        return SessionRequest(replace(self.spec, **{**cleared, "mode": mode, **changed}))
 
 
-@dataclass(frozen=True, slots=True)
-class ConsoleCommand:
+class ConsoleCommand(Struct, frozen=True):
     about: str
     run: Callable[[CommandContext], Awaitable[CommandResult]]
     hint: str = ""

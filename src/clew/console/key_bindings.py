@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from prompt_toolkit.application.current import get_app
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
@@ -30,8 +30,7 @@ _SHIFT_ENTER = (
 )  # sent by terminals that distinguish these keys
 
 
-@dataclass(frozen=True)
-class Actions:
+class Actions(Struct, frozen=True):
     """The functions that keys call."""
 
     submit: Callable[[UserInput], None]

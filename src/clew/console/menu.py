@@ -7,16 +7,16 @@ exception: it opens on the first match. `question_box` and `styles` draw menus, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 MAX_VISIBLE_OPTIONS = 10  # options on the screen
 PAUSE = 0.7  # seconds without a key until a question that opened by itself takes keys
 NO_SELECTION = -1  # no option is selected
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionLine:
+class QuestionLine(Struct, frozen=True):
     """One line about the subject of a question, already escaped. `mark` is its prefix."""
 
     text: str
@@ -25,8 +25,7 @@ class QuestionLine:
     is_context: bool = False  # comes after the subject where there is little room
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """One option. `takes` describes text that can be added: with Tab, or directly if it `opens`; required if
     `needs_text`.
     """
@@ -39,8 +38,7 @@ class Option:
     needs_text: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class MenuAnswer:
+class MenuAnswer(Struct, frozen=True):
     """The chosen values, and the text that was added."""
 
     values: tuple[Any, ...]
@@ -52,8 +50,7 @@ class MenuAnswer:
         return self.values[0] if self.values else None
 
 
-@dataclass
-class Menu:
+class Menu(Struct):
     """A question while it is being answered.
 
     `is_sudden` questions open without a request of the user, who may be typing at that moment: they take keys only after a

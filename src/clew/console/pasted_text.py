@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct, field
 
 MAX_CHARACTERS = 800  # longer pastes are folded
 MAX_LINES = 3
@@ -16,8 +17,7 @@ _MARK = re.compile(r"\[(?:Pasted text|Image) #(\d+)(?: \+\d+ lines)?\]")
 _PICTURE = re.compile(r"\.(?:png|jpe?g|gif|webp)$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class PastedItem:
+class PastedItem(Struct, frozen=True):
     """The content of a mark: a text, or the path of an image."""
 
     number: int
@@ -32,8 +32,7 @@ class PastedItem:
         return f"[Pasted text #{self.number} +{more} lines]" if more else f"[Pasted text #{self.number}]"
 
 
-@dataclass
-class Pastes:
+class Pastes(Struct):
     """The pasted items of this console, by number."""
 
     known: dict[int, PastedItem] = field(default_factory=dict)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clew.chat.config.repository import list_files
 
@@ -21,8 +22,7 @@ _SKIPPED_FOLDERS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(Struct, frozen=True):
     """One completion. Its text replaces the input from `start` up to the cursor."""
 
     start: int
@@ -31,8 +31,7 @@ class Completion:
     hint: str = ""  # for the arguments of a command; not inserted
 
 
-@dataclass(frozen=True, slots=True)
-class NamedCommand:
+class NamedCommand(Struct, frozen=True):
     """A command with its name and description."""
 
     name: str

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.utils import get_cwidth
 
@@ -24,8 +24,7 @@ _CONTINUED = "↳"  # before the rest of a line that is too long
 Row = list[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionBox:
+class QuestionBox(Struct, frozen=True):
     """The rows of a question that fit the screen, and where in the details they begin."""
 
     rows: list[Row]

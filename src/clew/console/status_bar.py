@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from clew.view.sanitize import columns
 
@@ -20,8 +21,7 @@ MODES = {
 NARROW = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Struct, frozen=True):
     """The values of the status line."""
 
     mode: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from clew.chat import events
 from clew.chat.events import Event
@@ -55,8 +56,7 @@ def describe_subject(name: str, given: Json, cwd: str) -> str:
     return subject(name, given, cwd)
 
 
-@dataclass
-class RunningCall:
+class RunningCall(Struct):
     """A call that has no result yet."""
 
     name: str
@@ -69,8 +69,7 @@ class RunningCall:
     last_step: str = ""
 
 
-@dataclass
-class RunningAgent:
+class RunningAgent(Struct):
     """A subagent that runs, also after the turn that started it."""
 
     kind: str
@@ -81,8 +80,7 @@ class RunningAgent:
     is_background: bool = False
 
 
-@dataclass
-class Transcript:
+class Transcript(Struct):
     """The state of the transcript. `print_row` prints a row that never changes."""
 
     print_row: Callable[[Row], None]

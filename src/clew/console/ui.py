@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct, field
 
 from clew.chat.input.input_line import InputLine, parse_line
 from clew.console.menu import Menu, MenuAnswer
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from clew.view.row_types import Row
 
 
-@dataclass(frozen=True)
-class UserInput:
+class UserInput(Struct, frozen=True, dict=True):
     """Typed input: as shown, with pastes expanded, and the pasted items."""
 
     shown: str

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import takewhile
+from operator import is_
 
 from clew.conversation.cli_version import Era
 from clew.conversation.parent_links import SPOKEN, Chain
@@ -16,6 +17,7 @@ from clew.conversation.reply_ids import reply_id
 from clew.wire.entry import Entry
 from clew.wire.entry_types import LastPrompt
 from clew.wire.json_codec import as_text
+from clew.wire.timestamps import has_usual_form, is_earlier_text
 
 NIL = "00000000-0000-0000-0000-000000000000"
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
@@ -85,10 +87,18 @@ def _last_line(candidates: Sequence[Entry], links: Chain, era: Era) -> Entry:
 def _newest_entry(candidates: Sequence[Entry]) -> Entry:
     """Return the entry with the newest timestamp. An entry without one is never newer, and nothing is newer than it."""
     best = candidates[0]
-    for entry in candidates[1:]:
-        entry_time, best_time = entry.time, best.time
-        if entry_time is not None and best_time is not None and entry_time > best_time:
-            best = entry
+    newest = best.time
+    if newest is None:
+        return best
+    # From the end, where the newest one is in most files: the times of the others need not be parsed.
+    text = ""
+    for entry in reversed(candidates):
+        if text and is_earlier_text(entry.timestamp, text):
+            continue
+        time = entry.time
+        if time is not None and time >= newest:
+            best, newest = entry, time
+            text = entry.timestamp if has_usual_form(entry.timestamp) else ""
     return best
 
 
@@ -102,7 +112,19 @@ def path_to_message(links: Chain, leaf: Entry, era: Era) -> list[Entry]:
 
 
 def complete_path(path: list[Entry], links: Chain, era: Era) -> list[Entry]:
-    """Insert what belongs to a path but hangs beside it, and append what hangs below its last message."""
+    """Insert what belongs to a path but hangs beside it, and append what hangs below its last message.
+
+    The result is kept with the links: the request of a session needs the path whose size was measured before.
+    """
+    known = links.completed.get(era.version)
+    if known is not None and len(known[0]) == len(path) and all(map(is_, known[0], path)):
+        return known[1]
+    completed = _complete_path(path, links, era)
+    links.completed[era.version] = path, completed
+    return completed
+
+
+def _complete_path(path: list[Entry], links: Chain, era: Era) -> list[Entry]:
     last = path[-1]
     if era.repairs_siblings:
         path = insert_siblings(path, links) if era.orders_siblings else insert_siblings_by_time(path, links)
@@ -209,10 +231,10 @@ def _reply_ends(path: Sequence[Entry]) -> dict[str | None, int]:
     open_calls: set[str | None] = set()
     for index, entry in enumerate(path):
         if entry.type == "assistant":
-            mid = reply_id(entry)
-            if mid not in calling or _call_ids(entry):
+            mid, has_calls = reply_id(entry), bool(_call_ids(entry))
+            if has_calls or mid not in calling:
                 ends[mid] = index
-            if _call_ids(entry):
+            if has_calls:
                 open_calls.add(mid)
         elif entry.type == "user" and not entry.results:
             calling |= open_calls

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from clew.wire.entry import Entry
 from clew.wire.json_codec import as_text
 from clew.wire.layout import AgentFile, SessionFile, session_at
-from clew.wire.side_files import AgentMeta
 
 if TYPE_CHECKING:
     from clew.conversation.replies import Call
     from clew.conversation.session import Session
+    from clew.wire.side_files import AgentMeta
 
 
 SUBAGENT_TOOLS = frozenset({"Task", "Agent"})  # start one agent and return its answer; the chat runs these
@@ -117,6 +117,8 @@ def _line_bytes(entry: Entry) -> bytes:
 
 def _link_to_calls(session: Session, agents: list[Agent]) -> list[Agent]:
     """Attach the call of each agent, made by the session or by another agent, and sort the agents by their calls."""
+    if not agents:
+        return []
     callers: list[tuple[str | None, Session]] = [(None, session), *((a.id, a.session) for a in agents)]
     calls = [(owner, call, call.agent_id) for owner, s in callers for call in s.calls if call.name in AGENT_TOOLS]
     matched: set[str] = set()

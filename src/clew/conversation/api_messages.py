@@ -40,7 +40,7 @@ def _unwrap_string(block: Json) -> Json | str:
 
 def _round_integers(block: Json) -> Json:
     try:
-        return {key: _round_value(value) for key, value in block.items()}
+        return {key: value if isinstance(value, str) else _round_value(value) for key, value in block.items()}
     except RecursionError:  # nested too deeply to look for numbers in it
         return block
 
@@ -48,9 +48,9 @@ def _round_integers(block: Json) -> Json:
 def _round_value(value: Any) -> Any:
     """Round large integers the way JavaScript, in which Claude Code is written, stores them: as doubles."""
     if isinstance(value, dict):
-        return {key: _round_value(item) for key, item in value.items()}
+        return {key: item if isinstance(item, str) else _round_value(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_round_value(item) for item in value]
+        return [item if isinstance(item, str) else _round_value(item) for item in value]
     if not isinstance(value, int) or abs(value) <= _EXACT:
         return value
     try:

@@ -8,7 +8,6 @@ Claude Code surrounds with its own instructions are omitted here and counted.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -134,7 +133,9 @@ def _directory(attachment: JsonView) -> Parts:
     path, content = attachment.get("path"), attachment.get("content")
     if not isinstance(path, str) or not isinstance(content, str):
         return None
-    call = _json({"command": f"ls {shlex.quote(path)}", "description": f"Lists files in {path}"})
+    from shlex import quote
+
+    call = _json({"command": f"ls {quote(path)}", "description": f"Lists files in {path}"})
     return [_CALLED.format("Bash", call), _RESULT.format("Bash", content.rstrip())]
 
 

@@ -27,12 +27,17 @@ class Since:
     def __init__(self, first: str, until: str = "") -> None:
         self._first, self._until = version_key(first), version_key(until)
 
+    def __set_name__(self, owner: type[Era], name: str) -> None:
+        self._name = name
+
     def __get__(self, era: Era, owner: type[Era]) -> bool:
         key = version_key(era.version)
-        return self._first <= key and not (self._until and key >= self._until)
+        is_so = self._first <= key and not (self._until and key >= self._until)
+        vars(era)[self._name] = is_so  # which is found before this descriptor the next time
+        return is_so
 
 
-class Era(Struct, frozen=True):
+class Era(Struct, frozen=True, dict=True):
     """How one version of Claude Code resumes a file: `Era("2.1.80").repairs_siblings` is True."""
 
     version: str

@@ -135,7 +135,10 @@ def find_cycles(parents: Mapping[N, N | None]) -> list[list[N]]:
     """Return the cycles of a map in which each node has at most one parent."""
     visited: set[N] = set()
     result = []
-    for start in parents:
+    for start, above in parents.items():
+        if above is None or above in visited:  # most parents precede their children
+            visited.add(start)
+            continue
         walk: dict[N, None] = {}
         node: N | None = start
         while node is not None and node not in visited and node not in walk:

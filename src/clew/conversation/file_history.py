@@ -7,16 +7,17 @@ update) replaces the earlier one; newer versions write only the added file (a de
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.wire.entry import Entry
 from clew.wire.entry_types import Backup, FileHistorySnapshot, SnapshotDelta
 from clew.wire.timestamps import parse_timestamp
 
 
-@dataclass(frozen=True, slots=True)
-class FileState:
+class FileState(Struct, frozen=True):
     """The tracked files at a message, by path. `changed_by` are the messages that added files to it later."""
 
     message: str

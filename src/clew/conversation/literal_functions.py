@@ -7,8 +7,9 @@ message, and `clew.request` to what a resume sends. Those about rounds are in `r
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from clew.conversation.replies import merge_replies
 from clew.wire.content_block import Block, Tokens
@@ -69,8 +70,7 @@ def extract_tool_name(message: JsonView) -> str | None:
     return next((u.get("name") for u in uses), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     type: str
     uuid: str
     timestamp: str
@@ -94,8 +94,7 @@ def parse_session(entries: Iterable[Entry]) -> list[Message]:
     return messages
 
 
-@dataclass(frozen=True, slots=True)
-class Deduplicated:
+class Deduplicated(Struct, frozen=True):
     """A streamed message: one entry is final, the others are intermediate. The blocks are those of the final entry."""
 
     message_id: str

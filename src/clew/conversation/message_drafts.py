@@ -72,8 +72,7 @@ def _entry_drafts(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft]:
 
 
 def _message_drafts(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft]:
-    message = entry.data.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
+    content = entry.message_content
     blocks = _blocks(content, keeps_strings=era.sends_strings)
     if era.has_system_turns and isinstance(content, list):
         blocks = [b for b in blocks if _is_well_formed(b)]

@@ -43,6 +43,11 @@ class Chain(Struct, frozen=True, dict=True):
         current = (entry for entry in self.order if self.nodes[entry.uuid] is entry)
         return [entry for entry in current if self.agent or not entry.is_sidechain]
 
+    @cached_property
+    def completed(self) -> dict[str, tuple[list[Entry], list[Entry]]]:
+        """By version, the last path that `active_path.complete_path` completed, and what it returned."""
+        return {}
+
     def named_parent(self, entry: Entry) -> Entry | None:
         """Return the parent that an entry names, if it is in the file."""
         parent = self._parent_uuid(entry)
@@ -171,10 +176,10 @@ def link_entries(entries: Iterable[Entry], era: Era, agent: bool = False) -> Cha
     replaced: dict[str, str | None] = {}
     order: list[Entry] = []
     previous: str | None = None
-    types, bridges = era.chain_types, era.bridges_gaps
+    types, bridges, skips_bad = era.chain_types, era.bridges_gaps, era.survives_bad_entries
     for entry in entries:
         kind, uuid = entry.type, entry.uuid
-        is_node = kind in types and (kind not in SPOKEN or _is_usable(entry, era))
+        is_node = kind in types and (not skips_bad or kind not in SPOKEN or has_content(entry))
         if not is_node and (not bridges or uuid is None or (kind not in types and kind != "progress")):
             continue
         # Example: a ← progress ← b. The progress line is not a node: replaced[progress] is a, and b is linked below a.
@@ -192,10 +197,6 @@ def link_entries(entries: Iterable[Entry], era: Era, agent: bool = False) -> Cha
         if agent or not entry.is_sidechain:
             previous = uuid
     return Chain(nodes, above, before, tuple(order), era, agent)
-
-
-def _is_usable(entry: Entry, era: Era) -> bool:
-    return not era.survives_bad_entries or has_content(entry)
 
 
 def has_content(entry: Entry) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
@@ -161,7 +162,7 @@ class Call(Struct, frozen=True):
         return (stop - start).total_seconds() if start and stop else None
 
 
-class Pairing(Struct, frozen=True):
+class Pairing(Struct, frozen=True, dict=True):
     """The calls of some entries, and the results that answer none of them."""
 
     calls: tuple[Call, ...]
@@ -171,6 +172,11 @@ class Pairing(Struct, frozen=True):
     def open(self) -> tuple[Call, ...]:
         return tuple(call for call in self.calls if call.is_open)
 
+    @cached_property
+    def by_id(self) -> dict[str, Call]:
+        """The calls by their ids."""
+        return {call.id: call for call in self.calls}
+
 
 def pair_calls(entries: Iterable[Entry]) -> Pairing:
     """Match tool uses and results by id, in any order; the first result counts, later ones are extras."""
@@ -178,14 +184,16 @@ def pair_calls(entries: Iterable[Entry]) -> Pairing:
     results: dict[str, list[tuple[Block, Entry]]] = {}
     progress: dict[str, list[Entry]] = {}
     for entry in entries:
-        if entry.type == "assistant":
-            for use in entry.uses:
-                if use.id:
-                    uses.setdefault(use.id, (use, entry))
-        elif entry.type == "user":
-            for block in entry.results:
-                results.setdefault(block.tool_use_id or "", []).append((block, entry))
-        elif entry.type == "progress" and entry.parent_tool_use:
+        kind = entry.type
+        if kind == "assistant" or kind == "user":
+            content = entry.message.content if entry.message else None
+            for block in content if isinstance(content, list) else ():
+                if kind == "user":
+                    if block.type == "tool_result":
+                        results.setdefault(block.tool_use_id or "", []).append((block, entry))
+                elif block.type == "tool_use" and block.id:
+                    uses.setdefault(block.id, (block, entry))
+        elif kind == "progress" and entry.parent_tool_use:
             progress.setdefault(entry.parent_tool_use, []).append(entry)
     calls = tuple(
         _build_call(use, entry, results.get(key, ()), progress.get(key, ())) for key, (use, entry) in uses.items()

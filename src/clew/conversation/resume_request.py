@@ -7,6 +7,7 @@ convert them to drafts, and make the drafts acceptable to the API.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import is_
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,6 @@ from clew.models import default_model, known_name, model_of, without_suffix
 from clew.wire.entry import Damaged, Entry, Item
 from clew.wire.entry_types import Attachment, WorktreeState
 from clew.wire.json_codec import as_text, decode_slowly
-from clew.wire.line import BOM
 
 NO_RESPONSE = "No response requested."
 CONTINUE_PROMPT = "Continue from where you left off."
@@ -84,6 +84,42 @@ def choose_path(
         return Request(refusal=str(reason))
 
 
+class VersionPaths:
+    """The paths on which versions would resume one session. Each is chosen once, and versions that link alike share it."""
+
+    def __init__(self, items: Sequence[Item], entries: Sequence[Entry], newest: Chain | None) -> None:
+        """`newest` are the links of the newest version, if the session is not an agent's."""
+        self._items, self._entries, self._newest = items, entries, newest
+        self._linked: dict[tuple[object, ...], Chain] = {}
+        self._chosen: dict[str, Request] = {}
+        self._has_worktree = any(entry.type == "worktree-state" for entry in entries)  # whether it exists can change
+
+    def choose(self, version: str) -> Request:
+        """Return the leaf and the path on which a version would resume the session."""
+        chosen = self._chosen.get(version)
+        if chosen is None:
+            chosen = choose_path(self._items, version, self.link)
+            if not self._has_worktree:
+                self._chosen[version] = chosen
+        return chosen
+
+    def build_newest(self) -> Request:
+        """Return the request that the newest version would build."""
+        chosen = self.choose(NEWEST)
+        return chosen if chosen.refusal else _build(chosen, Era.newest(), None, ())
+
+    def link(self, entries: Sequence[Entry], era: Era) -> Chain:
+        """Link the entries that a version reads."""
+        if len(entries) != len(self._entries) or not all(map(is_, entries, self._entries)):
+            return link_for_resume(entries, era)
+        if era == Era.newest() and self._newest is not None:
+            return self._newest
+        alike = (era.chain_types, era.bridges_gaps, era.survives_bad_entries)
+        if alike not in self._linked:
+            self._linked[alike] = link_entries(entries, era)
+        return relink_preserved(replace(self._linked[alike], era=era))
+
+
 _SHORT = 4096  # bytes: a longer line is not read to see whether it is null
 
 
@@ -94,15 +130,16 @@ class Unreadable(ValueError):
 def readable_entries(items: Iterable[Item], era: Era) -> Iterable[Entry]:
     """Yield the entries that a version reads: older versions lose lines that newer ones can read."""
     for item in items:
-        if not isinstance(item, Entry) and item.line.size < _SHORT and item.raw.strip() == b"null":
+        if isinstance(item, Entry):
+            if not item.line.has_bom or (era.reads_bom and not (era.renders_attachments and item.offset)):
+                yield item
+            continue
+        if item.line.size < _SHORT and item.raw.strip() == b"null":
             if era.dies_of_null_lines:
                 raise Unreadable(f"line {item.line.number} is null, which crashes version {era.version}")
             if era.stops_at_null_lines:
                 return
-        if isinstance(item, Entry):
-            if item.line.head(len(BOM)) != BOM or (era.reads_bom and not (era.renders_attachments and item.offset)):
-                yield item
-        elif isinstance(item, Damaged) and item.salvaged and era.saves_joined_lines:
+        if isinstance(item, Damaged) and item.salvaged and era.saves_joined_lines:
             first = item.salvaged[0]
             if first.offset == item.line.offset and _is_strict(first):
                 yield first

@@ -9,13 +9,15 @@ interruptions) does not start a round.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 from unicodedata import east_asian_width
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.conversation.agent_sessions import AGENT_TOOLS
 from clew.conversation.replies import Call, Reply, merge_replies, pair_calls
@@ -136,7 +138,7 @@ def marks_of(entry: BaseEntry, parent: str | None, permission_mode: str | None, 
     if entry.type != "user" and not is_typed:
         return None
     has_mode = permission_mode is not None
-    return Marks(has_mode, parent is not None, bool(entry.results), entry.timestamp, is_typed)
+    return Marks(has_mode, parent is not None, entry.has_results, entry.timestamp, is_typed)
 
 
 class Features(NamedTuple):
@@ -248,44 +250,113 @@ class Round(Struct, frozen=True, dict=True):
         return sum(call.failed for call in self.calls) + sum(reply.is_error for reply in self.replies)
 
 
+class Opening(NamedTuple):
+    """An input that starts a round: its number, its marks, and the time of the message before it."""
+
+    number: int
+    entry: Entry
+    marks: Marks
+    before: datetime | None
+
+    @property
+    def features(self) -> Features:
+        return features_of(self.entry, self.marks, self.number)
+
+    @property
+    def pause(self) -> timedelta | None:
+        return self.marks.pause(self.before)
+
+
+class OpeningFinder:
+    """Find the inputs that start rounds, entry by entry in file order. Entries after an input do not change it.
+
+    It may begin in the middle of a file, after `number` rounds and a message at the time `latest`.
+    """
+
+    def __init__(self, is_agent: bool, number: int = 0, latest: datetime | None = None) -> None:
+        self.is_agent = is_agent
+        self._divider = Divider(number)
+        self._latest = latest  # the time of the last message before the current opening
+        self._messages: list[Entry] = []  # the messages after it; only times that matter are parsed
+
+    def add(self, entry: Entry) -> Opening | None:
+        """Add the next entry; return the round that it starts."""
+        if entry.is_sidechain and not self.is_agent:
+            return None
+        opening = None
+        marks = marks_of(entry, entry.parent, entry.permission_mode, self.is_agent)
+        if marks is not None and self._divider.add(marks):
+            self._latest = next((time for said in reversed(self._messages) if (time := said.time)), self._latest)
+            self._messages.clear()
+            opening = Opening(self._divider.number, entry, marks, self._latest)
+        if entry.type in ("user", "assistant") or marks is not None:
+            self._messages.append(entry)
+        return opening
+
+
 def rounds_of(session: Session, gap: timedelta = GAP) -> tuple[Round, ...]:
     """Return the rounds of a session. Those on an abandoned branch are included, with `is_active` false."""
-    active = {entry.offset for entry in session.active}
-    divider = Divider()
+    return _rounds_from(session, 0, [], session.active, gap)
+
+
+def extend_rounds(before: Sequence[Round], session: Session, start: int, path: Sequence[Entry]) -> tuple[Round, ...]:
+    """Return the rounds of a session whose file has grown, from its rounds before.
+
+    The entries before `start`, and those of them that are on the active path, are the same as before; `path` is the active
+    path from there on.
+    """
+    top = session.entries[start].offset
+    known = list(before[: bisect_left(before, top, key=lambda round_: round_.entry.offset)])
+    if not known:
+        return rounds_of(session)
+    last = known[-1].entries
+    known[-1] = replace(known[-1], entries=last[: bisect_left(last, top, key=lambda entry: entry.offset)])
+    return _rounds_from(session, start, known, path)
+
+
+def _rounds_from(
+    session: Session, start: int, known: list[Round], path: Iterable[Entry], gap: timedelta = GAP
+) -> tuple[Round, ...]:
+    """Return `known`, the rounds of the entries before `start`, the last of which may continue, and the rounds after."""
+    active = {entry.offset for entry in path}
+    finder = OpeningFinder(session.is_agent, len(known), _latest_time(session.entries[:start], session.is_agent))
     groups: list[list[Entry]] = [[]]
-    openings: list[tuple[Entry, Marks, datetime | None]] = []
-    latest: datetime | None = None  # the time of the last message before the current opening
-    messages: list[Entry] = []  # the messages after it; only times that matter are parsed
-    for entry in session.entries:
+    openings: list[Opening] = []
+    for entry in session.entries[start:]:
         if entry.is_sidechain and not session.is_agent:
             continue
-        marks = marks_of(entry, entry.parent, entry.permission_mode, session.is_agent)
-        if marks is not None and divider.add(marks):
-            latest = next((time for message in reversed(messages) if (time := message.time)), latest)
-            messages.clear()
-            openings.append((entry, marks, latest))
-            if divider.number > 1:
+        if opening := finder.add(entry):
+            openings.append(opening)
+            if opening.number > 1:
                 groups.append([])
         groups[-1].append(entry)
-        if entry.type in ("user", "assistant") or marks is not None:
-            messages.append(entry)
-    return tuple(
-        _round(number, opening, group, gap, opening[0].offset in active)
-        for number, (opening, group) in enumerate(zip(openings, groups, strict=False), 1)
+    if known:
+        known[-1] = replace(known[-1], entries=(*known[-1].entries, *groups.pop(0)))
+    fresh = (
+        _round(opening, group, gap, opening.entry.offset in active)
+        for opening, group in zip(openings, groups, strict=False)
     )
+    return (*known, *fresh)
 
 
-def _round(
-    number: int, opening: tuple[Entry, Marks, datetime | None], entries: list[Entry], gap: timedelta, is_active: bool
-) -> Round:
-    entry, marks, before = opening
-    features = features_of(entry, marks, number)
-    pause = marks.pause(before)
+def _latest_time(entries: Sequence[Entry], is_agent: bool) -> datetime | None:
+    """Return the time of the last message that has one."""
+    return next((t for e in reversed(entries) if _is_message(e, is_agent) and (t := e.time)), None)
+
+
+def _is_message(entry: Entry, is_agent: bool) -> bool:
+    if entry.is_sidechain and not is_agent:
+        return False
+    return entry.type in ("user", "assistant") or starts_turn(entry, is_agent)
+
+
+def _round(opening: Opening, entries: list[Entry], gap: timedelta, is_active: bool) -> Round:
+    features, pause = opening.features, opening.pause
     return Round(
-        number,
-        entry,
+        opening.number,
+        opening.entry,
         tuple(entries),
-        marks.type(before, gap),
+        opening.marks.type(opening.before, gap),
         features.kind(pause, gap),
         features,
         pause.total_seconds() if pause is not None else None,

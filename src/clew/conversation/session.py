@@ -6,40 +6,53 @@ Nothing is read before it is used, and what has been read does not change: a fil
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from functools import cached_property
-from operator import is_
+from collections import Counter
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clew.conversation.active_path import after_compaction, complete_path, find_leaf, insert_siblings, path_to_message
-from clew.conversation.agent_sessions import AGENT_TOOLS, Agent, list_agents
-from clew.conversation.branches import Branch, list_branches
-from clew.conversation.cli_version import Era
-from clew.conversation.entry_graph import Graph
-from clew.conversation.parent_links import Chain, link_entries
-from clew.conversation.preserved_lines import relink_preserved
-from clew.conversation.prompt_queue import Timeline, queue_timeline
-from clew.conversation.replies import Call, Pairing, Reply, merge_replies, pair_calls
-from clew.conversation.resume_request import Request, build_request, link_for_resume
-from clew.conversation.rounds import Round, rounds_of
-from clew.conversation.speaker import starts_turn
-from clew.conversation.surroundings import IsShown, Surroundings, messages_around
-from clew.conversation.titles import session_tag, title_of_whole
-from clew.conversation.turns import Turn, split_turns, total_duration
+from clew.conversation import (
+    active_path,
+    agent_sessions,
+    branches,
+    cli_version,
+    entry_graph,
+    parent_links,
+    preserved_lines,
+    prompt_queue,
+    replies,
+    resume_request,
+    rounds,
+    speaker,
+    surroundings,
+    titles,
+    turns,
+)
+from clew.wire import entry_types, overflow_files, side_files
 from clew.wire.entry import Damaged, Entry, Item, entries, read
-from clew.wire.entry_types import Compaction
 from clew.wire.layout import AgentFile, SessionFile
 from clew.wire.line import Source
-from clew.wire.overflow_files import Overflow, find_overflow, list_overflows
-from clew.wire.side_files import is_bare_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from clew.conversation.agent_sessions import Agent
+    from clew.conversation.branches import Branch
+    from clew.conversation.entry_graph import Graph
+    from clew.conversation.parent_links import Chain
+    from clew.conversation.prompt_queue import Timeline
+    from clew.conversation.replies import Call, Pairing, Reply
+    from clew.conversation.resume_request import Request, VersionPaths
+    from clew.conversation.rounds import Round
     from clew.conversation.session_growth import Settled
+    from clew.conversation.surroundings import IsShown, Surroundings
+    from clew.conversation.turns import Turn
+    from clew.wire.entry_types import Compaction
+    from clew.wire.overflow_files import Overflow
 
 _WRITER = re.compile(rb'"writer":\s*"clew/([^"\\]+)"')
 
@@ -70,7 +83,8 @@ class Session:
         self.own_folder = folder
         self._edited: Session | None = None
         self.settled: Settled | None = None  # what is taken over when the file grows: see `session_growth`
-        self.unchanged_turns = 0  # at the beginning: they are those of the session that was extended
+        self.unchanged_turns = self.unchanged_entries = 0  # at the beginning: as in the session that was extended
+        self.groups: tuple[tuple[Entry, ...], ...] = ()  # the entries of the turns, if the session was extended
         self.opened_agents: Mapping[AgentFile, Session] = {}  # agents that were read before the file grew
         self.path: Path | None = file.path if file else Path(source) if isinstance(source, str | Path) else None
 
@@ -108,7 +122,7 @@ class Session:
 
     @cached_property
     def graph(self) -> Graph:
-        return Graph(self.entries)
+        return entry_graph.Graph(self.entries)
 
     @cached_property
     def is_agent(self) -> bool:
@@ -118,37 +132,37 @@ class Session:
 
     @cached_property
     def links(self) -> Chain:
-        return link_entries(self.entries, Era.newest(), agent=self.is_agent)
+        return parent_links.link_entries(self.entries, cli_version.Era.newest(), agent=self.is_agent)
 
     @cached_property
     def resume_links(self) -> Chain:
         """The links as a resume sees them: lines that the last compaction preserved are below its summary."""
-        return relink_preserved(self.links)
+        return preserved_lines.relink_preserved(self.links)
 
-    def link_for_resume(self, entries: Sequence[Entry], era: Era) -> Chain:
-        """Link the entries that a version reads; `resume_links` if these are all entries and it is the newest version."""
-        is_same = len(entries) == len(self.entries) and all(map(is_, entries, self.entries))
-        if is_same and era == Era.newest() and not self.is_agent:
-            return self.resume_links
-        return link_for_resume(entries, era)
+    @cached_property
+    def version_paths(self) -> VersionPaths:
+        """The paths on which the versions of Claude Code would resume this session."""
+        return resume_request.VersionPaths(self.items, self.entries, None if self.is_agent else self.resume_links)
 
     @cached_property
     def leaf(self) -> Entry | None:
         """The entry from which the newest version would continue."""
-        return find_leaf(self.resume_links, [e for e in self.entries if e.type == "last-prompt"], Era.newest())
+        pins = [e for e in self.entries if e.type == "last-prompt"]
+        return active_path.find_leaf(self.resume_links, pins, cli_version.Era.newest())
 
     @cached_property
     def resume_path(self) -> tuple[Entry, ...]:
         """The entries that a resume sends: the path from the last compaction on, with what it preserved."""
         if self.leaf is None:
             return ()
-        path = after_compaction(path_to_message(self.resume_links, self.leaf, Era.newest()))
-        return tuple(complete_path(path, self.resume_links, Era.newest()))
+        era = cli_version.Era.newest()
+        path = active_path.after_compaction(active_path.path_to_message(self.resume_links, self.leaf, era))
+        return tuple(active_path.complete_path(path, self.resume_links, era))
 
     @cached_property
     def resume_request(self) -> Request:
         """What the newest version would send to resume this session."""
-        return build_request(self.items, link=self.link_for_resume)
+        return self.version_paths.build_newest()
 
     @cached_property
     def active(self) -> tuple[Entry, ...]:
@@ -164,15 +178,15 @@ class Session:
 
     def path_to(self, entry: Entry) -> tuple[Entry, ...]:
         """Return the path from the beginning to an entry, with results that parallel calls left off the path."""
-        return tuple(insert_siblings(self.links.path_to(entry, history=True), self.links))
+        return tuple(active_path.insert_siblings(self.links.path_to(entry, history=True), self.links))
 
     @cached_property
     def divided(self) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
         """The preamble and the turns of the active path."""
-        return self._divide(self.active)
+        return turns.join_turns(self.active, self.groups, self.find_round) if self.groups else self._divide(self.active)
 
     def _divide(self, path: tuple[Entry, ...]) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
-        return split_turns(path, self._starts_turn, self.find_round)
+        return turns.split_turns(path, self._starts_turn, self.find_round)
 
     def find_round(self, prompt: Entry) -> Round | None:
         """Return the round that a prompt starts."""
@@ -182,8 +196,9 @@ class Session:
     def _rounds_by_offset(self) -> dict[int, Round]:
         return {round_.entry.offset: round_ for round_ in self.rounds}
 
-    def _starts_turn(self, entry: Entry) -> bool:
-        return starts_turn(entry, self.is_agent)
+    @cached_property
+    def _starts_turn(self) -> Callable[[Entry], bool]:
+        return partial(speaker.starts_turn, agent=self.is_agent)
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -193,7 +208,7 @@ class Session:
     @cached_property
     def rounds(self) -> tuple[Round, ...]:
         """All rounds in file order, including those on abandoned branches; the gap is five minutes."""
-        return rounds_of(self)
+        return rounds.rounds_of(self)
 
     @property
     def preamble(self) -> tuple[Entry, ...]:
@@ -202,7 +217,7 @@ class Session:
 
     @cached_property
     def branches(self) -> tuple[Branch, ...]:
-        return list_branches(self.links, self.active)
+        return branches.list_branches(self.links, self.active)
 
     def turns_of(self, branch: Branch) -> tuple[Turn, ...]:
         """Return the turns of another branch, up to the newest entry below its last prompt."""
@@ -240,17 +255,17 @@ class Session:
         Messages for which `is_shown` is false are left out and not counted; it gets the session that contains the
         message.
         """
-        return messages_around(self, position, count, is_shown)
+        return surroundings.messages_around(self, position, count, is_shown)
 
     @cached_property
     def replies(self) -> tuple[Reply, ...]:
         """Every reply of the file, on the active path or not."""
-        return merge_replies(self.entries)
+        return replies.merge_replies(self.entries)
 
     @cached_property
     def pairing(self) -> Pairing:
         """Every call of the file with its result, and the results that answer none."""
-        return pair_calls(self.entries)
+        return replies.pair_calls(self.entries)
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -267,7 +282,7 @@ class Session:
         points: list[CompactionPoint] = []
         for entry in self.entries:
             if entry.is_boundary:
-                points.append(CompactionPoint(entry, Compaction.of(entry), below.get(entry.uuid)))
+                points.append(CompactionPoint(entry, entry_types.Compaction.of(entry), below.get(entry.uuid)))
             elif entry.is_compact_summary and points and points[-1].summary is None:
                 points[-1] = replace(points[-1], summary=entry)
         return tuple(points)
@@ -275,21 +290,21 @@ class Session:
     @cached_property
     def queue(self) -> Timeline:
         """The messages that were queued while the model was busy, and the outcome of each."""
-        return queue_timeline(self.entries)
+        return prompt_queue.queue_timeline(self.entries)
 
     @property
     def working_seconds(self) -> float:
         """The sum of the turn durations that the file records."""
-        return total_duration(self.entries)
+        return turns.total_duration(self.entries)
 
     @cached_property
     def agents(self) -> tuple[Agent, ...]:
         """The agents that calls of this session started, and theirs, including those inside the file itself."""
-        return list_agents(self)
+        return agent_sessions.list_agents(self)
 
     def agents_for(self, call: Call) -> list[Agent]:
         """Return the agents that a call started, also a call of an agent below this session."""
-        if call.name not in AGENT_TOOLS:
+        if call.name not in agent_sessions.AGENT_TOOLS:
             return []
         return [agent for agent in self.agents if agent.call is not None and agent.call.id == call.id]
 
@@ -300,12 +315,12 @@ class Session:
             return self.own_folder
         if isinstance(self.file, AgentFile):
             owner = self.file.session_id or ""
-            return self.file.project_folder / owner if is_bare_name(owner) else None
+            return self.file.project_folder / owner if side_files.is_bare_name(owner) else None
         return self.path.with_suffix("")
 
     @cached_property
     def _overflows(self) -> tuple[str, ...]:
-        return list_overflows(self.folder)
+        return overflow_files.list_overflows(self.folder)
 
     def overflow(self, call: Call, detail: Any = None) -> Overflow | None:
         """Return the file with the whole output of a call, if the output was too long for the transcript.
@@ -315,16 +330,16 @@ class Session:
         if not self._overflows or self.folder is None:
             return None
         record = call.detail if detail is None else detail
-        return find_overflow(self.folder, self._overflows, call.id, call.output, record)
+        return overflow_files.find_overflow(self.folder, self._overflows, call.id, call.output, record)
 
     @cached_property
     def title(self) -> str:
-        return title_of_whole(self)
+        return titles.title_of_whole(self)
 
     @cached_property
     def tag(self) -> str:
         """The tag that the user gave; empty if there is none."""
-        return session_tag(self)
+        return titles.session_tag(self)
 
     @property
     def cwd(self) -> str | None:
@@ -348,7 +363,7 @@ class Session:
         found: dict[str, dict[str, None]] = {}
         for entry in self.entries:
             if entry.version:
-                writer = _WRITER.search(entry.raw)
+                writer = _WRITER.search(entry.raw) if entry.line.contains(b'"writer":') else None
                 name, version = ("clew", writer[1].decode()) if writer else ("Claude Code", entry.version)
                 found.setdefault(name, {})[version] = None
         return [f"{name} {', '.join(versions)}" for name, versions in found.items()]
@@ -356,20 +371,12 @@ class Session:
     @property
     def versions(self) -> dict[str, int]:
         """Number of entries for each version of Claude Code that wrote to this file."""
-        counts: dict[str, int] = {}
-        for entry in self.entries:
-            if entry.version:
-                counts[entry.version] = counts.get(entry.version, 0) + 1
-        return counts
+        return dict(Counter(entry.version for entry in self.entries if entry.version))
 
     @property
     def models(self) -> dict[str, int]:
         """Number of replies for each model."""
-        counts: dict[str, int] = {}
-        for reply in self.replies:
-            if reply.model and not reply.is_synthetic:
-                counts[reply.model] = counts.get(reply.model, 0) + 1
-        return counts
+        return dict(Counter(reply.model for reply in self.replies if reply.model and not reply.is_synthetic))
 
     @cached_property
     def _times(self) -> list[datetime]:

@@ -15,7 +15,8 @@ session is built as a whole, and divided again when it grows further.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,9 +27,10 @@ from clew.conversation.cli_version import Era
 from clew.conversation.parent_links import SPOKEN, Chain, link_entries, milliseconds
 from clew.conversation.replies import Call, Pairing, pair_calls
 from clew.conversation.reply_ids import reply_id
+from clew.conversation.rounds import extend_rounds
 from clew.conversation.session import Session
 from clew.conversation.speaker import starts_turn
-from clew.conversation.turns import Turn, split_turns
+from clew.conversation.turns import Turn, number_turns, split_turns
 from clew.wire.entry import Entry, Item, entries
 from clew.wire.entry_types import Compaction
 
@@ -67,50 +69,91 @@ def extend_session(before: Session, fresh: Sequence[Item], margin: int = MARGIN)
     if settled is None or not _join(settled, grown, before.is_agent):
         return grown
     grown.settled, grown.unchanged_turns = settled, max(0, len(settled.groups) - 1)
+    grown.unchanged_entries = settled.count
+    if "rounds" in vars(before):
+        path = grown.active[len(settled.path) :]
+        vars(grown)["rounds"] = extend_rounds(before.rounds, grown, settled.count, path)
     if len(grown.entries) - settled.count > 2 * margin:
-        at = _find_division(grown, margin)
+        at = find_division(grown, margin)
         if at > settled.count:
-            settled.names.update(name for entry in grown.entries[settled.count : at] for name in _names(entry))
-            grown.settled = _settle(grown, at, settled.names, settled.gap)
+            settled.names.update(name for entry in grown.entries[settled.count : at] for name in names_in(entry))
+            grown.settled = settle(grown, at, settled.names, settled.gap)
     return grown
+
+
+def turns_after(session: Session, number: int) -> tuple[Turn, ...]:
+    """Return the turns after some at the beginning; of an extended session without making the others."""
+    return number_turns(session.groups, session.find_round, number) if session.groups else session.turns[number:]
 
 
 def _join(settled: Settled, grown: Session, is_agent: bool) -> bool:
     """Set the path, turns, calls and branches of a session that begins with `settled`; return False if that is wrong."""
-    tail = grown.entries[settled.count :]
-    chain = _link_tail(tail, settled, is_agent)
-    if chain is None:
+    tail = _divide_tail(grown.entries[settled.count :], settled.names, settled.gap, is_agent)
+    if tail is None:
         return False
-    leaf = find_leaf(chain, [entry for entry in tail if entry.type == "last-prompt"], Era.newest())
-    if leaf is None:
-        return False
-    path = insert_siblings(chain.path_to(leaf, history=True), chain)
-    first, turns = split_turns(path, lambda entry: starts_turn(entry, is_agent))
-    groups = [*settled.groups, *(turn.entries for turn in turns)]
+    groups = [*settled.groups, *(turn.entries for turn in tail.turns)]
     if settled.groups:
-        groups[len(settled.groups) - 1] += first
-    branches = _join_branches(settled, list_branches(chain, path))
+        groups[len(settled.groups) - 1] += tail.first
+    branches = _join_branches(settled, tail.branches)
     if branches is None:
         return False
-    pairing = pair_calls(tail)
+    grown.groups = tuple(groups)
     vars(grown).update(
         is_agent=is_agent,
-        leaf=leaf,
-        active=(*settled.path, *path),
-        divided=(
-            settled.preamble if settled.groups else (*settled.preamble, *first),
-            tuple(Turn(number, group, grown.find_round) for number, group in enumerate(groups, 1)),
-        ),
+        leaf=tail.leaf,
+        active=(*settled.path, *tail.path),
         pairing=Pairing(
-            (*settled.pairing.calls, *pairing.calls),
-            (*settled.pairing.orphans, *pairing.orphans),
+            (*settled.pairing.calls, *tail.pairing.calls),
+            (*settled.pairing.orphans, *tail.pairing.orphans),
         ),
         branches=branches,
     )
     return True
 
 
-def _link_tail(tail: Sequence[Entry], settled: Settled, is_agent: bool) -> Chain | None:
+def session_from(session: Session, names: Container[str], gap: int, is_agent: bool) -> bool:
+    """Make a session of the lines from X on what it is in the whole file: its preamble continues the turn before X.
+
+    `names` and `gap` are those of `Settled`. Return False if that is wrong.
+    """
+    tail = _divide_tail(session.entries, names, gap, is_agent) if session.entries else None
+    if tail is None:
+        return False
+    vars(session).update(
+        is_agent=is_agent,
+        leaf=tail.leaf,
+        active=tail.path,
+        divided=(tail.first, tail.turns),
+        pairing=tail.pairing,
+        branches=tail.branches,
+    )
+    return True
+
+
+class _Tail(NamedTuple):
+    """The lines from X on: their path, the part of it before the first prompt, the turns, calls and branches."""
+
+    leaf: Entry
+    path: tuple[Entry, ...]
+    first: tuple[Entry, ...]
+    turns: tuple[Turn, ...]
+    pairing: Pairing
+    branches: tuple[Branch, ...]
+
+
+def _divide_tail(tail: Sequence[Entry], names: Container[str], gap: int, is_agent: bool) -> _Tail | None:
+    chain = _link_tail(tail, names, gap, is_agent)
+    if chain is None:
+        return None
+    leaf = find_leaf(chain, [entry for entry in tail if entry.type == "last-prompt"], Era.newest())
+    if leaf is None:
+        return None
+    path = tuple(insert_siblings(chain.path_to(leaf, history=True), chain))
+    first, turns = split_turns(path, lambda entry: starts_turn(entry, is_agent))
+    return _Tail(leaf, path, first, turns, pair_calls(tail), list_branches(chain, path))
+
+
+def _link_tail(tail: Sequence[Entry], settled: Container[str], gap: int, is_agent: bool) -> Chain | None:
     """Link the lines from X on, as in the whole file; None if what they say also concerns lines before X."""
     top = tail[0]
     if is_agent and any(entry.type in SPOKEN and not entry.is_sidechain for entry in tail):
@@ -125,11 +168,11 @@ def _link_tail(tail: Sequence[Entry], settled: Settled, is_agent: bool) -> Chain
         if entry.uuid is None or entry.is_boundary or not (above in seen or is_root_of_agent):
             return None
         seen.add(entry.uuid)
-    names = [name for entry in tail for name in _names(entry)]
+    names = [name for entry in tail for name in names_in(entry)]
     parent = top.parent or ""
-    if any(name in settled.names and name != parent for name in names) or names.count(parent) > 1:
+    if any(name in settled and name != parent for name in names) or names.count(parent) > 1:
         return None
-    if any((at := milliseconds(entry)) is not None and at <= settled.gap for entry in chain.order):
+    if any((at := milliseconds(entry)) is not None and at <= gap for entry in chain.order):
         return None  # it might take the place of a missing parent
     chain.above[top.uuid] = None
     return chain
@@ -154,14 +197,14 @@ def _join_branches(settled: Settled, branches: Sequence[Branch]) -> tuple[Branch
 
 def _settle_first(session: Session, margin: int) -> Settled | None:
     """Divide a session that was built as a whole."""
-    at = _find_division(session, margin)
+    at = find_division(session, margin)
     if not at:
         return None
-    names = {name for entry in session.entries[:at] for name in _names(entry)}
-    return _settle(session, at, names, _newest_gap(session))
+    names = {name for entry in session.entries[:at] for name in names_in(entry)}
+    return settle(session, at, names, newest_gap(session))
 
 
-def _find_division(session: Session, margin: int) -> int:
+def find_division(session: Session, margin: int) -> int:
     """Return the index of an entry that shares no id with nearby lines before it, or 0.
 
     It is a prompt or the first line of a reply on the active path, and no line before it was written later.
@@ -179,13 +222,13 @@ def _find_division(session: Session, margin: int) -> int:
         if at > stop or lines[at] is not entry or not (is_first or (entry.type == "user" and not entry.results)):
             continue
         attempts += 1
-        above = {name for line in lines[start:at] for name in _names(line)} - {entry.parent}
-        if above.isdisjoint(name for line in lines[at:] for name in _names(line)):
+        above = {name for line in lines[start:at] for name in names_in(line)} - {entry.parent}
+        if above.isdisjoint(name for line in lines[at:] for name in names_in(line)):
             return at
     return 0
 
 
-def _settle(session: Session, at: int, names: set[str], gap: int) -> Settled | None:
+def settle(session: Session, at: int, names: set[str], gap: int) -> Settled | None:
     """Describe what comes before an entry of the active path; None if the active branch is not its path."""
     top = session.entries[at]
     active = next((branch for branch in session.branches if branch.is_active), None)
@@ -194,12 +237,12 @@ def _settle(session: Session, at: int, names: set[str], gap: int) -> Settled | N
     index = len(session.active) - 1
     while session.active[index] is not top:
         index -= 1
-    groups, left = [turn.entries for turn in session.turns], len(session.active) - index
+    groups, left = list(session.groups or (turn.entries for turn in session.turns)), len(session.active) - index
+    preamble = session.active[: min(index, len(session.active) - sum(map(len, groups)))]
     while groups and left >= len(groups[-1]):
         left -= len(groups.pop())
     if groups:
         groups[-1] = groups[-1][: len(groups[-1]) - left]
-    preamble = session.preamble if groups else session.preamble[: len(session.preamble) - left]
     calls, orphans = session.pairing.calls, session.pairing.orphans
     return Settled(
         at,
@@ -217,7 +260,7 @@ def _settle(session: Session, at: int, names: set[str], gap: int) -> Settled | N
     )
 
 
-def _newest_gap(session: Session) -> int:
+def newest_gap(session: Session) -> int:
     """Return the newest time of a line on the path whose parent is missing."""
     links, newest = session.links, _NEVER
     for entry in session.active:
@@ -227,7 +270,7 @@ def _newest_gap(session: Session) -> int:
     return newest
 
 
-def _names(entry: Entry) -> Iterator[str]:
+def names_in(entry: Entry) -> Iterator[str]:
     """Yield every id by which other lines can refer to an entry, and by which it refers to others."""
     message = entry.message
     for name in (

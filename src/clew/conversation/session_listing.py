@@ -16,14 +16,14 @@ from msgspec import Struct
 from clew.conversation.session import Session
 from clew.conversation.titles import WINDOW, first_prompt, session_tag, session_title
 from clew.errors import READ_ERRORS
-from clew.wire.content_time import last_time, last_used, newest_first
+from clew.wire.content_time import Times, file_time, last_times, newest_first
 from clew.wire.layout import AgentFile, SessionFile
 
 LONG = 32 << 20  # bytes read beyond the first window to complete its last line
 
 
 class Outline(Struct, frozen=True, dict=True):
-    """A session in a list; nothing is read before it is used."""
+    """A session in a list; nothing is read before it is used, and nothing twice."""
 
     file: SessionFile | AgentFile
 
@@ -71,15 +71,15 @@ class Outline(Struct, frozen=True, dict=True):
     def first_prompt(self) -> str:
         return first_prompt(self._ends[0])
 
-    @property
+    @cached_property
     def cwd(self) -> str | None:
         return self._ends[0].cwd or self._ends[1].cwd
 
-    @property
+    @cached_property
     def branch_name(self) -> str | None:
         return self._ends[1].branch_name or self._ends[0].branch_name
 
-    @property
+    @cached_property
     def version(self) -> str | None:
         return next((v for s in reversed(self._ends) for v in reversed(s.versions)), None)
 
@@ -89,29 +89,34 @@ class Outline(Struct, frozen=True, dict=True):
         name = next((p for s in reversed(self._ends) for p in reversed(s.programs)), "")
         return name if name.startswith("clew ") or not name else f"version {self.version}"
 
-    @property
+    @cached_property
     def slug(self) -> str | None:
         """The newest short label that Claude Code gave to the session."""
         return self._ends[1].slug or self._ends[0].slug
 
-    @property
+    @cached_property
     def started(self) -> datetime | None:
         return self._ends[0].started
 
+    @cached_property
+    def times(self) -> Times:
+        """The time of the last entry, and that of the last note after it."""
+        return last_times(self.file)
+
     @property
     def ended(self) -> datetime | None:
-        return last_time(self.file)
+        return self.times[0]
 
     @property
     def when(self) -> datetime:
         """The time of the last entry, else the time of the file."""
-        return last_used(self.file)
+        return self.ended or file_time(self.file)
 
-    @property
+    @cached_property
     def is_sidechain(self) -> bool:
         return self._ends[0].is_agent
 
-    @property
+    @cached_property
     def is_conversation(self) -> bool:
         """Whether the file contains messages; some files contain only state."""
         return any(e.type in ("user", "assistant") for s in self._ends for e in s.entries)

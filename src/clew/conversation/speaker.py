@@ -47,7 +47,7 @@ def speaker(entry: BaseEntry) -> str:
         return ""
     if entry.is_compact_summary:
         return "summary"
-    if entry.results:
+    if entry.has_results:
         return "result"
     if entry.is_meta:
         return "meta"
@@ -117,7 +117,7 @@ INPUTS: tuple[InputKind, ...] = get_args(InputKind)
 
 def input_kind(entry: BaseEntry) -> InputKind:
     """Classify a user message by its content: a tool result, code selected or a file opened in an editor, else text."""
-    if entry.results:
+    if entry.has_results:
         return "tool_result"
     text = entry.text
     if "<ide_selection>" in text:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clew.conversation.speaker import prompt_text, speaker
+from clew.wire.entry import Entry, Item
 from clew.wire.entry_types import AiTitle, CustomTitle, LastPrompt, SummaryDetail, Tag
 
 if TYPE_CHECKING:
@@ -30,9 +32,13 @@ def title_of_whole(session: Session) -> str:
     if size <= 2 * WINDOW:
         return session_title(session)
     items = session.items
-    head = type(session)(tuple(item for item in items if item.line.offset < WINDOW))
-    tail = type(session)(tuple(item for item in items if item.line.offset > size - WINDOW))
+    head = type(session)(items[: bisect_left(items, WINDOW, key=_offset)])
+    tail = type(session)(items[bisect_right(items, size - WINDOW, key=_offset) :])
     return session_title(tail, head) or session_title(session)
+
+
+def _offset(item: Item) -> int:
+    return item.line.offset
 
 
 def _custom_title(session: Session) -> str:
@@ -69,5 +75,10 @@ def first_prompt(session: Session) -> str:
     """Return the first prompt, cut at 200 characters; a command only if there is no other prompt."""
     prompts = [e for e in session.prompts if prompt_text(e)]
     prompt = next((e for e in prompts if speaker(e) == "prompt"), prompts[0] if prompts else None)
-    text = " ".join(prompt_text(prompt).split()) if prompt else ""
+    return shorten_prompt(prompt) if prompt else ""
+
+
+def shorten_prompt(prompt: Entry) -> str:
+    """Return the text of a prompt on one line, cut at 200 characters."""
+    text = " ".join(prompt_text(prompt).split())
     return text if len(text) <= MAX_LENGTH else text[:MAX_LENGTH].rstrip() + "…"

@@ -110,7 +110,7 @@ class Turn(Struct, frozen=True, eq=False):
 
         A compaction after the last reply does not open the turn again, and the output of a local command completes it.
         """
-        spoken = [e for e in self.entries if e.type in ("user", "assistant") and speaker(e) not in _UNANSWERED]
+        spoken = spoken_entries(self.entries)
         if not spoken:  # a queued prompt with nothing after it
             return "waiting"
         if speaker(spoken[-1]) == "interrupt":
@@ -119,6 +119,11 @@ class Turn(Struct, frozen=True, eq=False):
             return "tool"
         is_done = spoken[-1].type == "assistant" or speaker(spoken[-1]) == "output"
         return "complete" if is_done else "waiting"
+
+
+def spoken_entries(entries: Iterable[Entry]) -> list[Entry]:
+    """Return the lines that a reply can answer, and the replies."""
+    return [e for e in entries if e.type in ("user", "assistant") and speaker(e) not in _UNANSWERED]
 
 
 def split_turns(
@@ -134,7 +139,21 @@ def split_turns(
             groups.append([entry])
         else:
             (groups[-1] if groups else before).append(entry)
-    return tuple(before), tuple(Turn(i, tuple(group), find_round) for i, group in enumerate(groups, 1))
+    return tuple(before), number_turns(tuple(map(tuple, groups)), find_round)
+
+
+def join_turns(
+    path: tuple[Entry, ...], groups: tuple[tuple[Entry, ...], ...], find_round: Callable[[Entry], Round | None]
+) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
+    """Return the entries before the first prompt of a path, and its turns, whose entries are known."""
+    return path[: len(path) - sum(map(len, groups))], number_turns(groups, find_round)
+
+
+def number_turns(
+    groups: tuple[tuple[Entry, ...], ...], find_round: Callable[[Entry], Round | None], after: int = 0
+) -> tuple[Turn, ...]:
+    """Return the turns of groups of entries, without some at the beginning."""
+    return tuple(Turn(number, group, find_round) for number, group in enumerate(groups[after:], after + 1))
 
 
 def strip_caveats(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:

@@ -6,9 +6,11 @@ The child is built separately; here it gets its parent's session, folder and tim
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.demo import identifiers
 from clew.demo.line_script import AgentScript, LineContent, LineScript, NewestLines, PendingUse, SideFile
@@ -30,8 +32,7 @@ _TYPED_ONLY = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AgentOutcome(Generic[S]):
+class AgentOutcome(Struct, Generic[S], frozen=True):
     """The parent with the agent attached, and the agent's id and duration."""
 
     parent: S
@@ -39,8 +40,7 @@ class AgentOutcome(Generic[S]):
     took: timedelta
 
 
-@dataclass(frozen=True, slots=True)
-class Transfer:
+class Transfer(Struct, frozen=True):
     """What changes when a conversation becomes an agent of another one."""
 
     names: Mapping[str, str]

@@ -18,10 +18,12 @@ import re
 import tomllib
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clew.demo import identifiers
 from clew.demo.line_script import NewestLines, encode_line
@@ -33,8 +35,7 @@ _FOLDER = Path(__file__).parent / "stories"
 _PLACEHOLDER = re.compile(r"\{(session|\+|(?:use|row|text):[\w:]+)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
+class Story(Struct, frozen=True):
     """One session of the demo: its key, how long before now it began, and its file."""
 
     key: str
@@ -60,8 +61,7 @@ def session_id(key: str) -> str:
     return identifiers.uuid("demo", key)
 
 
-@dataclass(slots=True)
-class _StoryBuilder:
+class _StoryBuilder(Struct):
     """Executes the steps of one story. `fragments` are lines of which other steps write a part."""
 
     texts: Mapping[str, str]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+
+from msgspec import Struct
 
 from clew.demo import home_files
 from clew.demo.demo_stories import load_stories
@@ -15,8 +16,7 @@ from clew.errors import Refused
 from clew.wire.entry import entries, read
 
 
-@dataclass(frozen=True, slots=True)
-class DemoSummary:
+class DemoSummary(Struct, frozen=True):
     """The files written; `sessions` has the id of each story."""
 
     root: Path

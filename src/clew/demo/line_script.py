@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clew.demo import identifiers
 from clew.demo.entry_gaps import Wait, gap
@@ -27,16 +29,16 @@ Which = ToolInput | int | str | None
 SYSTEM_PROMPT = 14_200  # tokens before every conversation: a plausible number, not a measured one
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class NewestLines:
+class NewestLines(Struct, frozen=True, eq=False):
     """The newest line and the ones before it."""
 
     earlier: NewestLines | None
     said: LineContent
 
+    __repr__ = object.__repr__  # each contains all before it
 
-@dataclass(frozen=True, slots=True)
-class PendingUse:
+
+class PendingUse(Struct, frozen=True):
     """A call of the last reply: its id, its line, and whether it has a result."""
 
     call: ToolInput
@@ -45,8 +47,7 @@ class PendingUse:
     answered: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AgentScript:
+class AgentScript(Struct, frozen=True):
     """A sub-agent's conversation in its own file; `run` is the workflow run that it belongs to."""
 
     id: str
@@ -55,16 +56,14 @@ class AgentScript:
     run: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SideFile:
+class SideFile(Struct, frozen=True):
     """A file that belongs to the session: its path in the tree, with {project} and {session} as placeholders."""
 
     path: str
     content: bytes
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LineScript:
+class LineScript(Struct, frozen=True, eq=False):
     """The lines written so far, and the state for the next one."""
 
     setup: Setup
@@ -85,6 +84,8 @@ class LineScript:
     cached: int = 0
     agents: tuple[AgentScript, ...] = ()
     beside: tuple[SideFile, ...] = ()
+
+    __repr__ = object.__repr__
 
     # -- reading it out
 

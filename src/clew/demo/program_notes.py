@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Literal, Self
+
+from msgspec.structs import replace
 
 from clew.demo import identifiers
 from clew.demo.entry_gaps import Wait
@@ -14,10 +15,8 @@ from clew.demo.version_layout import ABSENT, Data
 from clew.wire.timestamps import format_timestamp
 
 
-class ProgramNotes(LineScript):
+class ProgramNotes(LineScript, frozen=True, eq=False):
     """Methods that add such lines; those outside of the conversation have no position in the graph."""
-
-    __slots__ = ()
 
     # -- beside the conversation
 

@@ -10,9 +10,10 @@ given by name (`requestId="x"`), or omitted with `ABSENT`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
+
+from msgspec.structs import replace
 
 from clew.demo import agent_talk, identifiers, version_layout
 from clew.demo.entry_gaps import Wait
@@ -42,10 +43,8 @@ START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 DENSE = timedelta(seconds=1)
 
 
-class Talk(ProgramNotes):
+class Talk(ProgramNotes, frozen=True, eq=False):
     """A conversation under construction."""
-
-    __slots__ = ()
 
     # -- user messages
 

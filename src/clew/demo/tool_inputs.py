@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 Todo = str | tuple[str, str] | Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolInput:
+class ToolInput(Struct, frozen=True):
     """A tool use without an id. `text` and `image` are what a Read returns."""
 
     name: str

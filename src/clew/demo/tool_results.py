@@ -6,8 +6,10 @@ import base64
 import difflib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clew.demo.tool_inputs import ToolInput
 from clew.demo.version_layout import ABSENT, Data, Setup
@@ -15,8 +17,7 @@ from clew.demo.version_layout import ABSENT, Data, Setup
 Content = str | list[Data]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """A result: its content, its detail (ABSENT for none) and the files known after it."""
 
     content: Content
@@ -24,8 +25,7 @@ class ToolResult:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolUse:
+class ToolUse(Struct, frozen=True):
     """A call with its context: the given content, the files known so far, the todos before it."""
 
     call: ToolInput

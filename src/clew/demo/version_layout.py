@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
 
 Data = dict[str, Any]
 
@@ -25,8 +26,7 @@ class Absent(Enum):
 ABSENT = Absent.ABSENT
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+class Setup(Struct, frozen=True):
     """What all lines of a conversation share; `seed` is the namespace of its ids."""
 
     session_id: str

@@ -25,6 +25,8 @@ Modules:
     project_settings    Read and move the settings that Claude Code keeps for a project folder in `.claude.json`.
     receive_sessions    Receive sessions from a pack, a file or another tree: plan all of them, write them as one
                         edit, check each.
+    redact_lines        Redact the lines of transcripts, many at a time, and those of a large session in several
+                        processes.
     redact_session      Remove secrets from a session, in every file of it.
     redacted_copies     Write redacted copies of sessions into a temporary tree, to be packed from there.
     redactor            Redact secrets and patterns in texts, entries and side files.

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.conversation.load import read, request
 from clew.conversation.session import Session
@@ -33,8 +35,7 @@ NEW, SAME, GROWN, AHEAD, DIVERGED, MERGED, BUSY = "new", "same", "grown", "ahead
 STATES = (NEW, SAME, GROWN, AHEAD, DIVERGED, MERGED, BUSY)
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(Struct, frozen=True):
     """What happens to one session, and to which files. `kept` names files that differ and stay as they are."""
 
     parts: SessionParts
@@ -84,8 +85,7 @@ def find_present(tree: Tree, id: str) -> SessionFile | None:
     return max(files, key=lambda file: file.size, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """Where the files of a session go, and what changes in them."""
 
     tree: Tree

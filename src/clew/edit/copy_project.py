@@ -9,10 +9,9 @@ from datetime import UTC, datetime
 from functools import partial
 
 from clew.conversation.load import read
+from clew.edit import plan, write_plan
 from clew.edit.move_files import FileMove, MoveJob, plan_file
 from clew.edit.move_project import MovePlan, find_sessions
-from clew.edit.plan import plan
-from clew.edit.write_plan import planned_files
 from clew.errors import NotFound
 from clew.wire.arrival_time import arrival_time, cleanup_days
 from clew.wire.layout import Tree
@@ -34,13 +33,13 @@ def plan_copies(tree: Tree, old: str, new: str) -> MovePlan:
     folders: dict[str, str] = {}
     for file, launched in find_sessions(tree, paths):
         cwd = paths.apply(launched)
-        edit = plan(read(file.path)).move(cwd)
+        edit = plan.plan(read(file.path)).move(cwd)
         new_id = new_uuid(file.id, cwd)
         if problems := edit.violations:
             stays.append(f"{file.id[:8]}: {'; '.join(problems)}")
             continue
         home = tree.root / "projects" / slug(cwd)
-        contents = planned_files(edit, new_id, home, edit.source.ended or _EPOCH)
+        contents = write_plan.planned_files(edit, new_id, home, edit.source.ended or _EPOCH)
         memory = file.project_folder / "memory"
         notes = [path for path in memory.rglob("*") if path.is_file()] if memory.is_dir() else []
         contents |= {home / path.relative_to(file.project_folder): partial(read_chunks, path) for path in notes}

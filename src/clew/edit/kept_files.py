@@ -9,10 +9,10 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from clew.errors import Refused
 from clew.system.environment import data_home
@@ -22,8 +22,7 @@ _CHUNK = 1 << 20
 Rewrite = Callable[[Path], Iterable[bytes]]
 
 
-@dataclass(frozen=True, slots=True)
-class Swap:
+class Swap(Struct, frozen=True):
     """A shared file whose content was replaced: where the old content is kept, and what was written."""
 
     kept: str
@@ -43,6 +42,8 @@ def digest(path: Path) -> str:
 
 def digest_parts(parts: Iterable[bytes]) -> tuple[str, int]:
     """Return the SHA-256 sum and the size of some content."""
+    from hashlib import sha256
+
     total, size = sha256(), 0
     for part in parts:
         total.update(part)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from clew.conversation.session import Session
 from clew.edit.relink import pin_leaf
@@ -35,8 +35,7 @@ _SESSION = ("sessionId", "session_id")
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(Struct, frozen=True):
     """Counts of entries in both sessions, in the first and in the other alone, and the entries that differ."""
 
     common: int = 0

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clew.edit.kept_files import (
     Rewrite,
@@ -27,8 +29,7 @@ from clew.errors import Stale
 from clew.wire.session_writer import append_exactly, create_exactly, find_leftover_drafts
 
 
-@dataclass(frozen=True, slots=True)
-class FileMove:
+class FileMove(Struct, frozen=True):
     """A file, its new place, and its content there."""
 
     source: Path
@@ -43,8 +44,7 @@ class FileMove:
         return self.target.is_file() and digest(self.target) == self.digest
 
 
-@dataclass(frozen=True, slots=True)
-class FileAppend:
+class FileAppend(Struct, frozen=True):
     """Lines to append to a file: its size before, and its size and digest afterwards."""
 
     path: Path
@@ -54,8 +54,7 @@ class FileAppend:
     parts: Callable[[], Iterable[bytes]]
 
 
-@dataclass(frozen=True, slots=True)
-class MoveJob:
+class MoveJob(Struct, frozen=True):
     """All of one edit: files to write, files to remove without a copy, shared files to rewrite, lines to append.
 
     The sources of the files are removed too, unless the job only copies.

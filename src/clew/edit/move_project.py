@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from clew.edit.move_files import FileMove, MoveJob, plan_file
 from clew.errors import Busy, NotFound
@@ -28,8 +29,7 @@ from clew.wire.side_files import INDEX_NAME, relocate_index
 from clew.wire.tree_walk import is_uuid
 
 
-@dataclass(frozen=True, slots=True)
-class MovePlan:
+class MovePlan(Struct, frozen=True):
     """What would move and what would stay, with the reason."""
 
     paths: PathMapping
@@ -45,8 +45,7 @@ class MovePlan:
         return sum(move.size for move in self.job.files)
 
 
-@dataclass(slots=True)
-class _MoveDraft:
+class _MoveDraft(Struct):
     """The plan while it is made."""
 
     tree: Tree

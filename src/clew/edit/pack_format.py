@@ -13,12 +13,13 @@ import time
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from struct import error as struct_error
 from typing import IO, Any
+
+from msgspec import Struct
 
 from clew.errors import Refused
 from clew.version import __version__
@@ -42,16 +43,14 @@ _AGENT = re.compile(r"agent-[^/]+\.(jsonl|meta\.json)")
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # names of devices on Windows
 
 
-@dataclass(frozen=True, slots=True)
-class PackedFile:
+class PackedFile(Struct, frozen=True):
     name: str
     size: int
     sha256: str
     mtime_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """The content of a pack: the id and working directory of each session, and all files."""
 
     sessions: Mapping[str, str]

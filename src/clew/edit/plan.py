@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from clew.conversation.load import request
-from clew.conversation.resume_request import Request
+from clew.conversation import load
 from clew.conversation.session import Session
-from clew.edit import drop_turns
-from clew.edit.plan_diff import EntryChange, entry_changes
+from clew.edit import drop_turns, plan_diff
 from clew.edit.salvaged_entries import split_damaged
 from clew.edit.summary.age_levels import DEFAULT
 from clew.system.plural import noun
 from clew.wire.entry import Item
 
 if TYPE_CHECKING:
+    from clew.conversation.resume_request import Request
+    from clew.edit.plan_diff import EntryChange
     from clew.edit.plan_report import PlanReport
     from clew.edit.redactor import Redactor
     from clew.edit.summary.summariser import Summarise
@@ -168,18 +168,18 @@ class Plan(Struct, frozen=True, dict=True):
     @cached_property
     def request(self) -> Request:
         """What a resume of the new session would send."""
-        return request(self.session)
+        return load.request(self.session)
 
     @cached_property
     def violations(self) -> tuple[str, ...]:
         """The reasons why the plan cannot be written; empty if it can."""
         from clew.edit.verify import find_violations
 
-        return find_violations(self.source, self.session, self.request)
+        return find_violations(self.source, self.session)
 
     def diff(self) -> tuple[EntryChange, ...]:
         """Return the removed, added and changed entries."""
-        return tuple(entry_changes(self.source, self.session))
+        return tuple(plan_diff.entry_changes(self.source, self.session))
 
     def write(self, *, id: str | None = None, folder: str | Path | None = None) -> Written:
         """Write the new session, read it back and compare it with the plan. Raises Refused."""

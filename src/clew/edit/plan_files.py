@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from clew.conversation.agent_sessions import Agent
 from clew.conversation.session import Session
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 _DIVIDER = re.compile("[-_]")
 
 
-@dataclass(frozen=True, slots=True)
-class FileJob:
+class FileJob(Struct, frozen=True):
     """A file to write, and its source."""
 
     path: Path

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.edit.arrival import DIVERGED, Arrival, check_arrival, plan_arrival, write_merged
 from clew.edit.move_files import MoveJob, is_interrupted, move_files
@@ -13,8 +15,7 @@ from clew.wire.layout import Tree
 from clew.wire.session_parts import SessionParts
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(Struct, frozen=True):
     """What happened to one session: `problem` says why Claude Code would not resume it, or why it was left out."""
 
     arrival: Arrival

@@ -7,33 +7,31 @@ all searched. What cannot be searched (a line that is not an entry, a binary fil
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from clew.conversation.session import Session
 from clew.edit.plan_files import side_sources
-from clew.edit.redactor import Redactor, count_kinds, has_repeated_names
+from clew.edit.redact_lines import CHUNK_BYTES, MIN_BYTES, LineChange, redact_lines
+from clew.edit.redactor import Redactor, count_kinds
 from clew.edit.relink import remove_entries
 from clew.edit.salvaged_entries import split_damaged
 from clew.wire.entry import Damaged, Entry, Item
 from clew.wire.entry_edit import parse_at
-from clew.wire.json_codec import decode, encode
-from clew.wire.json_splice import REMOVED, patch_json
+from clew.wire.json_codec import decode
 
 if TYPE_CHECKING:
     from clew.edit.plan import Plan
 
 META = ".meta.json"
-_BATCH_BYTES = 1 << 19  # of lines that are searched together
 
 
-@dataclass(frozen=True)
-class RedactionCounts:
+class RedactionCounts(Struct, frozen=True):
     """How often each kind was found in each location, and what was removed entirely."""
 
     by_location: Counter[tuple[str, str]] = field(default_factory=Counter)  # by place and kind
@@ -68,37 +66,35 @@ class RedactionCounts:
         return summed
 
 
-def redact(plan: Plan, redactor: Redactor) -> tuple[Plan, RedactionCounts]:
-    """Return a plan whose session contains nothing that the redactor matches, and the counts."""
-    items, tally = redact_items(plan.session, redactor)
-    searched = _left_unchanged(plan.session, items)
-    agents: dict[str, Session] = {}
-    for agent in plan.source.agents:
-        if agent.file is not None:
-            old = split_damaged(plan.agents.get(agent.id, agent.session))
-            items_left, counts = redact_items(old, redactor, "agents: ")
-            searched += _left_unchanged(old, items_left)
-            agents[agent.id] = Session(items_left, file=agent.file)
-            tally += counts
-    extra: dict[str, Path | Session] = {}
-    for name, source in plan.extra.items():
-        extra[name] = source
-        if isinstance(source, Session):
-            old = split_damaged(source)
-            items_left, counts = redact_items(old, redactor, "agents: ")
-            searched += _left_unchanged(old, items_left)
-            extra[name] = Session(items_left, file=source.file)
-            tally += counts
+def redact(
+    plan: Plan, redactor: Redactor, *, jobs: int | None = 1, min_bytes: int = MIN_BYTES
+) -> tuple[Plan, RedactionCounts]:
+    """Return a plan whose session contains nothing that the redactor matches, and the counts.
+
+    Transcripts with `min_bytes` together are redacted by `jobs` processes; None is one for each usable core.
+    """
+    agents = [agent for agent in plan.source.agents if agent.file is not None]
+    of_agents = [split_damaged(plan.agents.get(agent.id, agent.session)) for agent in agents]
+    added = {name: split_damaged(source) for name, source in plan.extra.items() if isinstance(source, Session)}
+    sessions = [plan.session, *of_agents, *added.values()]
+    entries = [item for session in sessions for item in session.items if isinstance(item, Entry)]
+    with closing(redact_lines(entries, redactor, jobs=jobs, min_bytes=min_bytes)) as changes:
+        results = [_apply(session, changes, "agents: " if number else "") for number, session in enumerate(sessions)]
+    items, *others = (items for items, _ in results)
+    left = iter(others)
     redacted_plan = replace(
         plan.then(items, f"redact {redactor}"),
-        agents=agents,
-        extra=extra,
+        agents={agent.id: Session(next(left), file=agent.file) for agent in agents},
+        extra={**plan.extra, **{name: Session(next(left), file=session.file) for name, session in added.items()}},
         redactor=redactor,
-        searched=tuple(searched),
+        searched=tuple(
+            item
+            for session, (kept, _) in zip(sessions, results, strict=True)
+            for item in _left_unchanged(session, kept)
+        ),
     )
-    return redacted_plan, tally + sum(
-        (_count_side_file(path, redactor) for path in side_sources(redacted_plan)), RedactionCounts()
-    )
+    in_side_files = (_count_side_file(path, redactor) for path in side_sources(redacted_plan))
+    return redacted_plan, sum((*(counts for _, counts in results), *in_side_files), RedactionCounts())
 
 
 def _left_unchanged(session: Session, items: Iterable[Item]) -> list[Item]:
@@ -107,78 +103,28 @@ def _left_unchanged(session: Session, items: Iterable[Item]) -> list[Item]:
     return [item for item in items if id(item) in old]
 
 
-def redact_items(session: Session, redactor: Redactor, where: str = "") -> tuple[tuple[Item, ...], RedactionCounts]:
-    """Return the items of one transcript without what the redactor matches, and the counts."""
+def _apply(
+    session: Session, changes: Iterator[LineChange | None], where: str
+) -> tuple[tuple[Item, ...], RedactionCounts]:
+    """Return the items of one transcript with the changes of its entries, without damaged lines, and the counts."""
     removed: set[int] = set()
     revised: dict[int, Entry] = {}
-    tally = RedactionCounts()
-    for item, data, may_match in _check_in_batches(session.items, redactor):
+    counts: Counter[tuple[str, str]] = Counter()
+    thinking = unreadable = 0
+    for item in session.items:
         if isinstance(item, Damaged):
             removed.add(item.line.offset)
-            tally += RedactionCounts(unreadable=1)
-        elif isinstance(item, Entry):
-            redacted_entry, counts = _redact_entry(item, data, redactor if may_match else None, where)
-            tally += counts
-            if redacted_entry is None:
+            unreadable += 1
+        elif isinstance(item, Entry) and (change := next(changes)):
+            if change.line is None:
                 removed.add(item.offset)
-            elif redacted_entry is not item:
-                revised[item.offset] = redacted_entry
+            else:
+                revised[item.offset] = parse_at(change.line, item.line)
+            counts.update({(f"{where}{item.type} {name}", kind): count for name, kind, count in change.counts})
+            thinking += change.thinking
     is_changed = bool(removed or revised)  # else the plan keeps what it knows of the session
-    return remove_entries(session, removed, revised) if is_changed else session.items, tally
-
-
-def _check_in_batches(items: Iterable[Item], redactor: Redactor) -> Iterator[tuple[Item, Any, bool]]:
-    """Yield each item with its data and whether something in it could be redacted.
-
-    The texts of many entries are searched as one, which costs a fraction of separate searches.
-    """
-    batch: list[Item] = []
-    size = 0
-    for item in items:
-        batch.append(item)
-        size += item.line.size
-        if size >= _BATCH_BYTES:
-            yield from _check_batch(batch, redactor)
-            batch, size = [], 0
-    yield from _check_batch(batch, redactor)
-
-
-def _check_batch(batch: list[Item], redactor: Redactor) -> Iterator[tuple[Item, Any, bool]]:
-    values = [item.data if isinstance(item, Entry) else None for item in batch]
-    return zip(batch, values, redactor.may_match(values), strict=True)
-
-
-def _redact_entry(
-    entry: Entry, data: dict[str, Any], redactor: Redactor | None, where: str
-) -> tuple[Entry | None, RedactionCounts]:
-    """Return the redacted entry, None if nothing is left of it, and the counts; without a redactor nothing matches."""
-    redacted = redactor.entry(data) if redactor else data
-    if has_repeated_names(entry.line.json, data):
-        line = patch_json(b"", None, redacted)  # a repeated field is written once
-    elif redacted is data:
-        return entry, RedactionCounts()
-    else:
-        line = patch_json(entry.line.json, data, redacted)
-    counts: Counter[tuple[str, str]] = Counter()
-    for name in data:
-        if redacted.get(name) is not data[name]:
-            before, after = encode(data[name]), patch_json(b"", None, redacted.get(name))
-            counts += Counter(
-                {(f"{where}{entry.type} {name}", kind): n for kind, n in count_kinds(before, after).items()}
-            )
-    thoughts = _count_removed(redacted)
-    left = (
-        redacted.get("message", {}).get("content") if thoughts and isinstance(redacted.get("message"), dict) else None
-    )
-    is_empty = isinstance(left, list) and all(block is REMOVED for block in left)
-    return None if is_empty else parse_at(line, entry.line), RedactionCounts(counts, thoughts)
-
-
-def _count_removed(value: Any) -> int:
-    if value is REMOVED:
-        return 1
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return sum(map(_count_removed, inner))
+    items = remove_entries(session, removed, revised) if is_changed else session.items
+    return items, RedactionCounts(counts, thinking, unreadable)
 
 
 # -- side files
@@ -211,17 +157,8 @@ def has_leak_in_side_file(path: Path, redactor: Redactor) -> bool:
     return redact_side_file(path, data, redactor) != data
 
 
-def has_leak(
-    written: Sequence[Item], redactor: Redactor, planned: Sequence[Item] = (), harmless: Collection[int] = ()
-) -> bool:
-    """Return whether items that were read back still contain what the redactor matches.
-
-    What was written for a planned item is not searched again if its `id` is among the `harmless` ones: it was searched
-    before it was written, and only ids were renamed since.
-    """
-    if len(written) >= len(planned):  # else items were read back as one, and which is which is not known
-        pairs = zip_longest(written, planned)
-        written = [item for item, before in pairs if before is None or id(before) not in harmless]
+def has_leak(written: Iterable[Item], redactor: Redactor) -> bool:
+    """Return whether items that were read back still contain what the redactor matches."""
     for item, data, may_match in _check_in_batches(written, redactor):
         if isinstance(item, Entry):
             if may_match and redactor.entry(data) is not data:
@@ -229,3 +166,21 @@ def has_leak(
         elif redactor.content(item.raw) != item.raw:
             return True
     return False
+
+
+def _check_in_batches(items: Iterable[Item], redactor: Redactor) -> Iterator[tuple[Item, Any, bool]]:
+    """Yield each item with its data and whether something in it could be redacted."""
+    batch: list[Item] = []
+    size = 0
+    for item in items:
+        batch.append(item)
+        size += item.line.size
+        if size >= CHUNK_BYTES:
+            yield from _check_batch(batch, redactor)
+            batch, size = [], 0
+    yield from _check_batch(batch, redactor)
+
+
+def _check_batch(batch: list[Item], redactor: Redactor) -> Iterator[tuple[Item, Any, bool]]:
+    values = [item.data if isinstance(item, Entry) else {} for item in batch]
+    return zip(batch, values, redactor.may_match(values), strict=True)

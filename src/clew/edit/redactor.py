@@ -8,13 +8,12 @@ form.
 from __future__ import annotations
 
 import codecs
-import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from hashlib import sha256
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+from msgspec import Struct, field
 
 from clew.errors import Refused
 from clew.facts.secrets.mask_secrets import MARK, mask, mask_data, may_contain_secrets
@@ -43,13 +42,12 @@ _NAMED = frozenset(
 _PICTURE = re.compile(r"(?:iVBORw0KGgo|/9j/|R0lGOD|UklGR|JVBERi0)[A-Za-z0-9+/]*={0,2}")
 
 
-@dataclass(frozen=True, slots=True)
-class Redactor:
+class Redactor(Struct, frozen=True, eq=False):
     """What to remove: secrets, matches of patterns, or both."""
 
     secrets: bool = True
     patterns: tuple[Pattern, ...] = ()
-    _clean: set[bytes] = field(default_factory=set, init=False, compare=False, repr=False)  # digests of side files
+    _clean: set[bytes] = field(default_factory=set)  # digests of side files
 
     def __str__(self) -> str:
         """Describe the redactor without its patterns, which may be secret themselves."""
@@ -69,9 +67,16 @@ class Redactor:
         cut = _map_texts(value, lambda text: _replace_patterns(text, self.patterns)) if self.patterns else value
         return mask_data(cut)[0] if self.secrets else cut
 
-    def may_match(self, values: Sequence[Any]) -> list[bool]:
-        """Return for each decoded value whether something in it could be redacted; many together are checked fastest."""
-        return [True] * len(values) if self.patterns or not self.secrets else may_contain_secrets(values)
+    @property
+    def searches_together(self) -> bool:
+        """Whether many entries are searched at once; patterns are searched in each text."""
+        return self.secrets and not self.patterns
+
+    def may_match(self, entries: Iterable[dict[str, Any]]) -> list[bool]:
+        """Return for the data of each entry whether something in it could be redacted; many are checked together."""
+        if not self.searches_together:
+            return [True for _ in entries]
+        return may_contain_secrets(map(_without_protected, entries))
 
     def entry(self, data: dict[str, Any]) -> dict[str, Any]:
         """Return the data of a transcript line without matches. Thinking is signed as a whole: GONE replaces a block
@@ -83,7 +88,7 @@ class Redactor:
             raise Refused(["a line is nested too deeply to be searched"]) from None
 
     def _redact_thinking(self, block: dict[str, Any]) -> Any:
-        open_part = {name: value for name, value in block.items() if name not in ("type", "signature")}
+        open_part = _open_part(block)
         return block if self.value(open_part) == open_part else REMOVED
 
     def content(self, data: bytes) -> bytes | None:
@@ -91,6 +96,8 @@ class Redactor:
 
         A file is searched before it is counted, written and read back: content without a match is searched once.
         """
+        from hashlib import sha256
+
         digest = sha256(data).digest()
         if digest in self._clean:
             return data
@@ -145,8 +152,10 @@ def has_repeated_names(raw: bytes, data: Any) -> bool:
         is_repeated = is_repeated or len({name for name, _ in members}) < len(members)
         return dict(members)
 
+    from json import loads
+
     try:
-        json.loads(raw.decode("utf-8", "replace"), object_pairs_hook=pairs, strict=False)
+        loads(raw.decode("utf-8", "replace"), object_pairs_hook=pairs, strict=False)
     except (ValueError, RecursionError):
         return True  # not strict JSON
     return is_repeated
@@ -194,8 +203,7 @@ class _Frame(dict[str, Any]):
     """An object of the format itself: its field names are not user text."""
 
 
-@dataclass(frozen=True)
-class _Form:
+class _Form(Struct, frozen=True):
     """The known structure of an object: protected fields, nested objects, and lists of blocks."""
 
     fixed: frozenset[str]
@@ -205,6 +213,10 @@ class _Form:
     def held(self, value: Mapping[str, Any]) -> _Frame:
         """Return the object with everything that must not change wrapped."""
         return _Frame((name, self._field(name, inner, value)) for name, inner in value.items())
+
+    def without_fixed(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the object without its protected texts."""
+        return {name: inner for name, inner in value.items() if name not in self.fixed or type(inner) is not str}
 
     def _field(self, name: str, value: Any, inside: Mapping[str, Any]) -> Any:
         if name in self.fixed and isinstance(value, str):
@@ -251,6 +263,29 @@ def _protect_block(block: Any) -> Any:
         case "tool_result":
             return _RESULT_FORM.held(block)
     return _BLOCK_FORM.held(block)
+
+
+def _without_protected(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the data of an entry without most of the texts that must not change, which need not be searched: ids, times,
+    signatures.
+    """
+    rest = _ENTRY_FORM.without_fixed(data)
+    message = data.get("message")
+    if isinstance(message, dict):
+        rest["message"] = open_message = _MESSAGE_FORM.without_fixed(message)
+        blocks = message.get("content")
+        if isinstance(blocks, list) and any(isinstance(block, dict) and "signature" in block for block in blocks):
+            open_message["content"] = [_open_part(block) if _is_thinking(block) else block for block in blocks]
+    return rest
+
+
+def _is_thinking(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "thinking"
+
+
+def _open_part(thinking: dict[str, Any]) -> dict[str, Any]:
+    """Return what of a block of thinking is searched."""
+    return {name: value for name, value in thinking.items() if name not in ("type", "signature")}
 
 
 def _protect_references(value: Any) -> Any:

@@ -122,8 +122,12 @@ class _Remaining:
         """Return an entry with its references moved to remaining entries; None if it only described removed ones."""
         if entry.message_id in self._removed or self._is_stale_snapshot(entry):
             return None
+        parent = self._parent(entry)
+        named = (parent, entry.logical_parent, entry.leaf, entry.source_tool_assistant)
+        if self._removed.isdisjoint(named) and not entry.is_boundary:
+            return entry
         changes: dict[str, Any] = {}
-        for name, old in (("parentUuid", self._parent(entry)), ("logicalParentUuid", entry.logical_parent)):
+        for name, old in (("parentUuid", parent), ("logicalParentUuid", entry.logical_parent)):
             if old in self._removed:
                 changes[name] = encode(self.nearest(old))
         if entry.leaf in self._removed:
@@ -136,7 +140,7 @@ class _Remaining:
         if entry.is_boundary:
             changes |= self._preserved_fields(entry)
         if list(changes) == ["parentUuid"]:
-            return with_parent(entry, self.nearest(self._parent(entry)))
+            return with_parent(entry, self.nearest(parent))
         return revise(entry, changes) if changes else entry
 
     def _parent(self, entry: Entry) -> str | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from clew.conversation.session import Session
 from clew.edit.undo_journal import UndoJournal, newest_line
@@ -11,8 +12,7 @@ from clew.errors import Refused
 from clew.wire.session_writer import append
 
 
-@dataclass(frozen=True, slots=True)
-class TitleLine:
+class TitleLine(Struct, frozen=True):
     """A line that was, or would be, appended; the line that it replaces, and the number that undoes it."""
 
     line: dict[str, Any]

@@ -19,9 +19,13 @@ from clew.wire.json_codec import encode
 _ORDER = ("cache_read_input_tokens", "cache_creation_input_tokens", "input_tokens")
 
 
-def restate_usage(before: Session, items: tuple[Item, ...]) -> tuple[Item, ...]:
-    """Return the items with the usage of the last reply reduced; unchanged if no less is sent."""
-    was, now = WeighedPath(before), WeighedPath(before.with_items(items))
+def restate_usage(before: Session, items: tuple[Item, ...], was: WeighedPath | None = None) -> tuple[Item, ...]:
+    """Return the items with the usage of the last reply reduced; unchanged if no less is sent.
+
+    `was` is the weighed path of the session before, if it is known.
+    """
+    was = was or WeighedPath(before)
+    now = WeighedPath(before.with_items(items), was)
     last, scale = now.last_report, was.scale
     if last is None or scale is None:
         return items

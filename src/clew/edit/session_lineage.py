@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from clew.conversation.session import Session
 from clew.edit.undo_journal import UndoRecord
@@ -27,8 +28,7 @@ _FORKED = b'"forkedFrom"'
 _PIECE = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class LineageLink:
+class LineageLink(Struct, frozen=True):
     """A session made from another: by clew, with the steps, or by /branch."""
 
     parent: str
@@ -37,8 +37,7 @@ class LineageLink:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
+class Shared(Struct, frozen=True):
     """A session without a recorded origin that shares entries with the queried one."""
 
     id: str
@@ -47,8 +46,7 @@ class Shared:
     own: int  # entries that only this session has
 
 
-@dataclass(frozen=True, slots=True)
-class Lineage:
+class Lineage(Struct, frozen=True):
     """The links to and from a session, and the sessions that share entries with it without a link."""
 
     id: str
@@ -108,8 +106,7 @@ def _reachable(start: str, edges: Sequence[tuple[str, str]]) -> set[str]:
     return reached
 
 
-@dataclass(frozen=True, slots=True)
-class _Scanned:
+class _Scanned(Struct, frozen=True):
     uuids: frozenset[str]
     origins: tuple[dict[str, Any], ...]
     forks: frozenset[str]

@@ -7,8 +7,9 @@ finds it and does not join them again.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
+
+from msgspec import Struct
 
 from clew.edit.arrival import Arrival
 from clew.edit.kept_files import digest
@@ -17,8 +18,7 @@ from clew.wire.layout import Tree
 from clew.wire.session_parts import SessionParts, collect_parts
 
 
-@dataclass(frozen=True, slots=True)
-class SyncResult:
+class SyncResult(Struct, frozen=True):
     """What happened to one session in one tree, or would happen."""
 
     session: str

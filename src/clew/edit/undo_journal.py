@@ -12,13 +12,12 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-from clew.conversation.load import read
+from msgspec import Struct, field
+
 from clew.conversation.session import Session
 from clew.edit.kept_files import (
     Swap,
@@ -42,11 +41,10 @@ _MAX_DURATION = timedelta(hours=1)  # longer than any write takes
 
 
 def new_number() -> str:
-    return uuid4().hex[:8]
+    return os.urandom(4).hex()
 
 
-@dataclass(frozen=True, slots=True)
-class UndoRecord:
+class UndoRecord(Struct, frozen=True):
     """One edit that clew wrote."""
 
     number: str
@@ -117,7 +115,7 @@ class UndoJournal:
 
     def begin_deletion(self, sessions: Sequence[str], archive: str, files: Mapping[str, Any]) -> str:
         """Record that sessions are about to be deleted, and how to bring their files back."""
-        number = uuid4().hex[:8]
+        number = new_number()
         deleted = {"archive": archive, "sessions": list(sessions), "files": files}
         row = {"number": number, "what": "delete", "source": sessions[0], "deleted": deleted, "state": "begun"}
         self._add(row | {"process": os.getpid()})
@@ -271,6 +269,8 @@ def _remove_files(paths: Sequence[Path], record: UndoRecord) -> None:
 
 
 def _undo_line(record: UndoRecord, journal: UndoJournal, dry_run: bool) -> tuple[Path, ...]:
+    from clew.conversation.load import read
+
     path, line, former = Path(record.added["path"]), record.added["line"], record.added["former"]
     session = read(path)
     is_newest = newest_line(session, line["type"]) == line

@@ -2,36 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
-from clew.api.lint import lint
+from clew.api import lint
 from clew.conversation.entry_graph import Cycle, Dangling
 from clew.conversation.load import request
 from clew.conversation.resume_request import Request
 from clew.conversation.session import Session
-from clew.conversation.speaker import prompt_text, starts_turn
-from clew.wire.json_codec import encode
+from clew.conversation.speaker import starts_turn
+from clew.errors import Refused
+from clew.wire.entry import Blank, Damaged, Entry, Item
+from clew.wire.rename_ids import IdMapping, is_renamed
 
 
-def find_violations(before: Session, after: Session, sent: Request) -> tuple[str, ...]:
-    """Return what is wrong with the edited session and was not wrong before; `sent` is what a resume would send."""
-    return tuple(_check(before, after, sent)) if after is not before else ()
+def find_violations(before: Session, after: Session) -> tuple[str, ...]:
+    """Return what is wrong with the edited session and was not wrong before."""
+    return tuple(_check(before, after)) if after is not before else ()
 
 
-def find_differences(planned: Session, sent: Request, written: Session) -> tuple[str, ...]:
-    """Return how a session that was read back differs from the plan; `sent` is what the plan would send."""
-    result: list[str] = []
-    if len(written.damage) > len(planned.damage):
-        result.append("a line that was written cannot be read")
-    if _prompts_on_path(planned) != _prompts_on_path(written):
-        result.append("the turns are not those that were planned")
-    if encode(sent.messages) != encode(request(written).messages):  # == fails on deep values
-        result.append("a resume would not send what was planned")
-    return tuple(result)
+def compare_lines(
+    items: Iterable[Item], ending: Iterable[bytes], names: IdMapping, written: Iterator[bytes]
+) -> Iterator[tuple[Item | None, bytes]]:
+    """Yield each planned item with the lines that were written for it, then those that end the file. Raises Refused.
+
+    A written line must be that of its item, byte for byte but for ids and paths that were renamed, and different ids must
+    stay different: then the turns, the branches and what a resume sends are those that were planned.
+    """
+    original_ids = names.original_ids()
+    number = 1
+    for item in items:
+        if isinstance(item, Entry):
+            lines = next(written, b"")
+            is_planned = lines.endswith(b"\n") and is_renamed(item, lines, names, original_ids)
+        else:
+            expected = unchanged_line(item)
+            lines = b"".join(islice(written, expected.count(b"\n")))
+            is_planned = lines == expected
+        if not is_planned:
+            raise Refused([f"line {number} is not the one that was planned" if lines else "planned lines are missing"])
+        yield item, lines
+        number += item.line.count
+    for line in ending:
+        if next(written, b"") != line + b"\n":
+            raise Refused(["the file does not end as planned"])
+        yield None, line + b"\n"
+    if next(written, b""):
+        raise Refused(["the file has more lines than planned"])
 
 
-def _check(before: Session, after: Session, sent: Request) -> Iterable[str]:
-    if not _prompts_on_path(after) and before.turns:
+def unchanged_line(item: Blank | Damaged) -> bytes:
+    """Return what is written for lines without an entry: their bytes, terminated once."""
+    return item.raw.rstrip(b"\r\n") + b"\n"
+
+
+def _check(before: Session, after: Session) -> Iterator[str]:
+    if not _has_turn(after) and before.turns:
         yield "no turn would be left"
         return
     known = _missing_parents(before)
@@ -48,6 +74,7 @@ def _check(before: Session, after: Session, sent: Request) -> Iterable[str]:
     for entry in after.pairing.orphans:
         if any(block.tool_use_id not in orphaned for block in entry.results):
             yield f"the result in line {entry.line.number} would have no call"
+    sent = request(after)
     if sent.refusal and not request(before).refusal:
         yield f"a resume would be refused: {sent.refusal}"
     if broken := _broken_rules(sent):
@@ -55,15 +82,19 @@ def _check(before: Session, after: Session, sent: Request) -> Iterable[str]:
         yield from (f"the API would refuse {message}" for rule, message in broken.items() if rule not in known_rules)
 
 
-def _prompts_on_path(session: Session) -> list[str]:
-    """Return the texts of the prompts that start the turns of a session."""
-    path = session.links.path_to(session.leaf, history=True) if session.leaf else []
-    return [prompt_text(entry) for entry in path if starts_turn(entry, session.is_agent)]
+def _has_turn(session: Session) -> bool:
+    """Return whether a prompt on the path of a session starts a turn."""
+    visited: set[str | None] = set()
+    entry = session.leaf
+    while entry is not None and not starts_turn(entry, session.is_agent):
+        visited.add(entry.uuid)
+        entry = session.links.parent(entry, history=True, visited=visited)
+    return entry is not None
 
 
 def _broken_rules(sent: Request) -> dict[str, str]:
     """Return the API rules that a request would break, each with its first violation."""
-    refused = [violation for violation in lint(sent.messages) if violation.is_refused] if sent.messages else []
+    refused = [violation for violation in lint.lint(sent.messages) if violation.is_refused] if sent.messages else []
     return {violation.rule: str(violation) for violation in reversed(refused)}
 
 

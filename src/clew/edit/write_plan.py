@@ -6,33 +6,33 @@ and compared with the plan; if it differs, everything that was written is remove
 
 from __future__ import annotations
 
+import builtins
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from msgspec.structs import force_setattr
+from msgspec import Struct
 
-from clew.conversation.load import read
 from clew.conversation.session import Session
 from clew.edit.kept_files import digest
 from clew.edit.plan_files import FileJob, session_file, side_files
 from clew.edit.redact_session import has_leak, has_leak_in_side_file, redact_side_file
 from clew.edit.undo_journal import UndoJournal
-from clew.edit.verify import find_differences
+from clew.edit.verify import compare_lines, unchanged_line
 from clew.errors import Refused
 from clew.facts.removed_thinking import REMOVED_KEY, thinking_replies
 from clew.wire.entry import Entry, Item
 from clew.wire.entry import read as read_items
 from clew.wire.entry_types import ORIGIN_TYPE
 from clew.wire.json_codec import encode
-from clew.wire.layout import SessionFile, session_at
+from clew.wire.layout import SessionFile
 from clew.wire.path_mapping import PathMapping
 from clew.wire.project_slug import slug
 from clew.wire.relocate_lines import Relocation, relocate_references
@@ -44,13 +44,14 @@ if TYPE_CHECKING:
     from hashlib import _Hash as HASH
 
     from clew.edit.plan import Plan
+    from clew.edit.redactor import Redactor
 
-_CHUNK = 1 << 20
+Content = Callable[[], Iterable[bytes]]
+_CHUNK = 1 << 16
 _BATCH = 32  # lines that are joined
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """A session that was written: its id, its transcript, and all its files."""
 
     id: str
@@ -82,46 +83,57 @@ def write_plan(
         for folder in {side.parent for side in paths[:-1]} if is_last else ():
             sync_folder(folder)
         create_exactly(path, _update_digest(made[path], parts()), sync_name=is_last)
-    digests = {path: digest(path) for path in paths}
-    changed = [f"{path.name} is not what was written" for path in paths if digests[path] != made[path].hexdigest()]
-    written = _read_back(paths[-1], plan.session.items)
-    differences = find_differences(plan.session, plan.request, written)
-    if problems := (*changed, *differences, *_find_leaks(plan, contents, written)):
+    searched = frozenset(map(builtins.id, plan.searched))
+    checks = (_read_back(path, content, made[path], plan.redactor, searched) for path, content in contents.items())
+    if problems := tuple(chain.from_iterable(checks)):
         for path in reversed(paths):
             path.unlink()
         journal.undone(number)
         raise Refused(problems)
-    journal.end_verified(number, digests)
+    journal.end_verified(number, {path: total.hexdigest() for path, total in made.items()})
     return Written(new_id, paths[-1], paths, number)
 
 
-def _read_back(path: Path, planned: tuple[Item, ...]) -> Session:
-    """Return the session in a file that was written. Messages that equal the planned ones are kept in memory once."""
-    items: list[Item] = []
-    for item, before in zip_longest(read_items(path), planned):
-        if isinstance(item, Entry) and isinstance(before, Entry) and _is_equal(item, before):
-            force_setattr(item, "message", before.message)
-        if item is not None:
-            items.append(item)
-    return Session(tuple(items), file=session_at(path))
+def _read_back(
+    path: Path, content: Content, made: HASH, redactor: Redactor | None, searched: Collection[int]
+) -> Iterator[str]:
+    """Read a file that was written, and yield how it differs from what was planned.
+
+    What was written for an item is searched for secrets unless the `id` of the item is among the `searched` ones.
+    """
+    if not isinstance(content, SessionLines):
+        if digest(path) != made.hexdigest():
+            yield f"{path.name} is not what was written"
+        if redactor and has_leak_in_side_file(path, redactor):
+            yield _leak(path)
+        return
+    total = sha256()
+    unsearched: list[Item] = []
+    with path.open("rb", buffering=_CHUNK) as file:
+        lines = _update_digest(total, file)
+        try:
+            for item, line in compare_lines(content.items, content.ending, content.names, lines):
+                if redactor and id(item) not in searched:
+                    unsearched += read_items(line)
+        except Refused as difference:
+            yield from difference.violations
+            deque(lines, maxlen=0)
+    if total.digest() != made.digest():
+        yield f"{path.name} is not what was written"
+    if redactor and has_leak(unsearched, redactor):
+        yield _leak(path)
 
 
-def _is_equal(entry: Entry, before: Entry) -> bool:
-    """Return whether two entries have equal messages; False if they are nested too deeply to compare."""
-    try:
-        return entry.message == before.message
-    except RecursionError:
-        return False
+def _leak(path: Path) -> str:
+    return f"{path.name} would still contain what should be redacted"
 
 
-def planned_files(
-    plan: Plan, new_id: str, home: Path, time: datetime | None = None
-) -> dict[Path, Callable[[], Iterable[bytes]]]:
+def planned_files(plan: Plan, new_id: str, home: Path, time: datetime | None = None) -> dict[Path, Content]:
     """Return the files of the new session in the project folder `home`, with their content; the transcript is last."""
     file = session_file(plan.source)
     names = _names(plan, new_id, file, home)
     side = (job for job in side_files(plan, file, home, new_id) if not _is_withheld(plan, job))
-    contents: dict[Path, Callable[[], Iterable[bytes]]] = {}
+    contents: dict[Path, Content] = {}
     for job in side:
         contents[job.path] = (
             SessionLines(job.source.items, names)
@@ -136,8 +148,7 @@ def planned_files(
 # -- lines
 
 
-@dataclass(frozen=True, slots=True)
-class SessionLines:
+class SessionLines(Struct, frozen=True):
     """The content of a session's file: the lines of its items with new names, and lines that are added."""
 
     items: tuple[Item, ...]
@@ -154,7 +165,7 @@ def _lines(items: Iterable[Item], names: IdMapping) -> Iterator[bytes]:
     move = Relocation(PathMapping(*names.cwd)) if names.cwd else None
     for item in items:
         if not isinstance(item, Entry):
-            yield item.raw.rstrip(b"\r\n")
+            yield unchanged_line(item)[:-1]
         else:
             line = rename_references(item, names)
             yield relocate_references(line, move) if move else line
@@ -177,8 +188,15 @@ def _removed_thinking(plan: Plan) -> dict[str, list[str]]:
     """Return the replies that lose their thinking, so that `usage` can name those whose tokens still count it."""
     agents = [(agent.session, plan.agents.get(agent.id, agent.session)) for agent in plan.source.agents]
     pairs = [(before, now) for before, now in ((plan.source, plan.session), *agents) if now is not before]
-    removed = {id for before, now in pairs for id in thinking_replies(before.entries) - thinking_replies(now.entries)}
+    removed = {id for before, now in pairs for id in _lost_thinking(before, now)}
     return {REMOVED_KEY: sorted(removed)} if removed else {}
+
+
+def _lost_thinking(before: Session, now: Session) -> set[str]:
+    """Return the replies with thinking in entries that are gone or changed, and without thinking in the others."""
+    same = set(map(id, now.entries))
+    gone = thinking_replies(entry for entry in before.entries if id(entry) not in same)
+    return gone - thinking_replies(now.entries) if gone else gone
 
 
 def _names(plan: Plan, new_id: str, file: SessionFile, home: Path) -> IdMapping:
@@ -209,22 +227,6 @@ def _update_digest(total: HASH, parts: Iterable[bytes]) -> Iterator[bytes]:
     for part in parts:
         total.update(part)
         yield part
-
-
-def _find_leaks(
-    plan: Plan, contents: Mapping[Path, Callable[[], Iterable[bytes]]], transcript: Session
-) -> Iterator[str]:
-    if plan.redactor is None:
-        return
-    harmless = set(map(id, plan.searched))
-    for path, content in contents.items():
-        if isinstance(content, SessionLines):
-            written = transcript if path == transcript.path else read(path)
-            leaks = has_leak(written.items, plan.redactor, content.items, harmless)
-        else:
-            leaks = has_leak_in_side_file(path, plan.redactor)
-        if leaks:
-            yield f"{path.name} would still contain what should be redacted"
 
 
 def _read_content(plan: Plan, path: Path) -> Iterator[bytes]:

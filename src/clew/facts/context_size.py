@@ -10,6 +10,7 @@ are used unchanged.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
@@ -69,13 +70,21 @@ def measure_context(session: Session, scale: Scale | None = None) -> ContextSize
 
 
 class WeighedPath:
-    """The entries that a resume sends, each with its weight in estimated tokens."""
+    """The entries that a resume sends, each with its weight in estimated tokens.
 
-    def __init__(self, session: Session) -> None:
+    `like` is the weighed path of a session that this one was edited from: lines that both have are weighed once.
+    """
+
+    def __init__(self, session: Session, like: WeighedPath | None = None) -> None:
         self.path = session.resume_path
-        model = _model(self.path)
-        self.weights = [weigh(entry, model) for entry in self.path]
+        self._model = _model(self.path)
+        known = like._by_place if like is not None and like._model == self._model else {}
+        self.weights = [known.get(_place(entry)) or weigh(entry, self._model) for entry in self.path]
         self._size = sum(item.line.stop - item.line.start for item in session.items)
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[int, int], list[tuple[str, ContextShare]]]:
+        return dict(zip(map(_place, self.path), self.weights, strict=True))
 
     def context(self, scale: Scale | None = None) -> ContextSize:
         measured_scale = self.scale if scale is None else scale
@@ -132,6 +141,11 @@ class WeighedPath:
             if entry.offset > start and (reported := _report(entry)):
                 yield before, reported
             total += sum(share.tokens for _, share in shares)
+
+
+def _place(entry: Entry) -> tuple[int, int]:
+    """Return where the bytes of an entry are in memory; an entry that was edited has other bytes."""
+    return id(entry.line.buffer), entry.line.start
 
 
 def prompt_tokens(usage: Tokens) -> int:

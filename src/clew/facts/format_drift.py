@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clew.conversation.cli_version import version_key
 from clew.wire.entry import Entry
@@ -24,8 +26,7 @@ _SECRET = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-.*|(?=.*[0-9])[0-9a-f]{16,}", re.
 _VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6}){1,3}(-[a-z0-9.]{1,20})?")
 
 
-@dataclass(frozen=True, slots=True)
-class KnownNames:
+class KnownNames(Struct, frozen=True):
     """The known names, from the table next to this module."""
 
     newest: str
@@ -57,8 +58,7 @@ _TABLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Struct, frozen=True):
     """A new name: how often, in which versions, and the first line that contains it."""
 
     kind: str
@@ -75,8 +75,7 @@ class Unknown:
         return replace(self, count=self.count + other.count, first=first, last=last)
 
 
-@dataclass(frozen=True)
-class Drift:
+class Drift(Struct, frozen=True):
     """The new names in one file or in many. It can be added: `sum(map(…), Drift())`."""
 
     files: int = 0

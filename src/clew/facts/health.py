@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.conversation.active_path import after_compaction, find_leaf
 from clew.conversation.agent_sessions import Agent
@@ -39,8 +41,7 @@ _USER = re.compile(rb'"type"\s*:\s*"user"')
 _NOT_PROMPT = re.compile(rb'"tool_result"|"is(?:Meta|CompactSummary|Sidechain)"\s*:\s*true')
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(Struct, frozen=True):
     """A line that is not one JSON object; `agent` is the agent whose file contains it."""
 
     line: int
@@ -52,8 +53,7 @@ class Damage:
     prompt: bool = False  # nothing was saved, and the remainder of the line looks like a prompt
 
 
-@dataclass(frozen=True, slots=True)
-class Flaw:
+class Flaw(Struct, frozen=True):
     """A defect: dangling, cycle, duplicate, gap, lenient, call, result, extra, agent, name, blank, field."""
 
     kind: str
@@ -61,8 +61,7 @@ class Flaw:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Prompts:
+class Prompts(Struct, frozen=True):
     """Where the prompts of a file are. `context` counts those that a resume should send."""
 
     total: int
@@ -81,8 +80,7 @@ class Prompts:
         return _share(self.context, self.total)
 
 
-@dataclass(frozen=True, slots=True)
-class ResumeVerdict:
+class ResumeVerdict(Struct, frozen=True):
     """How one version would resume the session: the prompts on its path, and the lines of those that are missing."""
 
     version: str
@@ -103,8 +101,7 @@ class ResumeVerdict:
         return _share(self.due - len(self.lost), self.due)
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(Struct, frozen=True):
     """The state of a session. `judged` is the version that the verdict is about: the newest of those requested."""
 
     id: str
@@ -187,8 +184,7 @@ def _share(part: int, total: int) -> float:
 # -- the fate of each prompt
 
 
-@dataclass(frozen=True, slots=True)
-class _Fate:
+class _Fate(Struct, frozen=True):
     """The prompts of a file and their fate, as far as the file itself shows."""
 
     prompts: tuple[Entry, ...]
@@ -214,7 +210,7 @@ def _fate(session: Session) -> _Fate:
     lost = [*severed, *(e for e in prompts if e.offset in on_path and e.offset not in in_context)]
     context = tuple(e for e in prompts if e.offset in in_context)
     cut = tuple(e for e in lost if e.line.number > since)
-    reachable = len(prompts) - len(aside)
+    reachable = len(prompts) - len(aside) - sum(e.offset in on_path for e in cut)
     return _Fate(prompts, context, cut, reachable, len(aside) - len(severed), len(lost) - len(cut), since)
 
 

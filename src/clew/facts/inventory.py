@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clew.conversation.session import Session
 from clew.wire.entry import Blank, Entry
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(Struct, frozen=True):
     """Counts of the file's content. Blocks are those of message lists; a plain string counts as none."""
 
     size: int

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from clew.conversation.replies import Call
 from clew.facts.file_changes import contents_around, executed_edits, replaced_text
@@ -26,8 +27,7 @@ _MAX_SHOWN = 2000  # a Read shows at most this number of lines, and of character
 _IDENTIFYING = 16  # letters and digits of a line that is recognized by its text alone
 
 
-@dataclass(frozen=True, slots=True)
-class LineOrigin:
+class LineOrigin(Struct, frozen=True):
     """The index of the change that wrote a line (or BEFORE, OUTSIDE, AMBIGUOUS), and whether only its text says so."""
 
     change: int
@@ -41,8 +41,7 @@ class _Step(NamedTuple):
     untouched: tuple[int, int] = (0, 0)
 
 
-@dataclass(slots=True)
-class Replay:
+class Replay(Struct):
     """The state of a file after the changes so far. `lines` and `origins` are those of the last known state."""
 
     lines: list[str] | None = None

@@ -15,7 +15,7 @@ from sys import intern
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, field
-from msgspec.structs import astuple
+from msgspec.structs import astuple, force_setattr
 
 from clew.system.plural import noun
 from clew.wire.content_block import Block, Tokens
@@ -173,6 +173,8 @@ class Usage(Struct, frozen=True, dict=True, eq=False):
     @cached_property
     def replies(self) -> Mapping[str, Spend]:
         """Each reply once, by its message id."""
+        if not self.parts:
+            return self.own
         spends: dict[str, Spend] = {}
         for usage in self._leaves():
             for key, spend in usage.own.items():
@@ -254,9 +256,7 @@ class _ReplyUsage(Struct, gc=False):
 
 
 def _length(block: Block | BilledBlock) -> int:
-    """Return the approximate number of characters of a block that the model wrote; billed blocks contain them as
-    JSON.
-    """
+    """Return about how many characters of a block the model wrote; a billed block has them as JSON."""
     if isinstance(block, BilledBlock):
         return len(block.text) + len(block.thinking) + len(block.input)
     tool_input = block.input
@@ -283,7 +283,8 @@ def _count_entries(entries: Iterable[BaseEntry | Billed]) -> Usage:
         reply = replies.get(key)
         if reply is None:
             reply = replies[key] = _ReplyUsage(tokens, time, model)
-            has_advice = reply.has_advice = _has_advice(tokens)
+            has_advice = reply.has_advice = _has_advice(tokens) if tokens.iterations else False
+            _detach(tokens)
         elif tokens == reply.tokens and model == reply.model:  # most lines of a reply repeat the usage of the first one
             has_advice = reply.has_advice
             if time > reply.time:
@@ -291,26 +292,29 @@ def _count_entries(entries: Iterable[BaseEntry | Billed]) -> Usage:
         else:
             has_advice = _has_advice(tokens)
             if reply.is_outranked(tokens, time, model):
+                _detach(tokens)
                 reply.tokens, reply.time, reply.model, reply.has_advice = tokens, time, model, has_advice
-        if type(entry) is BaseEntry:  # which does not have these fields
-            reply.is_copy = False
-        else:
-            if reply.is_copy and not getattr(entry, "forked_from", None):
+        if type(entry) is Billed:
+            if reply.is_copy and not entry.forked_from:
                 reply.is_copy = False
-            branch = getattr(entry, "git_branch", None)
-            if branch and branch > reply.branch:
-                reply.branch = branch
+            branch = entry.git_branch
+        else:
+            if reply.is_copy:  # other entries do not say so
+                reply.is_copy = False
+            branch = None if type(entry) is BaseEntry else getattr(entry, "git_branch", None)
+        if branch and branch > reply.branch:
+            reply.branch = branch
         if message.stop_reason is not None:
             reply.has_ended = True
         content = message.content
         blocks = content if isinstance(content, list) else ()
         for block in blocks:
             if block.type == "tool_use" and (call := block.id):
-                name, calls = block.name or "", reply.calls
+                name, calls = intern(block.name or ""), reply.calls
                 if calls is None:
-                    reply.calls = {call: intern(name)}
-                else:
-                    calls[call] = intern(max(name, calls.get(call, "")))
+                    reply.calls = {call: name}
+                elif calls.setdefault(call, name) < name:
+                    calls[call] = name
         if not reply.has_ended and (tokens.output_tokens or 0) < MIN_FINAL_OUTPUT:
             unmeasured.append((reply, entry.uuid or "", blocks))
             if len(unmeasured) >= MAX_UNMEASURED:
@@ -318,16 +322,34 @@ def _count_entries(entries: Iterable[BaseEntry | Billed]) -> Usage:
         if has_advice:
             _add_advice(key, tokens, entry, extra)
     _measure(unmeasured)
-    return Usage({key: reply.spend() for key, reply in replies.items()} | extra)
+    return Usage(_replace_by_spends(replies) | extra)
+
+
+def _replace_by_spends(replies: dict[str, _ReplyUsage]) -> dict[str, Spend]:
+    """Convert the values of a dict in place, so that never all of both are in memory."""
+    spends: dict[str, Any] = replies
+    for key, reply in replies.items():
+        spends[key] = reply.spend()
+    return spends
 
 
 def _measure(lines: list[tuple[_ReplyUsage, str, Sequence[Block | BilledBlock]]]) -> None:
     """Add the lengths of lines to their replies, and empty the list. Most replies have ended by then and need none."""
     for reply, line_id, blocks in lines:
         if not reply.has_ended:
-            lengths = reply.lengths = reply.lengths or {}
-            lengths[line_id] = max(sum(map(_length, blocks)), lengths.get(line_id, 0))
+            length = sum(map(_length, blocks))
+            lengths = reply.lengths
+            if lengths is None:
+                reply.lengths = {line_id: length}
+            elif lengths.get(line_id, -1) < length:
+                lengths[line_id] = length
     lines.clear()
+
+
+def _detach(tokens: Tokens) -> None:
+    """Copy the only field that refers to the bytes of its line, so that a reply does not keep them in memory."""
+    if tokens.iterations:
+        force_setattr(tokens, "iterations", tokens.iterations.copy())
 
 
 def _has_advice(tokens: Tokens) -> bool:
@@ -365,17 +387,13 @@ def _timestamp_text(timestamp: str | int | float | None) -> str:
 
 def count(tokens: Tokens) -> Count:
     """Convert the usage that the API reported; cache writes of unknown lifetime count as five-minute writes."""
-    kinds = tokens.cache_creation
-    hour = (kinds.ephemeral_1h or 0) if kinds else 0
-    short = (kinds.ephemeral_5m or 0) if kinds else 0
-    written = tokens.cache_creation_input_tokens or 0
-    web = tokens.server_tool_use
-    return Count(
-        tokens.input_tokens or 0,
-        tokens.output_tokens or 0,
-        max(short, written - hour),
-        hour,
-        tokens.cache_read_input_tokens or 0,
-        (web.web_search or 0) if web else 0,
-        (web.web_fetch or 0) if web else 0,
-    )
+    kinds, web = tokens.cache_creation, tokens.server_tool_use
+    short, hour = tokens.cache_creation_input_tokens or 0, 0
+    if kinds is not None:
+        hour = kinds.ephemeral_1h or 0
+        short = max(kinds.ephemeral_5m or 0, short - hour)
+    searches = fetches = 0
+    if web is not None:
+        searches, fetches = web.web_search or 0, web.web_fetch or 0
+    given, output, read = tokens.input_tokens or 0, tokens.output_tokens or 0, tokens.cache_read_input_tokens or 0
+    return Count(given, output, short, hour, read, searches, fetches)

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from clew.conversation.replies import Call
-from clew.facts.unified_diff import unified
+from clew.facts import unified_diff
 from clew.wire.json_codec import JsonView, as_text
 
 
@@ -206,7 +206,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _edit_diff(path: str, old: str, new: str) -> list[str]:
-    return unified(_lines(old), _lines(new), (path, path))
+    return unified_diff.unified(_lines(old), _lines(new), (path, path))
 
 
 def call_diff(call: Call, detail: Any = None) -> list[str]:

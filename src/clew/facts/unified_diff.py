@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -21,7 +20,9 @@ def unified(
         stop += 1
     removed, added = old[start : len(old) - stop], new[start : len(new) - stop]
     if _count_equal_pairs(removed, added) <= MAX_PAIRS:
-        return list(difflib.unified_diff(old, new, *names, n=around, lineterm=end))
+        from difflib import unified_diff
+
+        return list(unified_diff(old, new, *names, n=around, lineterm=end))
     return list(_one_hunk(old, removed, added, (names, start, around, end)))
 
 

@@ -6,10 +6,12 @@ The reader of a format turns records into steps. Records that are not a step are
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clew.wire.json_codec import Json, encode
 
@@ -18,8 +20,7 @@ Content = str | tuple[Json, ...]
 INTERRUPTED = "[Request interrupted by user]"  # the text that Claude Code writes
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignPrompt:
+class ForeignPrompt(Struct, frozen=True):
     """A prompt of the user; a note was written by the program for the model."""
 
     content: Content
@@ -28,8 +29,7 @@ class ForeignPrompt:
     extra: Json = field(default_factory=dict)  # remaining fields of its record
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignCall:
+class ForeignCall(Struct, frozen=True):
     """A tool call, under the other program's tool name."""
 
     id: str
@@ -38,8 +38,7 @@ class ForeignCall:
     extra: Json = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignReply:
+class ForeignReply(Struct, frozen=True):
     """One reply of the model: texts, signed thinking and calls, in order. A text may have its own `extra`."""
 
     parts: tuple[Json | ForeignCall, ...]
@@ -48,8 +47,7 @@ class ForeignReply:
     usage: Json = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class CallOutcome:
+class CallOutcome(Struct, frozen=True):
     """The result of a call; `aside` is additional data that the program recorded."""
 
     call: str
@@ -59,16 +57,14 @@ class CallOutcome:
     aside: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignSummary:
+class ForeignSummary(Struct, frozen=True):
     """A compaction: from here on the model saw this text instead of everything before."""
 
     text: str
     time: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OtherRecord:
+class OtherRecord(Struct, frozen=True):
     """A record that is not part of the conversation."""
 
     kind: str
@@ -79,8 +75,7 @@ class OtherRecord:
 Step = ForeignPrompt | ForeignReply | CallOutcome | ForeignSummary | OtherRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Conversation:
+class Conversation(Struct, frozen=True):
     """A conversation of another program. Its `id` is that program's, or derived from its path."""
 
     tool: str
@@ -115,7 +110,7 @@ class Conversation:
 
 
 def _field_values(step: Step) -> Iterable[Any]:
-    return (getattr(step, name) for name in type(step).__slots__ if name != "time")
+    return (getattr(step, name) for name in type(step).__struct_fields__ if name != "time")
 
 
 def _plain(value: Any) -> Any:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct
 
 from clew.errors import NotFound, Refused
 from clew.foreign import aider, codex, gemini, gptme, openai_logs, opencode
@@ -18,8 +19,7 @@ from clew.wire.line import lines
 _HEAD_BYTES = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """A program: how its files are found in a folder, recognized and read."""
 
     name: str

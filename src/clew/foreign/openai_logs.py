@@ -7,10 +7,11 @@ so far: requests that continue each other are one conversation.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from clew.foreign.conversation_steps import Conversation, StepRecorder
 from clew.foreign.image_blocks import file_block, image_block
@@ -66,8 +67,7 @@ def read(path: Path) -> Iterator[Conversation]:
         )
 
 
-@dataclass(slots=True)
-class _LogRecord:
+class _LogRecord(Struct):
     """The turns of one record, and its metadata."""
 
     turns: list[Json]

@@ -7,9 +7,10 @@ messages.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from clew.foreign.conversation_steps import Content, Conversation, StepRecorder
 from clew.foreign.image_blocks import image_block
@@ -31,8 +32,7 @@ _DEFAULT_TITLES = ("New session - ", "Child session - ")
 _IGNORED_PARTS = ("step-start",)  # these carry no information
 
 
-@dataclass(frozen=True, slots=True)
-class _StoredSession:
+class _StoredSession(Struct, frozen=True):
     """A stored session: its record, and each message with its parts."""
 
     info: Json

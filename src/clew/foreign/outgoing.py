@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 from clew.conversation.load import request
 from clew.conversation.resume_request import CONTINUE_PROMPT, NO_RESPONSE
@@ -30,8 +31,7 @@ _REASONS = {
 _MASKED_FIELDS = ("text", "input", "content")
 
 
-@dataclass(frozen=True, slots=True)
-class OmittedContent:
+class OmittedContent(Struct, frozen=True):
     """Something that the other program does not get."""
 
     kind: str
@@ -48,8 +48,7 @@ class OutgoingMessage(NamedTuple):
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
+class Outgoing(Struct, frozen=True):
     """A conversation for another program. The same state of a session always gets the same `id`."""
 
     id: str
@@ -126,8 +125,7 @@ def _key(block: Json) -> str:
     return get_text(block, "id", "text") or f"result {get_text(block, 'tool_use_id')}"
 
 
-@dataclass(slots=True)
-class _Converter:
+class _Converter(Struct):
     """Reduces blocks to those that every program has, and counts what is lost."""
 
     reveal: bool

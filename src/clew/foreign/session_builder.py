@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from clew.foreign.conversation_steps import (
     CallOutcome,
@@ -44,8 +45,7 @@ _NO_USAGE = dict.fromkeys(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ImportTarget:
+class ImportTarget(Struct, frozen=True):
     """The id, folder and time of the session to create."""
 
     id: str

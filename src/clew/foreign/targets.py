@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clew.foreign import codex_rollout
 from clew.foreign.outgoing import Outgoing
 from clew.wire.json_codec import Json
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """A program: the lines of a conversation, the name and place of their file, and how to continue there."""
 
     name: str

@@ -10,8 +10,9 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from clew.foreign.codex_patch import translate_patch
 from clew.foreign.json_values import get_objects, get_text
@@ -26,8 +27,7 @@ _STATES = ("pending", "in_progress", "completed")
 _PATHS = ("file_path", "path")
 
 
-@dataclass(frozen=True, slots=True)
-class ToolMapping:
+class ToolMapping(Struct, frozen=True):
     """The Claude Code name of a tool and of its inputs; `spare` inputs do not change what is done."""
 
     name: str

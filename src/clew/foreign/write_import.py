@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from unicodedata import normalize
+
+from msgspec import Struct
 
 from clew.api.lint import lint
 from clew.conversation.load import request
@@ -23,8 +24,7 @@ from clew.wire.session_writer import create
 CHECKED_VERSIONS = ("2.1.325", "2.1.29")  # the newest and the oldest supported format
 
 
-@dataclass(frozen=True, slots=True)
-class ImportDraft:
+class ImportDraft(Struct, frozen=True):
     """A session that is ready to be written, or `violations` that say why it must not be."""
 
     conversation: Conversation
@@ -35,8 +35,7 @@ class ImportDraft:
     violations: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ExistingImport:
+class ExistingImport(Struct, frozen=True):
     """The session of an earlier import. `is_behind`: the conversation has changed since."""
 
     file: SessionFile

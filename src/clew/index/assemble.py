@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import compress
 
 from clew.index.entry_text import read_text
-from clew.index.fts_match import FIELD_IN_PLACE, ID, PLACE, find_matches, json_list, json_texts
-from clew.index.index_schema import SIDE_FIELDS, SPOKEN_FIELDS
+from clew.index.fts_match import find_matches, is_spoken, json_list, json_texts
+from clew.index.index_schema import SIDE_FIELDS
 from clew.index.indexed_sessions import find_session, find_sessions
 from clew.index.query_syntax import INPUTS, SEARCH_FIELDS
 from clew.index.ranking import session_score, sort_by_score
@@ -127,7 +127,11 @@ def rank_sessions(candidates: Iterable[SessionMatches], now: float) -> list[Sess
 
 
 def fold_repeats(
-    ranked: list[SessionMatches], limit: int, now: float, page_size: int | None = None
+    shards: Sequence[apsw.Connection],
+    ranked: list[SessionMatches],
+    limit: int,
+    now: float,
+    page_size: int | None = None,
 ) -> list[SessionMatches]:
     """Drop matches that a better session shows already, since resumed, forked and cloned files repeat their entries.
     A session without further matches is listed as a copy of that one.
@@ -141,11 +145,14 @@ def fold_repeats(
     remaining: list[SessionMatches] = []
     step = page_size + SPARE_SESSIONS
     for start in range(0, len(ranked), step):
-        for candidate in ranked[start : start + step]:
+        candidates = ranked[start : start + step]
+        for candidate in candidates:
             for match in candidate.matches:
                 match.hits.sort(reverse=True)
-            if not _drop_repeats(candidate, shown, FOLD_DEPTH):
-                _drop_repeats(candidate, shown, None)
+        places = _load_places(shards, candidates, FOLD_DEPTH)
+        for candidate in candidates:
+            if not _drop_repeats(candidate, places, shown, FOLD_DEPTH):
+                _drop_repeats(candidate, _load_places(shards, [candidate], None), shown, None)
             if any(match.hits for match in candidate.matches):
                 candidate.matches = [match for match in candidate.matches if match.hits]
                 remaining.append(candidate)
@@ -159,7 +166,27 @@ def fold_repeats(
     return [*pages, *rank_sessions(remaining, now)][:limit]
 
 
-def _drop_repeats(candidate: SessionMatches, shown: dict[_PieceKey, SessionMatches], top: int | None) -> bool:
+def _load_places(
+    shards: Sequence[apsw.Connection], candidates: Sequence[SessionMatches], top: int | None
+) -> list[dict[int, _PieceKey]]:
+    """Return the places of the top matches of some sessions, for each shard by piece id: node, part, field and time.
+    They are the same in a copy of an entry.
+    """
+    statement = "SELECT p.id, p.node, p.part, p.field, p.time FROM json_each(?) j CROSS JOIN piece p ON p.id=j.value"
+    places: list[dict[int, _PieceKey]] = []
+    for number, shard in enumerate(shards):
+        matches = [match for candidate in candidates for match in candidate.matches if match.shard == number]
+        ids = json_list([piece for match in matches for _, piece in match.hits[:top]])
+        places.append({row[0]: row[1:] for row in shard.execute(statement, (ids,))})
+    return places
+
+
+def _drop_repeats(
+    candidate: SessionMatches,
+    all_places: list[dict[int, _PieceKey]],
+    shown: dict[_PieceKey, SessionMatches],
+    top: int | None,
+) -> bool:
     """Remove matches that were shown before. Return False if the top matches do not suffice to decide.
 
     Two matches are the same if their entries have the same uuid (their `node`), or, since clones have new uuids, the same
@@ -169,17 +196,14 @@ def _drop_repeats(candidate: SessionMatches, shown: dict[_PieceKey, SessionMatch
     remaining: list[tuple[list[Hit], int]] = []
     for match in candidate.matches:
         beginning = match.beginning
-        hits = match.hits[:top]
-        places = [row[PLACE] for _, row in hits]
+        known = all_places[match.shard]
+        hits = [hit for hit in match.hits[:top] if hit[1] in known]
+        places = [known[piece] for _, piece in hits]
         in_copies = [(beginning, *place[1:]) for place in places] if beginning else []
-        owners = [shown.get(place) if place[0] else None for place in places]
-        if beginning:
-            owners = [owner or shown.get(place) for owner, place in zip(owners, in_copies, strict=True)]
         repeated = 0
+        owners = _find_owners(places, in_copies, shown)
         if any(owners):
-            repeated = sum(
-                place[FIELD_IN_PLACE] < len(SPOKEN_FIELDS) for place, owner in zip(places, owners, strict=True) if owner
-            )
+            repeated = sum(is_spoken(piece) for (_, piece), owner in zip(hits, owners, strict=True) if owner)
             candidate.copy_of = candidate.copy_of or next(filter(None, owners))
             is_new = [owner is None for owner in owners]
             hits, places, in_copies = (list(compress(column, is_new)) for column in (hits, places, in_copies))
@@ -195,9 +219,21 @@ def _drop_repeats(candidate: SessionMatches, shown: dict[_PieceKey, SessionMatch
     return True
 
 
-def iter_passages(shards: Sequence[apsw.Connection], query: Query) -> Iterator[Passage]:
+def _find_owners(
+    places: Sequence[_PieceKey], in_copies: Sequence[_PieceKey], shown: dict[_PieceKey, SessionMatches]
+) -> list[SessionMatches | None]:
+    """Return the session that shows each place, or the same place of a copy; [] if none of them is shown."""
+    if shown.keys().isdisjoint(places) and shown.keys().isdisjoint(in_copies):
+        return []
+    owners = [shown.get(place) if place[0] else None for place in places]
+    if in_copies:
+        owners = [owner or shown.get(place) for owner, place in zip(owners, in_copies, strict=True)]
+    return owners
+
+
+def iter_passages(shards: Sequence[Shard], query: Query) -> Iterator[Passage]:
     """Yield every match, unranked and without its text."""
-    hits = [(match.shard, row[ID]) for match in find_matches(shards, query) for _, row in match.hits]
+    hits = [(match.shard, piece) for match in find_matches(shards, query) for _, piece in match.hits]
     yield from _load_passages(shards, hits).values()
 
 
@@ -225,14 +261,14 @@ def describe_sessions(
 
 
 def _best_hits(candidate: SessionMatches) -> list[tuple[float, int, FileMatches]]:
-    hits = [(score, row[ID], match) for match in candidate.matches for score, row in match.hits[:MAX_PASSAGES]]
+    hits = [(score, piece, match) for match in candidate.matches for score, piece in match.hits[:MAX_PASSAGES]]
     hits.sort(key=lambda hit: (-hit[0], -hit[1]))
     return hits[:MAX_PASSAGES]
 
 
 def best_text(shards: Sequence[apsw.Connection], candidate: SessionMatches, query: Query) -> str:
     """Return the text of the best passage of a session."""
-    _, number, match = max((score, row[ID], match) for match in candidate.matches for score, row in match.hits)
+    _, number, match = max((score, piece, match) for match in candidate.matches for score, piece in match.hits)
     passage = _load_passages(shards, [(match.shard, number)]).get((match.shard, number))
     if passage is None:  # deleted in the meantime
         return ""
@@ -282,9 +318,10 @@ def _set_snippet(passage: Passage, result: SearchResult, query: Query) -> None:
         from clew.index.base64_filter import strip_base64
 
         passage.text, passage.marks = cut(strip_base64(text), query.terms)
-    first = dict(result.titles).get("first prompt", "").rstrip("…")
-    if passage.field == "prompt" and first and " ".join(text.split(None, first.count(" ") + 1)).startswith(first):
-        passage.kind = "first prompt"
+    if passage.field == "prompt":
+        first = dict(result.titles).get("first prompt", "").rstrip("…")
+        if first and " ".join(text.split(None, first.count(" ") + 1)).startswith(first):
+            passage.kind = "first prompt"
 
 
 def _best_title(result: SearchResult, query: Query) -> tuple[str, str, tuple[tuple[int, int], ...]]:

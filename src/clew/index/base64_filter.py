@@ -41,11 +41,15 @@ def strip_base64(text: str) -> str:
     return _RUN.sub(" ", text) if len(text) >= MIN_RUN and has_run(text) else text
 
 
-def prepare_text(text: str) -> str:
-    """Return text as it is indexed: composed, without base64 and lone surrogates, wide characters separated by spaces."""
-    text = strip_base64(text)
+def prepare_text(text: str) -> tuple[str, str]:
+    """Return text as it is indexed, and its characters beyond ASCII.
+
+    It is composed, without base64 and lone surrogates, and wide characters are separated by spaces.
+    """
+    if len(text) >= MIN_RUN and has_run(text):
+        text = _RUN.sub(" ", text)
     if text.isascii():
-        return text
+        return text, ""
     try:
         other = _non_ascii(text)
     except UnicodeEncodeError:  # a lone surrogate
@@ -56,10 +60,10 @@ def prepare_text(text: str) -> str:
         other = _non_ascii(text)
     wide = set(_WIDE.findall(other))
     if len(wide) > _FEW:
-        return " ".join(_WIDE.split(text))
+        return " ".join(_WIDE.split(text)), other
     for character in wide:
         text = text.replace(character, f" {character} ")
-    return text
+    return text, other
 
 
 def _non_ascii(text: str) -> str:

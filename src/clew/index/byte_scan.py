@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from stringzilla import find
+
 from clew.conversation.session_listing import Outline
 from clew.errors import UNEXPECTED_ERRORS, BadQuery
 from clew.facts.searchable_text import Words, words
@@ -41,7 +43,7 @@ from clew.wire.line import pieces
 from clew.wire.timestamps import parse_user_time
 from clew.wire.tree_walk import TranscriptFile, list_side_files, list_transcripts
 
-READ_SIZE = 1 << 20
+READ_SIZE = 1 << 18  # stays in the CPU cache while it is searched
 MAX_PASSAGES = 3
 MAX_PATTERN = 2000  # characters of a substring or an expression
 _UNESCAPED = re.compile(r"[A-Za-z0-9 _,;:=()\[\]{}.+*!?@#$%^|`~-]+")  # JSON writes these as they are
@@ -201,7 +203,7 @@ def _set_rounds(passages: Sequence[Passage], file: TranscriptFile) -> None:
     with ErrorCollector().catch(file.path):
         for piece in scan(file.path, finished=True, shape=IndexedEntry):
             for entry, offset in zip(piece.spoken, piece.offsets, strict=True):
-                update_round(entry, facts, bool(file.agent))
+                update_round(entry, facts, epoch_seconds(entry.timestamp), bool(file.agent))
                 if offset in offsets:
                     number = input_number(entry)
                     rounds[offset] = facts.round, INPUTS[number - 1] if number else ""
@@ -281,7 +283,7 @@ def _candidate_lines(buffer: bytes, at: int, pattern: ScanPattern) -> Iterator[t
     haystack = buffer.lower() if pattern.is_folded else buffer
     end = 0
     while end < len(buffer):
-        positions = [position for needle in pattern.needles if (position := haystack.find(needle, end)) >= 0]
+        positions = [position for needle in pattern.needles if (position := find(haystack, needle, end)) >= 0]
         if not positions:
             return
         start = buffer.rfind(b"\n", 0, min(positions)) + 1
@@ -296,7 +298,7 @@ def _scan_entry(
     scan_state: tuple[ScanPattern, Query, set[str], SessionFacts, dict[int, RoundInput]],
 ) -> Iterator[Passage]:
     pattern, query, fields, calls, rounds = scan_state
-    update_round(entry, calls, bool(file.agent))
+    update_round(entry, calls, epoch_seconds(entry.timestamp), bool(file.agent))
     round_input = rounds[offset] = (calls.round, calls.round_class, input_number(entry))
     called_tools = match_results(entry, calls, offset)
     tools = iter(called_tools)

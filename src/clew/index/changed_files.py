@@ -5,7 +5,7 @@ from __future__ import annotations
 import apsw
 
 from clew.index.index_schema import shard_number
-from clew.wire.tree_walk import TranscriptFile, list_transcripts
+from clew.wire.tree_walk import TranscriptFile, iter_transcripts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,18 +36,21 @@ def find_changed_files(
 ) -> dict[int, ChangedFiles]:
     """Walk a tree and compare its files with the rows of some shards, given by their numbers.
 
-    Files count as deleted only if the walk was complete: `missed` and `outputs` are those of `list_transcripts`.
+    Files count as deleted only if the walk was complete: `missed` and `outputs` are those of `iter_transcripts`. Files of
+    other shards are not kept, because there may be many.
     """
     statement = "SELECT path, inode, size, mtime, ctime FROM file WHERE side=''"
     known: dict[str, Any] = {row[0]: row[1:] for shard in shards.values() for row in shard.execute(statement)}
     changed: dict[int, list[TranscriptFile]] = {number: [] for number in shards}
-    for file in list_transcripts(root, missed, outputs, known):
+    for file in iter_transcripts(root, missed, outputs, known):
         number = shard_number(file.session, file.path)
         if number in changed:
             changed[number].append(file)
+    for files in changed.values():
+        files.sort(key=_newest_first)
     deleted = known if not missed else {}
     return {
-        number: ChangedFiles(sorted(changed[number], key=_newest_first), _row_ids(shard, deleted) if deleted else {})
+        number: ChangedFiles(changed[number], _row_ids(shard, deleted) if deleted else {})
         for number, shard in shards.items()
     }
 

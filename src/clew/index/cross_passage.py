@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clew.index.assemble import SessionMatches, group_by_session
-from clew.index.fts_match import ID, find_matches, match_counts
+from clew.index.fts_match import find_matches, match_counts
 from clew.index.loose_queries import ELSEWHERE, OTHER_FORM
 from clew.index.query_syntax import Query
 
@@ -41,9 +41,9 @@ class ScatteredMatches:
         best = 0.0
         for match in other.matches:
             existing = known.get((match.shard, match.file))
-            new = [hit for hit in match.hits if (match.shard, hit[1][ID]) not in self.shares]
-            for score, row in match.hits:
-                piece = (match.shard, row[ID])
+            new = [hit for hit in match.hits if (match.shard, hit[1]) not in self.shares]
+            for score, number in match.hits:
+                piece = (match.shard, number)
                 share = 1.0 if typed is None or piece in typed else OTHER_FORM
                 self.shares.setdefault(piece, {})[clause] = share
                 best = max(best, score * share)
@@ -64,8 +64,7 @@ class ScatteredMatches:
         known: dict[tuple[float, tuple[tuple[int, float], ...]], float] = {}
         best: dict[int, tuple[float, int, int]] = {}
         for match in self.candidate.matches:
-            for score, row in match.hits:
-                number = row[ID]
+            for score, number in match.hits:
                 shares = self.shares[match.shard, number]
                 key = (score, tuple(shares.items()))
                 if key not in known:
@@ -76,7 +75,7 @@ class ScatteredMatches:
         scores = {(shard, number): score for score, number, shard in best.values()}
         for match in self.candidate.matches:
             match.hits = [
-                (scores[match.shard, row[ID]], row) for _, row in match.hits if (match.shard, row[ID]) in scores
+                (scores[match.shard, number], number) for _, number in match.hits if (match.shard, number) in scores
             ]
             match.best = max([score for score, _ in match.hits], default=0.0)
             match.spoken_hits = min(match.spoken_hits, len(match.hits))
@@ -113,7 +112,9 @@ def find_scattered(
         common = list(by_session) if common is None else [session for session in common if session in by_session]
         if not common:
             return [], is_complete
-        pieces = None if clause is exact else {(match.shard, row[ID]) for match in find(exact) for _, row in match.hits}
+        pieces = (
+            None if clause is exact else {(match.shard, number) for match in find(exact) for _, number in match.hits}
+        )
         found.append((by_session, pieces))
     results = []
     for session in common or ():

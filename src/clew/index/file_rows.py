@@ -82,5 +82,6 @@ def delete_pieces(shard: apsw.Connection, file_id: int) -> None:
     for table, is_said in (("said", True), ("done", False)):
         ids = [(number,) for number, field in pieces if (field < len(SPOKEN_FIELDS)) == is_said]
         shard.executemany(f"DELETE FROM {table} WHERE rowid=?", ids)
-    shard.execute("DELETE FROM piece WHERE file=?", (file_id,))
+    for table in ("piece", "run"):
+        shard.execute(f"DELETE FROM {table} WHERE file=?", (file_id,))
     shard.execute("UPDATE file SET title=NULL WHERE id=?", (file_id,))

@@ -6,26 +6,24 @@ seldom wins. The benchmark measures how seldom.
 
 from __future__ import annotations
 
-from clew.index.index_schema import SPOKEN_FIELDS
-from clew.index.query_syntax import SEARCH_FIELDS
-from clew.index.ranking import DEFAULT_RELEVANCE, FIELD_WEIGHTS, density, recency
+from bisect import bisect_right
+
+from clew.index.index_schema import CODE_BITS, CODES, SPOKEN_FIELDS
+from clew.index.ranking import DEFAULT_RELEVANCE, density, passage_score, recency, relevance
 from clew.index.sql_filters import build_conditions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
 
     import apsw
 
+    from clew.index.index_schema import Shard
     from clew.index.query_syntax import Query
+    from clew.index.sql_filters import Conditions
 
-    Hit = tuple[float, tuple[Any, ...]]
+    Hit = tuple[float, int]  # score, id of the piece
 
-# A match is a row. The last four columns are its place: they are the same in a copy of its entry.
-_COLUMNS = "p.id, p.file, {relevance}, p.node, p.part, p.field, p.time"
-ID, FILE, RELEVANCE, PLACE = 0, 1, 2, slice(3, 7)
-FIELD_IN_PLACE = 2
 # Limits of the matches that are read from a shard, newest first.
 MAX_PROMPTS = 1_500
 MAX_REPLIES = 1_000
@@ -34,11 +32,14 @@ FEW_TOOL_TEXTS = 200  # limit of tool texts if titles, prompts and replies have 
 ENOUGH_SPOKEN = 20
 MAX_FILES = 120  # files with matches that are ranked, the best
 _JSON_ESCAPES = {ord('"'): '\\"', ord("\\"): "\\\\", **{code: f"\\u{code:04x}" for code in range(32)}}
-_HALF_WEIGHTS = [FIELD_WEIGHTS[name] / 2 for name in SEARCH_FIELDS]
+_CODE_MASK = (1 << CODE_BITS) - 1
+_SCORES = [passage_score(field, relevance(digits)) for field, digits in CODES]
+_EQUAL_SCORES = [passage_score(field, DEFAULT_RELEVANCE) for field, _ in CODES]  # of matches that are not weighed
+_IS_SPOKEN = [field in SPOKEN_FIELDS for field, _ in CODES]
 
 
 class FileMatches:
-    """The matches in one file as (score, row of `find_matches`); `spoken_hits` counts those outside tools."""
+    """The matches in one file as (score, id of the piece); `spoken_hits` counts those outside tools."""
 
     __slots__ = ("beginning", "best", "file", "hits", "newest", "shard", "spoken_hits")
 
@@ -55,7 +56,7 @@ class FileMatches:
         """Multiply all scores by a factor."""
         if factor != 1.0:
             self.best *= factor
-            self.hits = [(score * factor, row) for score, row in self.hits]
+            self.hits = [(score * factor, piece) for score, piece in self.hits]
 
 
 class MatchList(list[FileMatches]):
@@ -80,7 +81,7 @@ def sessions_with_agents(shards: Sequence[apsw.Connection]) -> Iterator[str]:
 
 
 def find_matches(
-    shards: Sequence[apsw.Connection], query: Query, minimum: int = 0, now: float | None = None, *, weighed: bool = True
+    shards: Sequence[Shard], query: Query, minimum: int = 0, now: float | None = None, *, weighed: bool = True
 ) -> MatchList:
     """Return the matches of a query that may rank high at the time `now`, at least `minimum` of each kind; without
     `now` all matches.
@@ -100,33 +101,39 @@ def find_matches(
             if has_enough and query.has_prefix:
                 results.is_complete = False
                 break
-            is_weighed = weighed and (table == "said" or (match and not spoken))
-            relevance = f"bm25({table})" if is_weighed else "0.0"
-            join = (
-                f"{table} CROSS JOIN piece p WHERE {table} MATCH ? AND p.id={table}.rowid"
-                if match
-                else "piece p WHERE 1"
-            )
-            where, values = conditions.on_spoken if table == "said" else conditions.on_pieces
             row_limit = -1 if now is None else max(minimum, FEW_TOOL_TEXTS if has_enough else limit)
-            rows = shard.execute(
-                f"SELECT {_COLUMNS.format(relevance=relevance)} FROM {join} AND {where}"
-                f" ORDER BY {table if match else 'p'}.rowid DESC LIMIT ?",
-                (*match, *values, row_limit),
-            ).fetchall()
-            results.is_complete &= len(rows) != row_limit
-            _add_matches(rows, number, by_file)
+            ids = _find_ids(shard, conditions, table, match, row_limit)
+            results.is_complete &= len(ids) != row_limit
+            is_weighed = weighed and (table == "said" or (match and not spoken))
+            _add_matches(ids, _SCORES if is_weighed else _EQUAL_SCORES, number, shard, by_file)
             if table == "said":
-                spoken += len(rows)
+                spoken += len(ids)
                 for file in by_file.values():
                     file.spoken_hits = len(file.hits)
             elif not match:
                 for file in by_file.values():
-                    file.spoken_hits = sum([row[PLACE][FIELD_IN_PLACE] < len(SPOKEN_FIELDS) for _, row in file.hits])
+                    file.spoken_hits = sum([is_spoken(piece) for _, piece in file.hits])
         best_files = list(by_file.values()) if now is None else _best_files(by_file, max(MAX_FILES, minimum), now)
         results.is_complete &= len(best_files) == len(by_file)
         results += best_files
     return results
+
+
+def _find_ids(shard: Shard, conditions: Conditions, table: str, match: tuple[str, ...], limit: int) -> list[int]:
+    """Return the ids of the newest pieces that match, newest first. The table `piece` is read only for filters."""
+    where, values = conditions.on_spoken if table == "said" else conditions.on_pieces
+    source, ordered = f"{table} p WHERE p.{table} MATCH ?", "p"
+    if not match:
+        source = "piece p WHERE 1"
+    elif not conditions.are_on_ids:
+        source, ordered = f"{table} CROSS JOIN piece p WHERE {table} MATCH ? AND p.id={table}.rowid", table
+    statement = f"SELECT {ordered}.rowid FROM {source} AND {where} ORDER BY {ordered}.rowid DESC LIMIT ?"
+    return [piece for (piece,) in shard.execute(statement, (*match, *values, limit))]
+
+
+def is_spoken(piece: int) -> bool:
+    """Return whether a piece, given by its id, is of the table `said`."""
+    return _IS_SPOKEN[piece & _CODE_MASK]
 
 
 def query_tables(query: Query) -> list[tuple[str, tuple[str, ...], int]]:
@@ -148,25 +155,23 @@ def query_tables(query: Query) -> list[tuple[str, tuple[str, ...], int]]:
     return [*spoken_tables, ("done", (query.match,), MAX_TOOL_TEXTS)] if has_tool_fields else spoken_tables
 
 
-def _add_matches(rows: list[Any], shard: int, by_file: dict[int, FileMatches]) -> None:
-    """Add matches to their files; relevance is relative to the best match of the same kind."""
-    best = min([row[RELEVANCE] for row in rows], default=0.0)
-    part, base = (1 / best, 1.0) if best else (0.0, 1 + DEFAULT_RELEVANCE)
-    weights = _HALF_WEIGHTS
-    scores = [weights[field] * (base + relevance * part) for _, _, relevance, _, _, field, _ in rows]
-    match = FileMatches(shard, -1)
-    current = -1
-    for hit in zip(scores, rows, strict=True):
-        score, row = hit
-        file, when = row[FILE], row[-1]
-        if file != current:  # the pieces of a file are mostly adjacent
-            current = file
-            match = by_file.get(file) or by_file.setdefault(file, FileMatches(shard, file))
+def _add_matches(
+    ids: list[int], scores: Sequence[float], number: int, shard: Shard, by_file: dict[int, FileMatches]
+) -> None:
+    """Add matches, given by ids in falling order, to their files."""
+    firsts, files, times = shard.find_runs()
+    match = FileMatches(number, -1)
+    first = ids[0] + 1 if ids else 0
+    for piece in ids:
+        if piece < first:  # the run below
+            position = bisect_right(firsts, piece) - 1
+            first, file = firsts[position], files[position]
+            match = by_file.get(file) or by_file.setdefault(file, FileMatches(number, file))
+            match.newest = max(match.newest, times[position])
+        score = scores[piece & _CODE_MASK]
         if score > match.best:
             match.best = score
-        if when and when > match.newest:
-            match.newest = when
-        match.hits.append(hit)
+        match.hits.append((score, piece))
 
 
 def _best_files(by_file: dict[int, FileMatches], limit: int, now: float) -> list[FileMatches]:

@@ -243,7 +243,7 @@ class GradedSearch:
                 candidate.update_score(self.now)
         ranked = list(self.best.values())
         sort_by_score(ranked)
-        return fold_repeats(ranked, self._depth, self.now, self.page_size)
+        return fold_repeats(self.shards, ranked, self._depth, self.now, self.page_size)
 
     @property
     def _depth(self) -> int:

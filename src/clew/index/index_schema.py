@@ -23,12 +23,25 @@ if TYPE_CHECKING:
     from typing import Any
 
 MEMORY = ":memory:"
-VERSION = 16
+VERSION = 17
 SHARDS = 2
 LONG_OUTPUT = 1 << 20  # `part` of a piece from here on: a piece of a long-output file
 SPOKEN_FIELDS = SEARCH_FIELDS[:4]  # in the table `said`; the others are in `done`
 SIDE_FIELDS = ("todo", "plan")  # fields of side files
-FIRST_ROW = 1 << 27  # ids grow upwards for newer files and downwards for older ones, so that they are in order of time
+FIRST_NUMBER = 1 << 26  # numbers grow upwards for newer files, downwards for older ones: they are in order of time
+# The id of a piece ends with a code for its field and the size of its text, so that a match can be ranked by its id alone.
+# A size is given by its binary digits: a reply of 700 characters, which has 10 of them, gets the code of ("reply", 10).
+CODE_BITS = 5  # each makes the index larger
+SIZES = {"title": (6,), "prompt": range(5, 13), "reply": range(5, 13), "thinking": (8, 10, 12)}
+SIZES |= {
+    "input": (6, 8, 10, 12),
+    "result": (7, 9, 11, 13),
+    "todo": (9,),
+    "plan": (12,),
+    "summary": (12,),
+    "meta": (11,),
+}
+CODES = [(field, digits) for field in SEARCH_FIELDS for digits in SIZES[field]]
 
 _TABLES = f"""
 CREATE TABLE file(
@@ -50,6 +63,7 @@ CREATE TABLE piece(
   round INTEGER NOT NULL, class INTEGER NOT NULL, input INTEGER NOT NULL
 );
 CREATE INDEX piece_file ON piece(file);
+CREATE TABLE run(first INTEGER PRIMARY KEY, file INTEGER NOT NULL, time INTEGER NOT NULL);
 CREATE INDEX piece_failed ON piece(id) WHERE failed=1;
 CREATE TABLE form(key TEXT NOT NULL, kind INTEGER NOT NULL, word TEXT NOT NULL, PRIMARY KEY(key, kind, word)) WITHOUT ROWID;
 CREATE VIRTUAL TABLE said USING fts5(
@@ -77,20 +91,33 @@ class Shard(apsw.Connection):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self._rows: dict[int, Sequence[Any]] = {}
+        self._runs: tuple[Sequence[int], ...] | None = None
         self._version = -1
+
+    def find_runs(self) -> tuple[Sequence[int], ...]:
+        """Return the first ids, the files and the last times of all runs, which are pieces of one file in a row."""
+        self._forget_old_rows()
+        if self._runs is None:
+            rows = self.execute("SELECT first, file, time FROM run ORDER BY first").fetchall()
+            self._runs = tuple(zip(*rows, strict=True)) or ((), (), ())
+        return self._runs
 
     def find_files(self, ids: Sequence[int]) -> dict[int, Sequence[Any]]:
         """Return (id, session, agent, end, messages, side, start, first prompt) of some files, and of others, by id.
 
         The start is None unless it and the prompt tell whether another file is a copy.
         """
-        version = self.data_version()
-        if version != self._version or len(self._rows) > MAX_KEPT_ROWS:
-            self._rows, self._version = {}, version
+        self._forget_old_rows()
         missing = [str(number) for number in ids if number not in self._rows]
         if missing:
             self._rows.update({row[0]: row for row in self.execute(_FILES, (f"[{','.join(missing)}]",))})
         return self._rows
+
+    def _forget_old_rows(self) -> None:
+        """Forget the rows that were kept if the shard changed."""
+        version = self.data_version()
+        if version != self._version or len(self._rows) > MAX_KEPT_ROWS:
+            self._rows, self._runs, self._version = {}, None, version
 
 
 def index_folder(root: str, cache: str) -> str:

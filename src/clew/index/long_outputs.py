@@ -11,13 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from stringzilla import find
+
 from clew.index.index_schema import LONG_OUTPUT
 from clew.wire.overflow_files import (
+    FOLDER,
     Overflow,
     find_overflow,
     list_overflows,
     open_without_links,
-    overflow_at,
     parse_placeholder,
 )
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from clew.wire.entry import BaseEntry
 
 PIECE_SIZE = 64 << 10
+READ_SIZE = 1 << 18  # bytes that are searched at once
 _LINE_WINDOW = 4096  # bytes in which the end of a line is searched
 _RESULT_SHIFT = LONG_OUTPUT.bit_length() - 1
 
@@ -60,16 +63,18 @@ class LongOutputs:
 
     def contain(self, needles: tuple[bytes, ...], is_folded: bool) -> bool:
         """Return whether the bytes of an output, in lower case if `is_folded`, contain one of the needles."""
-        folder, overlap = self.folder, max(map(len, needles))
-        if folder is None:
-            return False
+        overlap = max(map(len, needles))
         for name in self.names:
-            overflow, end = overflow_at(folder, name), b""
-            for _, data in overflow.pieces() if overflow else ():
-                text = end + (data.lower() if is_folded else data)
-                if any(needle in text for needle in needles):
-                    return True
-                end = text[-overlap:]
+            try:
+                with open_without_links(os.path.join(str(self.folder), FOLDER, name)) as file:
+                    end = b""
+                    while data := file.read(READ_SIZE):
+                        text = end + data.lower() if is_folded else end + data
+                        if any(find(text, needle) >= 0 for needle in needles):
+                            return True
+                        end = text[-overlap:]
+            except (OSError, ValueError):
+                continue
         return False
 
     def pieces(self, entry: BaseEntry) -> Iterator[tuple[int, int, str]]:

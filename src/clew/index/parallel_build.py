@@ -34,17 +34,25 @@ def build(
     progress: Callable[[int, int], None] | None,
     jobs: int | None = None,
 ) -> Refreshed:
-    """Read changed transcripts into the shards of an index; with `jobs` 1, or on one core, in this process."""
-    total = sum(state.size for state in states)
+    """Read changed transcripts into the shards of an index; with `jobs` 1, or on one core, in this process.
+
+    Other processes look for changes themselves; `states` are then emptied, because there may be many files.
+    """
+    total, count = sum(state.size for state in states), sum(len(state.changed) for state in states)
     is_large = total >= MIN_BYTES and sum(bool(state.changed) for state in states) > 1
     is_parallel = is_large and (count_usable_cores() if jobs is None else jobs) > 1
     if is_parallel and index.folder and (budget is None or budget > MIN_SECONDS):
+        for state in states:
+            state.changed.clear()
         done, has_failed = _build_in_parallel(index, total, budget, progress)
         if has_failed:  # build here, so that the error is raised in this process
+            states = list(find_changed_files(dict(enumerate(index.shards)), index.root, []).values())
+            finished = count - sum(len(state.changed) for state in states)
             done = _build_sequentially(index, states, total, budget, progress)
+            done.files += max(0, finished)
     else:
         done = _build_sequentially(index, states, total, budget, progress)
-    done.left = max(0, sum(len(state.changed) for state in states) - done.files) if not done.is_complete else 0
+    done.left = max(0, count - done.files) if not done.is_complete else 0
     return done
 
 

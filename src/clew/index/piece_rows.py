@@ -51,12 +51,13 @@ class PieceRows:
         when = epoch_seconds(entry.timestamp)
         update_facts(entry, facts, when, self.is_agent)
         node = node_id(entry.uuid)
-        facts.root = facts.root or node
+        if not facts.root:
+            facts.root = node
         if kind in _WITH_TEXT:
             before = len(rows)
-            update_round(entry, facts, self.is_agent)
+            update_round(entry, facts, when, self.is_agent)
             called_tools = match_results(entry, facts, offset)
-            if pieces := words(entry, [name for name, _ in called_tools]):
+            if pieces := words(entry, [name for name, _ in called_tools] if called_tools else ()):
                 columns = (when, node, facts.round, facts.round_class, input_number(entry))
                 self._add_pieces(pieces, offset, called_tools, columns)
             if len(rows) == before:
@@ -67,7 +68,7 @@ class PieceRows:
         elif entry.message is not None:  # of an unknown type
             match_results(entry, facts, offset)
         elif kind == "summary" and entry.summary:
-            self._add_summary((offset, prepare_text(" ".join(entry.summary.split()))), node_id(entry.leaf))
+            self._add_summary((offset, prepare_text(" ".join(entry.summary.split()))[0]), node_id(entry.leaf))
             return
         if node and node in row.pending_summaries:
             row.choose_summary(*row.pending_summaries.pop(node))
@@ -90,16 +91,15 @@ class PieceRows:
             tool = writer.tool_id(name) if name else 0
             if piece.failed and tool:
                 self._mark_call_failed(call_offset, tool)
-            text = prepare_text(piece.text)
-            writer.rows.append((file_id, offset, part, field, tool, int(piece.failed), *columns, text))
+            writer.add((file_id, offset, part, field, tool, int(piece.failed), *columns), piece.text)
 
     def add_title(self) -> None:
         """Add a piece for the titles of the session. It has no place in the file."""
         facts = self.row.facts
         self._title = (facts.titles, facts.root)
-        text = prepare_text(facts.titles)
-        node = facts.root and facts.root ^ crc32(text.encode())  # a fork has the same one
-        self.writer.rows.append((self.row.id, -1, 0, TITLE, 0, 0, None, node, 0, 0, 0, text))
+        text = facts.titles
+        node = facts.root and facts.root ^ crc32(prepare_text(text)[0].encode())  # a fork has the same one
+        self.writer.add((self.row.id, -1, 0, TITLE, 0, 0, None, node, 0, 0, 0), text)
 
     def _add_long_outputs(self, entry: IndexedEntry, first: int) -> None:
         """Add the pieces of long outputs, with the tool, time and node of the results that stand for them.
@@ -116,7 +116,7 @@ class PieceRows:
         for number, part, text in self.outputs.pieces(entry):
             if number < len(results):
                 row = results[number]
-                self.writer.rows.append((*row[:2], part, *row[3:-1], prepare_text(text)))
+                self.writer.add((*row[:2], part, *row[3:]), text)
                 size += len(text)
                 if size >= _MAX_COLLECTED:
                     self.writer.insert()

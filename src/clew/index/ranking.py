@@ -2,9 +2,9 @@
 
 score = best passage × recency × density × depth × place
 
-best passage   weight of its field × (1 + r ÷ best r) ÷ 2, with r the BM25 relevance and best r that of the matches of
-                   the same kind (titles and prompts, replies and thinking, tools) in the same shard, because each shard
-                   counts words by itself; tool texts get r = half of the best r if other kinds match
+    best passage   weight of its field × (1 + r) ÷ 2, with r the relevance that BM25 gives for one occurrence of each word,
+                   relative to an empty text, so that it depends on the length of the passage alone: 1.3 ÷ (1.3 + 0.9 ×
+                   characters ÷ 4000); tool texts get r = 0.5 if other kinds match
     recency        0.4 + 0.6 × ½ ^ (age in days ÷ 30)
     density        1 + 0.15 × log2(1 + matching passages, at most 64); tool passages count only if no others match
     depth          1 + 0.05 × log2(1 + messages of the session)
@@ -33,13 +33,19 @@ if TYPE_CHECKING:
 FIELD_WEIGHTS = {"title": 4.0, "prompt": 3.0, "reply": 2.0, "thinking": 1.0, "input": 1.0, "result": 0.7}
 FIELD_WEIGHTS |= {"todo": 1.0, "plan": 1.0, "summary": 0.6, "meta": 0.5}
 HALF_LIFE = 30 * 86_400
-DEFAULT_RELEVANCE = 0.5  # relative to the best, for matches whose BM25 is not computed
+DEFAULT_RELEVANCE = 0.5  # of matches that are not weighed
+AVERAGE_SIZE = 4_000  # characters of a passage, for its relevance
 MAX_MATCHES = 64  # further passages add nothing
 _DENSITY = [1 + 0.15 * log2(1 + count) for count in range(MAX_MATCHES + 1)]
 
 
+def relevance(digits: int) -> float:
+    """Return the relevance of a passage whose number of characters has some binary digits."""
+    return 1.3 / (1.3 + 0.9 * 0.75 * exp2(digits) / AVERAGE_SIZE)
+
+
 def passage_score(field: str, relevance: float) -> float:
-    """Return the score of a passage; `relevance` is relative to the best match."""
+    """Return the score of a passage; `relevance` is between 0 and 1."""
     return FIELD_WEIGHTS[field] * (1 + relevance) / 2
 
 

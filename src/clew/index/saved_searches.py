@@ -19,11 +19,10 @@ import msgspec
 from msgspec import Struct
 
 from clew.errors import Ambiguous, NotFound
-from clew.facts.secrets.mask_secrets import mask
-from clew.index.gone_sessions import describe_gone
-from clew.index.results import next_command
+from clew.facts.secrets import mask_secrets
+from clew.index import gone_sessions, results
+from clew.wire import session_writer
 from clew.wire.layout import Tree
-from clew.wire.session_writer import create
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class SavedResult(Struct, frozen=True, omit_defaults=True):
     @property
     def command(self) -> str:
         """The command that resumes it; if its transcript was gone, the one that restores or shows it, or ""."""
-        return next_command(self.session, self.gone)
+        return results.next_command(self.session, self.gone)
 
 
 class Recall(Struct, frozen=True, kw_only=True, rename={"form": "clew"}):
@@ -110,7 +109,7 @@ def save_result(result: SearchResult, sanitize: Sanitizer) -> SavedResult:
         quotes=tuple(_quote(passage, sanitize) for passage in result.passages),
         gone=result.gone,
         looseness=_sanitize_and_mask(result.looseness, sanitize),
-        note=_sanitize_and_mask(describe_gone(result), sanitize) if result.gone else "",
+        note=_sanitize_and_mask(gone_sessions.describe_gone(result), sanitize) if result.gone else "",
     )
 
 
@@ -129,11 +128,11 @@ def save_recall(tree: Tree, recall: Recall, name: str = "") -> Path:
     folder = tree.recalls_dir(create=True)
     lines = [line.encode() for line in as_json(recall).split("\n")]
     if name:
-        return create(folder / f"{slug(name)}.json", lines)
+        return session_writer.create(folder / f"{slug(name)}.json", lines)
     base = slug(recall.query)
     for number in count(1):
         try:
-            return create(folder / f"{base}{f'-{number}' if number > 1 else ''}.json", lines)
+            return session_writer.create(folder / f"{base}{f'-{number}' if number > 1 else ''}.json", lines)
         except FileExistsError:
             continue
     raise AssertionError("numbers do not end")
@@ -194,7 +193,7 @@ def _quote(passage: Passage, sanitize: Sanitizer) -> Quote:
 
 
 def _sanitize_and_mask(text: str, sanitize: Sanitizer) -> str:
-    return mask(sanitize(text))[0]
+    return mask_secrets.mask(sanitize(text))[0]
 
 
 def _absolute(path: str) -> str:

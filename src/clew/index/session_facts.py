@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
 from zlib import crc32
 
 from msgspec import field as renamed
@@ -17,10 +19,14 @@ from clew.index.base64_filter import strip_base64
 from clew.index.query_syntax import COMPLEXITIES, INPUTS, ROUND_KINDS
 from clew.wire.entry import BaseEntry
 from clew.wire.layout import session_at
-from clew.wire.timestamps import parse_timestamp
+from clew.wire.timestamps import LATEST, parse_timestamp
 
 MAX_PROMPT = 200  # characters of the first prompt
 MAX_OPEN_CALLS = 64  # calls without a result that are remembered, the newest
+_INPUT_NUMBERS = {kind: number for number, kind in enumerate(INPUTS, 1)}
+_LATEST = int(LATEST.timestamp())
+_SECONDS = {f"{second:02}.": second for second in range(60)}
+_MILLISECONDS = frozenset(f"{number:03}Z" for number in range(1000))
 
 
 class IndexedEntry(BaseEntry, frozen=True, gc=False, eq=False):
@@ -86,7 +92,15 @@ class SessionFacts:
             ),
             *("\n".join(self.branches), "\n".join(self.models), self.started, self.ended, self.messages),
             "\n".join(f"{call}\t{tool}\t{at}" for call, (tool, at) in self.open.items()),
-            *(self.root, self.round, self.round_class, self.spoken, "\n".join(self.labels), self.tag, self.shown),
+            *(
+                self.root,
+                self.round,
+                self.round_class,
+                _row_text(self.spoken),
+                "\n".join(self.labels),
+                self.tag,
+                self.shown,
+            ),
         )
 
 
@@ -149,8 +163,10 @@ def update_facts(entry: IndexedEntry, facts: SessionFacts, when: int | None, is_
         if label and label not in facts.labels:
             facts.labels.append(label)
     if when is not None and entry.uuid:
-        facts.started = when if facts.started is None else min(facts.started, when)
-        facts.ended = when if facts.ended is None else max(facts.ended, when)
+        if facts.started is None or when < facts.started:
+            facts.started = when
+        if facts.ended is None or when > facts.ended:
+            facts.ended = when
     if entry.branch and entry.branch not in facts.branches:
         facts.branches.append(_row_text(entry.branch))
     if facts.cwd is None and entry.cwd:
@@ -167,13 +183,13 @@ def set_shown_title(facts: SessionFacts, path: str, size: int) -> None:
             facts.shown = _row_text(Outline(session_at(path)).title)
 
 
-def update_round(entry: IndexedEntry, facts: SessionFacts, is_agent: bool) -> None:
-    """Set the round that an entry belongs to, counted like `session.rounds`."""
+def update_round(entry: IndexedEntry, facts: SessionFacts, when: int | None, is_agent: bool) -> None:
+    """Set the round that an entry belongs to, counted like `session.rounds`; `when` are the seconds of its time."""
     kind = entry.type
     if kind not in ("user", "assistant", "attachment") or (entry.is_sidechain and not is_agent):
         return
     marks = None
-    if kind != "assistant" and (entry.permission_mode is not None or not facts.round or not entry.results):
+    if kind != "assistant" and (entry.permission_mode is not None or not facts.round or not entry.has_results):
         marks = marks_of(entry, entry.parent, entry.permission_mode, is_agent)
         divider = Divider(facts.round)
         if marks is not None and divider.add(marks):
@@ -181,8 +197,8 @@ def update_round(entry: IndexedEntry, facts: SessionFacts, is_agent: bool) -> No
             features = features_of(entry, marks, facts.round)
             before = parse_timestamp(facts.spoken or None)
             facts.round_class = _round_class(features, features.kind(marks.pause(before)))
-    if isinstance(entry.timestamp, str) and (marks is not None or kind != "attachment"):
-        facts.spoken = _row_text(entry.timestamp) if parse_timestamp(entry.timestamp) else facts.spoken
+    if when is not None and (marks is not None or kind != "attachment") and isinstance(entry.timestamp, str):
+        facts.spoken = entry.timestamp
 
 
 def _round_class(features: Features, kind: str) -> int:
@@ -193,8 +209,9 @@ def _round_class(features: Features, kind: str) -> int:
 
 def input_number(entry: IndexedEntry) -> int:
     """Return the kind of input of a user message, counted from 1; 0 for other entries."""
-    is_input = entry.type == "user" or (entry.type == "attachment" and speaker(entry) == "prompt")
-    return INPUTS.index(input_kind(entry)) + 1 if is_input else 0
+    kind = entry.type
+    is_input = kind == "user" or (kind == "attachment" and speaker(entry) == "prompt")
+    return _INPUT_NUMBERS[input_kind(entry)] if is_input else 0
 
 
 def _set_first_prompt(entry: IndexedEntry, facts: SessionFacts) -> None:
@@ -243,8 +260,25 @@ def _row_text(text: str) -> str:
 
 
 def epoch_seconds(timestamp: str | int | float | None) -> int | None:
+    """Return a time in whole seconds since 1970; None if it is not a date."""
+    if isinstance(timestamp, str) and timestamp[20:] in _MILLISECONDS:  # the form that Claude Code writes
+        second = _SECONDS.get(timestamp[17:20])
+        if second is not None and (minute := _minute(timestamp[:17])) is not None:
+            return minute + second
     moment = parse_timestamp(timestamp)
     return int(moment.timestamp()) if moment else None
+
+
+@lru_cache(64)  # messages follow each other within seconds
+def _minute(text: str) -> int | None:
+    """Return the start of a minute such as `2026-01-31T12:30:` since 1970; None if it is written in another way."""
+    if text[4::3] != "--T::" or text[11:13] > "23":
+        return None
+    try:
+        start = int(datetime.fromisoformat(f"{text}00+00:00").timestamp())
+    except ValueError:
+        return None
+    return start if 0 <= start < _LATEST else None
 
 
 def node_id(uuid: str | None) -> int:

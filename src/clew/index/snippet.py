@@ -69,7 +69,9 @@ def cut(text: str, terms: Sequence[Term], width: int = WIDTH) -> tuple[str, tupl
     if stop < len(text):
         stop = next((i for i in range(stop, max(at, stop - 30), -1) if text[i].isspace()), stop)
     short = " ".join(text[start:stop].split())
-    short = f"{'…' if text[:start].strip() else ''}{short}{'…' if text[stop:].strip() else ''}"
+    has_more_before = bool(text[max(0, start - WIDTH) : start].strip() or text[:start].strip())
+    has_more_after = bool(text[stop : stop + WIDTH].strip() or text[stop:].strip())
+    short = f"{'…' if has_more_before else ''}{short}{'…' if has_more_after else ''}"
     return short, find_marks(short, terms)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from clew.index.index_schema import CODE_BITS, CODES
 from clew.index.query_syntax import COMPLEXITIES, INPUTS, ROUND_KINDS, SEARCH_FIELDS, Term, round_range
 
 TYPE_CHECKING = False
@@ -34,6 +35,11 @@ class Conditions:
         return " AND ".join(self.file) or "1"
 
     @property
+    def are_on_ids(self) -> bool:
+        """Whether the id of a piece tells whether they hold."""
+        return not self.file and not self.piece
+
+    @property
     def on_pieces(self) -> tuple[str, list[Any]]:
         """All conditions as one on pieces, with its values."""
         where, values = self.on_spoken
@@ -48,8 +54,9 @@ class Conditions:
 
 def build_conditions(query: Query, parents: Callable[[], Iterable[str]]) -> Conditions:
     """Return the conditions of a query; `parents` yields the sessions that have agents, and is called if needed."""
-    numbers = ",".join(str(_FIELD_NUMBER[field]) for field in query.fields)
-    result = Conditions(f"p.field IN ({numbers})")
+    fields = set(query.fields)
+    codes = ",".join(str(code) for code, (field, _) in enumerate(CODES) if field in fields)
+    result = Conditions(f"(p.rowid&{(1 << CODE_BITS) - 1}) IN ({codes})")
     is_listing = not query.clauses and not query.filters_passages
     for name, values in query.filters.items():
         plain = name.removeprefix("-")

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import apsw
 
-from clew.index.base64_filter import prepare_text
 from clew.index.file_rows import delete_pieces
 from clew.index.index_schema import shard_number
+from clew.index.piece_writer import PieceWriter
 from clew.index.query_syntax import SEARCH_FIELDS
 from clew.system.sqlite_file import WriteTransaction
 from clew.wire.layout import Tree
@@ -62,13 +62,17 @@ def _write(shard: apsw.Connection, stale_ids: Sequence[int], new: Sequence[_Side
         for id in stale_ids:
             delete_pieces(shard, id)
             shard.execute("DELETE FROM file WHERE id=?", (id,))
+        writer = PieceWriter(shard)
+        writer.put_below(False)
         for side_file in new:
-            _insert(shard, side_file)
+            _insert(writer, side_file)
+        writer.insert()
     return len(new)
 
 
-def _insert(shard: apsw.Connection, side_file: _SideFile) -> None:
+def _insert(writer: PieceWriter, side_file: _SideFile) -> None:
     """Insert a row with project, branches and times of its session; and its text as one piece if it has a session."""
+    shard = writer.shard
     statement = f"SELECT {', '.join(_SESSION_COLUMNS)} FROM file WHERE session=? AND side='' AND agent=''"
     session_values = shard.execute(statement, (side_file.session,)).fetchone() or (
         "",
@@ -95,12 +99,8 @@ def _insert(shard: apsw.Connection, side_file: _SideFile) -> None:
     if not side_file.session or not side_file.text:
         return
     file = shard.last_insert_rowid()
-    number = int(shard.execute("SELECT coalesce(max(id), 0) FROM piece").get or 0) + 1
     field = SEARCH_FIELDS.index(side_file.field)
-    shard.execute(
-        "INSERT INTO piece VALUES(?,?,?,0,?,0,0,?,0,0,0,0)", (number, file, SIDE_OFFSET, field, side_file.when)
-    )
-    shard.execute("INSERT INTO done(rowid, text) VALUES(?, ?)", (number, prepare_text(side_file.text)))
+    writer.add((file, SIDE_OFFSET, 0, field, 0, 0, side_file.when, 0, 0, 0, 0), side_file.text)
 
 
 def _read_side_files(root: str, files: Sequence[TranscriptFile]) -> Iterator[_SideFile]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from clew.errors import UNEXPECTED_ERRORS
 from clew.provenance.disk_content import read_text
@@ -17,8 +18,7 @@ from clew.provenance.recorded_changes import RecordedChange, normalize_path
 DiskState = Literal["as written", "changed since", "gone", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
-class FileSummary:
+class FileSummary(Struct, frozen=True):
     """A file with its changes in order. `on_disk` compares it with what the last of them must have left."""
 
     path: str

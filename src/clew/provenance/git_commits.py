@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from clew.chat.config.repository import git_environment
+from msgspec import Struct
+
 from clew.facts.line_origins import OUTSIDE, carry_origins, normalize
 from clew.system.subprocesses import find_program
 
@@ -21,8 +20,7 @@ _SECONDS = 20.0
 _HEADER = re.compile(r"([0-9a-f]{40,64}) \d+ (\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Struct, frozen=True):
     id: str
     author: str
     time: datetime | None
@@ -62,6 +60,10 @@ def _build_commit(commit_id: str, fields: dict[str, str]) -> Commit:
 
 def _run_blame(path: str) -> str:
     """Return git's report; empty if there is no git, no repository, or no commit of the file."""
+    import subprocess
+
+    from clew.chat.config.repository import git_environment
+
     git = find_program("git")
     if git is None:
         return ""

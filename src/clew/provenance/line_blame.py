@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from clew.conversation.load import Root
 from clew.errors import ClewError, NotFound
@@ -32,8 +33,7 @@ REASONS = {
 _SIMILAR, _VERY_SIMILAR = 0.5, 0.8  # share of distinctive lines that a moved file has kept
 
 
-@dataclass(frozen=True, slots=True)
-class BlamedLine:
+class BlamedLine(Struct, frozen=True):
     """A line and the change that wrote it. `evidence` is empty if that is not known, and `reason` says why."""
 
     number: int
@@ -44,8 +44,7 @@ class BlamedLine:
     commit: Commit | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Blame:
+class Blame(Struct, frozen=True):
     """The lines of a file. `is_as_recorded` says whether its content is what the last recorded change left."""
 
     path: str

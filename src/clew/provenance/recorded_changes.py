@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from json import dumps
 from pathlib import Path, PureWindowsPath
 
+from msgspec import Struct
 from stringzilla import find
 
 from clew.collect.archive.archive_view import open_deleted_tree
@@ -186,6 +186,8 @@ def _projects(claude: Root, project: str | None) -> Iterator[tuple[dict[str, str
 
 
 def _json_forms(name: str) -> set[bytes]:
+    from json import dumps
+
     return {dumps(name, ensure_ascii=ascii)[1:-1].encode("utf-8", "replace") for ascii in (True, False)}
 
 
@@ -252,8 +254,7 @@ def _named_path(call: Call) -> str:
     return changed_path(call) or as_text(call.input.get("file_path") or "")
 
 
-@dataclass(frozen=True)
-class _SessionReader:
+class _SessionReader(Struct, frozen=True, dict=True):
     session: Session
     kept: str
 

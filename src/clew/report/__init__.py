@@ -10,6 +10,8 @@ Modules:
     cost_by_turn      Cost of each turn, including the agents that it started.
     custom_prices     Prices from a file of the user, which override the table of the package.
     five_hour_blocks  Group usage into windows of five hours, as subscription limits do, with rates and projections.
+    growing_summary   Summarize a session that grows at the cost of what was added.
+    outline_store     Cache what lists show of session files, so that only changed ones are read again.
     overview          Sum up the usage of all sessions by day: for the start page, whose charts and numbers all come
                       from these sums.
     plots             Choose what the charts of usage show: cost by time or name, activity, context, turns, blocks
@@ -24,6 +26,7 @@ Modules:
                       it did.
     status_format     The format of the status line: text with fields in braces.
     summary_store     Cache the summary of every session, so that only changed ones are read again.
+    summary_sums      Add up what a summary needs over the lines of a session, part by part.
     terminal_plots    Plot usage as lines for a terminal.
     text_table        Format usage as text tables with totals and notes.
     timezone          Map instants to hours, days, weeks and months of the local time zone or a named one.

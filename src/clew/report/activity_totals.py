@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import timedelta
+
+from msgspec import Struct, field
 
 from clew.conversation.session import Session
 from clew.report.reconcile import CountDifference
@@ -15,8 +16,7 @@ from clew.wire.side_files import Stats
 TOTALS = "stats-cache.json totals"
 
 
-@dataclass
-class Activity:
+class Activity(Struct):
     """Counts over some sessions; `hours` counts sessions by the hour in which they began."""
 
     sessions: int = 0

@@ -35,7 +35,8 @@ class CollectedBuckets:
     """Buckets, the files they come from, and the paths that could not be read. `is_busy` is True if some may be missing,
     because another process was reading them.
 
-    Single replies are read from the store at each iteration, so that not all of them are in memory; use `read` for them.
+    Single replies, and the sums of places, are read from the store at each iteration, so that not all of them are in
+    memory; use `read` for them.
     """
 
     __slots__ = ("_rebuild", "buckets", "files", "is_busy", "missed")
@@ -89,17 +90,19 @@ def collect_buckets(
     cache: str | None,
     *,
     per_reply: bool,
+    per_place: bool = False,
     kept: Sequence[ArchivedTranscript] = (),
     progress: Callable[[int, int], None] | None = None,
     jobs: int | None = None,
 ) -> CollectedBuckets:
-    """Collect every reply below a folder of Claude Code once: one bucket each if `per_reply`, else by time and model.
+    """Collect every reply below a folder of Claude Code once: one bucket each if `per_reply`, else by time and model, and
+    with project, session and agent if `per_place`.
 
     `jobs` is the number of processes that read, by default one for each core.
     """
     missed: list[str] = []
     files = [*list_transcripts(root, missed), *(each.found for each in kept)]
-    if not per_reply and cache is not None:
+    if not (per_reply or per_place) and cache is not None:
         summary = load_summary(cache_folder(root, cache))
         if summary is not None and summary.is_whole and summary.states == file_states(files):
             return CollectedBuckets(summary.buckets, files, missed)
@@ -109,7 +112,7 @@ def collect_buckets(
     is_whole = not missed
     sums = store.refresh(files, is_whole, progress).buckets
     missed += store.failed
-    if not per_reply:
+    if not (per_reply or per_place):
         store.close()
         return CollectedBuckets(sums, files, missed, store.is_busy)
 
@@ -117,4 +120,5 @@ def collect_buckets(
         store.reset(error or DamagedReplies())
         store.refresh(files, is_whole)
 
-    return CollectedBuckets(BucketView(store.buckets), files, missed, store.is_busy, rebuild)
+    view = BucketView(store.buckets if per_reply else store.place_buckets)
+    return CollectedBuckets(view, files, missed, store.is_busy, rebuild)

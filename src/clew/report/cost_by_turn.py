@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from clew.conversation.agent_sessions import Agent
 from clew.conversation.replies import Call
@@ -22,13 +22,19 @@ def cost_by_turn(session: Session, prices: Prices, *, by_model: bool = False) ->
 
     Each reply counts once.
     """
+    everything = usage(session).replies
+    rows = all_turn_costs(session, prices, everything, by_model=by_model)
+    return UsageTable("turn", rows, _row(everything.values(), prices, by_model, "Total"))
+
+
+def all_turn_costs(
+    session: Session, prices: Prices, everything: Mapping[str, Spend], *, by_model: bool = False
+) -> list[UsageRow]:
+    """Return a row for each turn of the active path, and one for those of `everything`, all replies, that are elsewhere."""
     seen: set[str] = set()
     rows = list(turn_costs(session, session.turns, prices, seen, by_model=by_model))
-    everything = usage(session).replies
     rest = [spend for key, spend in everything.items() if key not in seen]
-    if rest:
-        rows.append(_row(rest, prices, by_model, ELSEWHERE))
-    return UsageTable("turn", rows, _row(everything.values(), prices, by_model, "Total"))
+    return [*rows, _row(rest, prices, by_model, ELSEWHERE)] if rest else rows
 
 
 def turn_costs(
@@ -51,7 +57,12 @@ def turn_replies(session: Session, turn: Turn, seen: set[str]) -> dict[str, Spen
 
 def cost_of_replies(spends: Iterable[Spend], prices: Prices) -> int:
     """Return the cost of some replies, in the unit of `facts.prices`."""
-    return _row(spends, prices, False, "").cost
+    return row_of_replies(spends, prices).cost
+
+
+def row_of_replies(spends: Iterable[Spend], prices: Prices) -> UsageRow:
+    """Return the sum of some replies."""
+    return _row(spends, prices, False, "")
 
 
 def _agents_of_call(session: Session, call: Call) -> list[Agent]:

@@ -246,12 +246,12 @@ def context_figure(points: Sequence[ContextPoint], window: int = 0, link: Callab
     return Figure("Context by turn", draw, _head("Turn", KINDS), _table_rows(columns, TOKENS))
 
 
-def turns_figure(table: UsageTable, link: Callable[[int], str] | None = None) -> Figure:
+def turns_figure(rows: Sequence[UsageRow], link: Callable[[int], str] | None = None) -> Figure:
     """Return the cost of each turn of a session by model; the names of rows begin with the number of the turn."""
-    is_priced = any(row.cost for row in table.rows)
+    is_priced = any(row.cost for row in rows)
     amounts = [
         Amounts(row.name, {name: price(part) if is_priced else part.total for name, part in row.models.items()})
-        for row in table.rows
+        for row in rows
     ]
     series, columns = main_series(amounts) or [""], []
     for row in amounts:

@@ -10,8 +10,7 @@ from array import array
 from binascii import crc32
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from io import BytesIO, FileIO
-from itertools import chain, compress, islice
-from operator import eq, methodcaller
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Raw, msgpack
@@ -21,7 +20,7 @@ from clew.facts.token_usage import Spend, usage
 from clew.report.usage_bucket import add_numbers, sum_replies
 from clew.wire.bulk_scan import decode_lines_containing
 from clew.wire.growth import ReadState
-from clew.wire.line_blocks import LineBlocks
+from clew.wire.line_blocks import LineBlocks, new_buffer
 from clew.wire.usage_fields import USAGE_KEY, Billed
 
 if TYPE_CHECKING:
@@ -90,22 +89,25 @@ def _add(sums: Sums, spend: Spend, hours: dict[str, int], sign: int = 1) -> None
 def prepare_reading(settings: None = None) -> Callable[[tuple[Any, ...]], tuple[Any, ...] | None]:
     """Return the function that reads what is new in a transcript; None for one that cannot be read."""
     hours: dict[str, int] = {}
+    buffer = new_buffer()
 
     def read_item(item: tuple[Any, ...]) -> tuple[Any, ...] | None:
         unread = UnreadLines(*item)
         try:
             with open(unread.path, "rb", buffering=0) as file:
-                return tuple(read_replies(file, unread, hours))
+                return tuple(read_replies(file, unread, hours, buffer))
         except READ_ERRORS:
             return None
 
     return read_item
 
 
-def read_replies(file: FileIO | BytesIO, unread: UnreadLines, hours: dict[str, int]) -> NewReplies:
-    """Read the new lines of a file, or all of it if it has not only grown."""
+def read_replies(
+    file: FileIO | BytesIO, unread: UnreadLines, hours: dict[str, int], buffer: bytearray | None = None
+) -> NewReplies:
+    """Read the new lines of a file, or all of it if it has not only grown. `hours` and `buffer` are used again for each."""
     before = ReadState(unread.read_inode, unread.read_offset, unread.read_mark)
-    blocks = LineBlocks(file, before, unread.inode, unread.size)
+    blocks = LineBlocks(file, before, unread.inode, unread.size, buffer)
     lines = _UsageLines(blocks, unread.read_session if blocks.is_continued else unread.session)
     replies = usage(chain.from_iterable(lines)).own
     end = (0, b"") if lines.has_tail else (blocks.offset, blocks.mark)
@@ -145,9 +147,11 @@ def _encode(replies: Mapping[str, Spend], hours: dict[str, int]) -> tuple[bytes,
 
 def decode_some(chosen: Container[int], hashes: bytes, keys: bytes, spends: bytes) -> Iterator[tuple[str, Spend]]:
     """Yield only the stored replies with one of the chosen hashes, with their keys."""
-    for number, key, spend in zip(array("I", hashes), _KEYS.decode(keys), _RAW_SPENDS.decode(spends), strict=True):
-        if number in chosen:
-            yield key, _SPEND.decode(spend)
+    places = [place for place, number in enumerate(array("I", hashes)) if number in chosen]
+    if places:
+        names, records = _KEYS.decode(keys), _RAW_SPENDS.decode(spends)
+        for place in places:
+            yield names[place], _SPEND.decode(records[place])
 
 
 def decode_spends(spends: bytes) -> list[Spend]:
@@ -157,21 +161,17 @@ def decode_spends(spends: bytes) -> list[Spend]:
 
 def hash_keys(keys: Iterable[str]) -> array[int]:
     """Return a small number for each key, by which replies in several files are found with little memory."""
-    return array("I", map(crc32, map(_ENCODE_KEY, keys)))
-
-
-_ENCODE_KEY = methodcaller("encode", "utf-8", "surrogatepass")
+    return array("I", map(crc32, map(str.encode, keys)))
 
 
 def find_repeated(hashes: Iterable[bytes], within: set[int] | None = None) -> set[int]:
-    """Return the hashes that occur several times, only those `within` if given. Each takes a few bytes while they are
-    compared.
-    """
-    everything: array[int] = array("I")
+    """Return the hashes that occur in several files, only those `within` if given."""
+    seen: set[int] = set()
+    repeated: set[int] = set()
     for of_file in hashes:
-        if within is None:
-            everything.frombytes(of_file)
-        else:
-            everything.extend(within.intersection(array("I", of_file)))
-    ordered = sorted(everything)
-    return set(compress(ordered, map(eq, ordered, islice(ordered, 1, None))))
+        numbers: Iterable[int] = array("I", of_file)
+        if within is not None:
+            numbers = within.intersection(numbers)
+        repeated.update(seen.intersection(numbers))
+        seen.update(numbers)
+    return repeated

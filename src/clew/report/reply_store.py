@@ -36,6 +36,7 @@ from clew.report.usage_bucket import (
     add_numbers,
     bucket_for_reply,
     buckets_from_sums,
+    sum_replies,
     sums_from_buckets,
 )
 from clew.report.usage_summary import (
@@ -215,7 +216,8 @@ class ReplyStore:
 
     def _unread(self, file: TranscriptFile, is_known: bool) -> UnreadLines:
         row = self.database.execute(_SELECT_STATE, (file.path,)).fetchone() if is_known else None
-        return UnreadLines(os.path.abspath(file.path), file.inode, file.size, file.session, *(row or ()))
+        path = file.path if os.path.isabs(file.path) else os.path.abspath(file.path)
+        return UnreadLines(path, file.inode, file.size, file.session, *(row or ()))
 
     def _read_elsewhere(self, changed: list[TranscriptFile]) -> Iterator[tuple[TranscriptFile, NewReplies | None]]:
         """Read the transcripts that do not exist at their path, all of each."""
@@ -244,11 +246,14 @@ class ReplyStore:
         for (blob,) in self._select("sums", paths):
             for key, numbers in marshal.loads(blob):
                 add_numbers(sums, key, numbers, sign)
-        for copies in self._stored_copies(self._find_repeated(hashes)):
-            if len(copies) > 1:
-                for copy in copies:
-                    add_bucket(sums, bucket_for_reply(copy.spend, None, self._hours), -sign)
-                add_bucket(sums, bucket_for_reply(_merge_copies(copies), None, self._hours), sign)
+        for copies in self._stored_copies(*self._find_repeated(hashes)):
+            repeated = [each for each in copies if len(each) > 1]
+            self._add_replies(sums, (copy.spend for each in repeated for copy in each), -sign)
+            self._add_replies(sums, map(_merge_copies, repeated), sign)
+
+    def _add_replies(self, sums: Sums, spends: Iterable[Spend], sign: int) -> None:
+        for key, numbers in sum_replies(spends, self._hours).items():
+            add_numbers(sums, key, numbers, sign)
 
     def _select(self, column: str, paths: Set[str] | None) -> Iterator[tuple[bytes]]:
         """Yield a column of the rows of some files, or of all."""
@@ -270,7 +275,7 @@ class ReplyStore:
 
     def _read_buckets(self) -> Iterator[UsageBucket]:
         """Yield the replies of each file in turn, then those in several files, in the context of the original."""
-        repeated = self._find_repeated()
+        repeated, paths = self._find_repeated()
         hours: dict[str, int] = {}
         rows = self.database.execute("SELECT folder, session, agent, hashes, spends FROM file ORDER BY path")
         for folder, session, agent, hashes, spends in rows:
@@ -281,16 +286,40 @@ class ReplyStore:
                     if kind not in contexts:
                         contexts[kind] = _reply_context(folder, session, agent, spend)
                     yield bucket_for_reply(spend, contexts[kind], hours)
-        for copies in self._stored_copies(repeated):
-            original = min(copies, key=lambda copy: copy.spend.is_copy)
+        for copies in chain.from_iterable(self._stored_copies(repeated, paths)):
+            original = _original(copies)
             folder, session, agent = original.place
             yield bucket_for_reply(_merge_copies(copies), _reply_context(folder, session, agent, original.spend), hours)
 
-    def _stored_copies(self, repeated: set[int]) -> Iterator[list[_StoredUsage]]:
-        """Yield the replies with these hashes, each with its copies in the order of their paths. Some thousand are in memory
-        at a time.
+    def place_buckets(self) -> Iterator[UsageBucket]:
+        """Yield the sums of each file with its place; a reply in several files counts once, in the place of the original.
+        Raises `DamagedReplies` if they cannot be read.
         """
-        paths = self._paths_with(repeated)
+        try:
+            copies = self._sum_copies()
+            for *place, blob in self.database.execute("SELECT folder, session, agent, sums FROM file ORDER BY path"):
+                sums: Sums = dict(marshal.loads(blob))
+                for key, numbers in copies.pop(tuple(place), {}).items():
+                    add_numbers(sums, key, numbers)
+                context = ReplyContext(*place)
+                yield from (UsageBucket._make((*key, *each, context)) for key, each in sums.items() if any(each))
+        except (*UNUSABLE, *DAMAGE, *UNEXPECTED_ERRORS) as error:
+            raise DamagedReplies from error
+
+    def _sum_copies(self) -> dict[tuple[str, ...], Sums]:
+        """Return what replies in several files add to the sums of each place, or take away from them."""
+        changes: dict[tuple[str, ...], Sums] = {}
+        for copies in chain.from_iterable(self._stored_copies(*self._find_repeated())):
+            if len(copies) > 1:
+                for copy in copies:
+                    _add_copy(changes, copy.place, copy.spend, self._hours, -1)
+                _add_copy(changes, _original(copies).place, _merge_copies(copies), self._hours)
+        return changes
+
+    def _stored_copies(self, repeated: set[int], paths: list[str]) -> Iterator[list[list[_StoredUsage]]]:
+        """Yield the replies with these hashes, which are in these files, each with its copies in the order of their paths;
+        some thousand at a time.
+        """
         parts = 1 + len(repeated) // MAX_COPIES
         for part in range(parts):
             chosen = {number for number in repeated if number % parts == part}
@@ -299,17 +328,16 @@ class ReplyStore:
                 for *place, hashes, keys, spends in self.database.execute(_SELECT_COPIES, (path,)):
                     for key, spend in decode_some(chosen, hashes, keys, spends):
                         copies.setdefault(key, []).append(_StoredUsage(spend, place))
-            yield from copies.values()
+            yield list(copies.values())
 
-    def _paths_with(self, repeated: set[int]) -> list[str]:
-        """Return the paths of the files that have one of these hashes, in order."""
-        if not repeated:
-            return []
-        rows = self.database.execute("SELECT path, hashes FROM file ORDER BY path")
-        return [path for path, hashes in rows if not repeated.isdisjoint(array("I", hashes))]
-
-    def _find_repeated(self, within: set[int] | None = None) -> set[int]:
-        return find_repeated((hashes for (hashes,) in self._select("hashes", None)), within)
+    def _find_repeated(self, within: set[int] | None = None) -> tuple[set[int], list[str]]:
+        """Return the hashes of replies in several files, only those `within` if given, and the paths of these files in
+        order.
+        """
+        rows: list[Any] = self.database.execute("SELECT path, hashes FROM file").fetchall()
+        repeated = find_repeated((hashes for _, hashes in rows), within)
+        paths = [path for path, hashes in rows if not repeated.isdisjoint(array("I", hashes))] if repeated else []
+        return repeated, sorted(paths)
 
 
 class _StoredUsage(NamedTuple):
@@ -317,6 +345,17 @@ class _StoredUsage(NamedTuple):
 
     spend: Spend
     place: list[str]  # folder, session and agent
+
+
+def _original(copies: Sequence[_StoredUsage]) -> _StoredUsage:
+    """Return the first that is not marked as copied from another session, else the first."""
+    return min(copies, key=lambda copy: copy.spend.is_copy)
+
+
+def _add_copy(
+    changes: dict[tuple[str, ...], Sums], place: Sequence[str], spend: Spend, hours: dict[str, int], sign: int = 1
+) -> None:
+    add_bucket(changes.setdefault(tuple(place), {}), bucket_for_reply(spend, None, hours), sign)
 
 
 def _merge_copies(copies: Sequence[_StoredUsage]) -> Spend:

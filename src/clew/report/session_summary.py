@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
-from itertools import pairwise
+from collections.abc import Sequence
 
 from msgspec import Struct, field
 
-from clew.conversation.replies import Call
-from clew.conversation.rounds import GAP
 from clew.conversation.session import Session
-from clew.conversation.titles import first_prompt
-from clew.facts.file_changes import changed_path
-from clew.facts.prices import Prices, micros
-from clew.facts.token_usage import count
-from clew.models import window_of
-from clew.report.cost_by_turn import ELSEWHERE, cost_by_turn
+from clew.facts.prices import MICRO, Prices, micros
+from clew.report.summary_sums import SessionPart, SummarySums, add_part
 
 MAX_SPARK = 40  # columns of a sparkline
-MAX_PROMPT = 300  # characters of a prompt, and of the first line of a command
-MAX_REPLY = 900  # characters of the last reply
 MAX_NAMES = 200  # files and commands that one summary keeps
 
 
@@ -77,93 +67,51 @@ class SessionSummary(Struct, frozen=True, array_like=True):
 
 def summarize(session: Session, prices: Prices) -> SessionSummary:
     """Read a session with its agents and sum it up. The cost is that of its own replies."""
-    calls = (*session.calls, *session.agent_calls)
-    tools, edited, failing = _count_calls(calls)
-    table = cost_by_turn(session, prices)
-    failed = {call.entry.offset for call in session.calls if call.failed}
-    failed |= {entry.offset for entry in session.entries if entry.is_api_error}
-    turns, rows = session.turns, [row for row in table.rows if row.name != ELSEWHERE]
-    points = [
-        (micros(row.cost), any(entry.offset in failed for entry in turn.entries))
-        for turn, row in zip(turns, rows, strict=True)
-    ]
-    tokens, limit = _context(session)
-    spoken = sum(entry.type in ("user", "assistant") for entry in session.entries)
-    answer = next((text for turn in reversed(turns) if (text := turn.answer)), "")
+    sums = add_part(SummarySums(), SessionPart.whole(session), prices)
+    if sums is None:
+        raise AssertionError("the first part of a session follows on nothing")
+    return make_summary(session, sums, session.title)
+
+
+def make_summary(session: Session, sums: SummarySums, title: str) -> SessionSummary:
+    """Return the summary of a session from the sums over all of its lines."""
+    calls = sums.own_calls.plus(sums.agent_calls)
     return SessionSummary(
         session=session.id,
         path=str(session.path or ""),
         folder=session.file.project_folder.name if session.file else "",
-        cwd=session.cwd or "",
-        title=session.title,
-        tag=session.tag,
-        branch=session.branch_name or "",
-        first_prompt=first_prompt(session)[:MAX_PROMPT],
-        last_reply=answer[:MAX_REPLY],
-        models=session.models,
-        started=_seconds(session.started),
-        ended=_seconds(session.ended),
-        active_seconds=_active_seconds(session),
-        turns=len(turns),
-        messages=spoken,
-        cost_micros=micros(table.total.cost),
-        unpriced=tuple(sorted(table.total.unpriced)),
-        tokens=table.total.total,
-        context_tokens=tokens,
-        context_limit=limit,
-        agents=len(session.agents),
-        branches=max(1, len(session.branches)),
-        compactions=len(session.compactions),
-        errors=sum(failures for _, failures in tools.values()) + sum(entry.is_api_error for entry in session.entries),
-        is_interrupted=bool(turns) and turns[-1].state == "interrupted",
-        is_conversation=bool(spoken) and not session.is_agent,
-        edited=edited,
-        tools=tools,
-        failing=failing,
-        spark=shorten_spark(points),
+        cwd=sums.cwd,
+        title=title,
+        tag=sums.tag,
+        branch=sums.branch,
+        first_prompt=(sums.command if sums.prompt is None else sums.prompt) or "",
+        last_reply=sums.last_reply,
+        models=sums.models,
+        started=(sums.started or 0) / MICRO,
+        ended=(sums.ended or 0) / MICRO,
+        active_seconds=int(sums.active_time / MICRO),
+        turns=len(sums.points),
+        messages=sums.messages,
+        cost_micros=micros(sums.cost),
+        unpriced=sums.unpriced,
+        tokens=sums.tokens,
+        context_tokens=sums.context[0],
+        context_limit=sums.context[1],
+        agents=sums.agents,
+        branches=max(1, sums.ended_branches + sums.is_active_ended),
+        compactions=sums.compactions,
+        errors=sum(failures for _, failures in calls.tools.values()) + sums.api_errors,
+        is_interrupted=sums.is_interrupted,
+        is_conversation=bool(sums.messages) and not session.is_agent,
+        edited=_most(calls.edited),
+        tools=calls.tools,
+        failing=_most(calls.failing),
+        spark=shorten_spark([(micros(cost), has_errors) for cost, has_errors in sums.points]),
     )
-
-
-def _count_calls(calls: Iterable[Call]) -> tuple[dict[str, tuple[int, int]], dict[str, int], dict[str, int]]:
-    """Return calls and failures by tool, edits by file, and failures by command."""
-    tools: dict[str, tuple[int, int]] = {}
-    edited: dict[str, int] = {}
-    failing: dict[str, int] = {}
-    for call in calls:
-        done, failures = tools.get(call.name, (0, 0))
-        has_failed = call.failed
-        tools[call.name] = done + 1, failures + has_failed
-        if has_failed and isinstance(command := call.input.get("command"), str):
-            line = next(iter(command.strip().splitlines()), "")[:MAX_PROMPT]
-            failing[line] = failing.get(line, 0) + 1
-        elif not has_failed and not call.is_open and (path := changed_path(call)):
-            edited[path] = edited.get(path, 0) + 1
-    return tools, _most(edited), _most(failing)
 
 
 def _most(counts: dict[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda pair: -pair[1])[:MAX_NAMES])
-
-
-def _seconds(time: datetime | None) -> float:
-    return time.timestamp() if time else 0.0
-
-
-def _active_seconds(session: Session) -> int:
-    """Return the time between entries without the pauses: gaps longer than those that separate rounds."""
-    times = sorted(time for entry in session.entries if entry.uuid and (time := entry.time))
-    gaps = (later - earlier for earlier, later in pairwise(times))
-    return int(sum((gap for gap in gaps if gap <= GAP), timedelta()).total_seconds())
-
-
-def _context(session: Session) -> tuple[int, int]:
-    """Return the tokens of the context window at the end, and its size; 0 if no reply reports them."""
-    for entry in reversed(session.active):
-        message = entry.message
-        if entry.type == "assistant" and message and message.usage and not entry.is_synthetic:
-            tokens = count(message.usage).total
-            return tokens, window_of(message.model or "", tokens)
-    return 0, 0
 
 
 def shorten_spark(points: Sequence[tuple[int, bool]]) -> tuple[tuple[int, bool], ...]:

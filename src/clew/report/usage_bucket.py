@@ -114,7 +114,7 @@ def _quarter(when: int) -> int:
 
 def sum_replies(spends: Iterable[Spend], hours: dict[str, int]) -> Sums:
     """Sum up replies by quarter of an hour, model and mode. A first report spends its time here, so it is one loop."""
-    sums: Sums = {}
+    groups: dict[Key, list[tuple[int, ...]]] = {}
     for spend in spends:
         count, time = spend.count, spend.timestamp
         hour, quarter = hours.get(time[:13]), _QUARTERS.get(time[13:17])
@@ -129,25 +129,19 @@ def sum_replies(spends: Iterable[Spend], hours: dict[str, int]) -> Sums:
             count.cache_write_1h,
             count.cache_read,
         )
-        is_final = spend.has_ended or spend.is_final
-        missing = 0 if is_final else spend.estimate - output
+        is_final, missing = True, 0
+        if not spend.has_ended and 2 * output < (estimate := spend.estimate):  # as `Spend.is_final`
+            is_final, missing = False, estimate - output
         steps = -(-(given + write_5m + write_1h + read) // STEP)
         key = when, spend.model, mode_of(spend), steps, is_final
-        sums_of_key = sums.get(key)
-        if sums_of_key is None:
-            tools = count.web_searches, count.web_fetches
-            sums[key] = [1, given, output, write_5m, write_1h, read, *tools, missing]
-            continue
-        sums_of_key[0] += 1
-        sums_of_key[1] += given
-        sums_of_key[2] += output
-        sums_of_key[3] += write_5m
-        sums_of_key[4] += write_1h
-        sums_of_key[5] += read
-        sums_of_key[6] += count.web_searches
-        sums_of_key[7] += count.web_fetches
-        sums_of_key[8] += missing
-    return sums
+        group = groups.get(key)
+        if group is None:
+            group = groups[key] = []
+        group.append((1, given, output, write_5m, write_1h, read, count.web_searches, count.web_fetches, missing))
+    return {
+        key: list(map(sum, zip(*group, strict=True))) if len(group) > 1 else list(group[0])
+        for key, group in groups.items()
+    }
 
 
 _QUARTERS = {f":{minute:02}:": 60 * minute // QUARTER * QUARTER for minute in range(60)}

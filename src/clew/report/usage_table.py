@@ -55,13 +55,18 @@ class UsageTable:
 
 
 def needs_replies(query: UsageQuery) -> bool:
-    """Return True if the summary is not sufficient, because it has neither contexts nor minutes."""
+    """Return True if sums are not sufficient, because they have neither branches and tools nor minutes."""
     times = (query.since, query.until)
     return (
-        query.by not in (*TIMES, "model")
-        or bool(query.project or query.session or query.branch or query.tool)
+        query.by in ("branch", "tool")
+        or bool(query.branch or query.tool)
         or any(time is not None and time % QUARTER for time in times)
     )
+
+
+def needs_places(query: UsageQuery) -> bool:
+    """Return True if the summary is not sufficient, because it does not say where replies were made."""
+    return query.by in PLACES or bool(query.project or query.session)
 
 
 def build_table(buckets: Iterable[UsageBucket], query: UsageQuery, prices: Prices) -> UsageTable:

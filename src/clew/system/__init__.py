@@ -14,7 +14,10 @@ Modules:
     file_lock             Lock an open file for one process.
     plural                Format counts with their nouns: "1 line", "2 lines", "3 entries".
     private_file          Files of clew's own that only the user may read.
+    record                Values that need no library: for modules that list files before anything is decoded.
     regex_deadline        Run regular expressions of users with a time limit.
+    scratch_folder        Create a temporary folder that is removed afterwards, by the next run if this process is
+                          killed.
     shell_quoting         Build the shell commands that clew prints, quoted for the shell that will run them.
     spreadsheet           Cells of CSV files that no spreadsheet runs.
     sqlite_file           Share the SQLite basics of all caches and of the archive: transactions, pragmas, reset.

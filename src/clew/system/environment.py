@@ -389,12 +389,12 @@ def system_folder() -> str:
     return os.environ.get("SYSTEMROOT") or "C:\\"
 
 
-def terminal_columns() -> int:
-    """Return the width of the terminal: `$COLUMNS`, else that of stdout; 80 if it is not a terminal."""
+def terminal_columns(fallback: int = 80) -> int:
+    """Return the width of the terminal: `$COLUMNS`, else that of stdout; `fallback` if it is not a terminal."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdigit() and int(columns):
         return int(columns)
     try:
-        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80 if sys.__stdout__ else 80
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or fallback if sys.__stdout__ else fallback
     except (OSError, ValueError):
-        return 80
+        return fallback

@@ -26,7 +26,7 @@ import marshal
 import os
 import sys
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from clew.errors import ClewError
 from clew.system import environment
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 Settings = TypeVar("Settings")
 Item = TypeVar("Item")
+ItemByNumber = TypeVar("ItemByNumber", covariant=True)
 Result = TypeVar("Result")
 Prepare = Callable[[Settings], Callable[[Item], Result]]
 
@@ -63,6 +64,12 @@ class WorkerKilled(ClewError):
         self.signal = signal
 
 
+class Items(Protocol[ItemByNumber]):
+    """Items that are asked for by their numbers, one by one: a list, or an object that makes each when it is needed."""
+
+    def __getitem__(self, number: int, /) -> ItemByNumber: ...
+
+
 class _Batch(NamedTuple):
     """Some consecutive items, and the bytes that they have together."""
 
@@ -70,11 +77,14 @@ class _Batch(NamedTuple):
     stop: int
     size: int
 
+    def select(self, items: Items[Item]) -> list[Item]:
+        return [items[number] for number in range(self.first, self.stop)]
+
 
 def map_in_workers(
     prepare: Prepare[Settings, Item, Result],
     settings: Settings,
-    items: Sequence[Item],
+    items: Items[Item],
     sizes: Sequence[int],
     *,
     jobs: int | None = None,
@@ -89,7 +99,7 @@ def map_in_workers(
     batches = _split(sizes)
     count = min(count_usable_cores() if jobs is None else jobs, len(batches))
     if count < 2 or sum(sizes) < min_bytes or sys.platform == "win32":  # where `select` does not take pipes
-        yield from map(prepare(settings), items)
+        yield from map(prepare(settings), (items[number] for number in range(len(sizes))))
         return
     with _Workers(prepare, settings, count) as workers:
         for results in workers.run(items, batches, window):
@@ -137,20 +147,21 @@ class _Workers:
         for worker in self._workers:
             worker.process.wait()
 
-    def run(self, items: Sequence[Any], batches: Sequence[_Batch], window: int) -> Iterator[list[Any]]:
+    def run(self, items: Items[Any], batches: Sequence[_Batch], window: int) -> Iterator[list[Any]]:
         """Yield the results of each batch, in order. A worker gets a batch only when it has answered the one before."""
         done: dict[int, list[Any]] = {}
         waiting: list[int] = []
         position = queued = 0
+        weights = [max(LARGE_BATCH, batch.size) for batch in batches]
         idle = self._workers.copy()
         busy: dict[int, tuple[_Worker, int]] = {}  # by the file descriptor of the answer
         while position < len(batches):
             waiting.extend(range(queued, queued := min(len(batches), position + window)))
             while idle and waiting:
-                number = max(waiting, key=lambda each: max(LARGE_BATCH, batches[each].size))  # the first of equals
+                number = max(waiting, key=weights.__getitem__)  # the first of equals
                 waiting.remove(number)
                 worker = idle.pop()
-                worker.send(list(items[batches[number].first : batches[number].stop]))
+                worker.send(batches[number].select(items))
                 busy[worker.answers.fileno()] = worker, number
             if position in done:
                 yield done.pop(position)
@@ -169,9 +180,9 @@ class _Workers:
                     idle.append(worker)
                 done[number] = results
 
-    def _run_here(self, items: Sequence[Any], batch: _Batch) -> list[Any]:
+    def _run_here(self, items: Items[Any], batch: _Batch) -> list[Any]:
         """Run a batch on which a worker failed, so that its exception is raised in this process."""
-        return list(map(self._prepare(self._settings), items[batch.first : batch.stop]))
+        return list(map(self._prepare(self._settings), batch.select(items)))
 
 
 class _Worker(NamedTuple):

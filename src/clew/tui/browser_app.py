@@ -105,7 +105,7 @@ class Browser(App[ResumeCommand]):
         self.reveal = False
         self.home = HomeScreen(query)
         self.searcher = TuiSearch(location, self.post_message, clock)
-        self.figures = FigureCounter(self.post_message)
+        self.figures = FigureCounter(location, self.post_message)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Return our own colours. They are opaque, because lines that we draw ourselves are not blended."""
@@ -124,18 +124,28 @@ class Browser(App[ResumeCommand]):
 
     # -- messages from the search threads
 
+    @property
+    def _is_home_complete(self) -> bool:
+        """Whether the parts of the first screen are there: when the application ends they go first, and threads still
+        post messages.
+        """
+        return len(self.home.query("#query, #state, #hits, #preview")) == 4
+
     def on_search_answered(self, message: SearchAnswered) -> None:
-        self.home.show_answer(message.number, message.answer)
+        if self._is_home_complete:
+            self.home.show_answer(message.number, message.answer)
 
     def on_sessions_listed(self, message: SessionsListed) -> None:
-        if not message.answer.is_partial:
+        if self._is_home_complete and not message.answer.is_partial:
             self.home.choose_project(message.answer.hits)
 
     def on_figures_counted(self, message: FiguresCounted) -> None:
-        self.home.show_figures(message.path, message.figures)
+        if self._is_home_complete:
+            self.home.show_figures(message.path, message.figures)
 
     def on_index_progress(self, message: IndexProgress) -> None:
-        self.home.show_progress(message.progress)
+        if self._is_home_complete:
+            self.home.show_progress(message.progress)
 
     # -- actions on the selected or open session
 

@@ -6,8 +6,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from clew.system import shell_quoting
 from clew.system.control_characters import clean_name
@@ -62,8 +63,7 @@ def run(arguments: Sequence[str], text: str | None) -> int:
     ).returncode
 
 
-@dataclass(frozen=True, slots=True)
-class ExternalPrograms:
+class ExternalPrograms(Struct, frozen=True):
     """The commands of the pager and the editor, and the function that runs them."""
 
     pager: tuple[str, ...] = ("less", "-R")

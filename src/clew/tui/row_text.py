@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, assert_never
 
+from msgspec import Struct
 from msgspec.structs import replace
 from rich.cells import cell_len
 
@@ -24,8 +24,7 @@ _SLOW = re.compile(r"[\t\r\x1b]")
 _MARK = re.compile(r"^\s*(?:[❯●◆⏹✻⎿·✗] )")
 
 
-@dataclass(frozen=True, slots=True)
-class RowState:
+class RowState(Struct, frozen=True):
     """How a row is shown: as a fold that is `open` or `closed`, or without a limit on its lines."""
 
     fold: str = ""

@@ -1,4 +1,8 @@
-"""Count the turns and the cost of sessions in a thread, for the rows on the screen."""
+"""Count the turns and the cost of sessions in a thread, for the rows on the screen.
+
+They are taken from the stored summaries of the sessions. One that has changed is summarized again, at the cost of what was
+added to it (`report.summary_store`). The store is opened, used and closed in the thread.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,14 @@ from typing import NamedTuple
 
 from textual.message import Message
 
-from clew.conversation.session import Session
-from clew.errors import READ_ERRORS
-from clew.report.session_cost import cost
-from clew.wire.layout import session_at
+from clew.browse.search_thread import SearchLocation
+from clew.report.session_cost import Cost
+from clew.report.session_summary import SessionSummary
+from clew.report.summary_store import SummaryStore, session_states
+from clew.system.environment import cache_home, claude_home
+from clew.wire.tree_walk import TranscriptFile, list_project
 
-MAX_FILE = 64 << 20  # bytes; counting a larger session would slow down typing
+MAX_EFFORT = 64 << 20  # bytes to be read; counting more would slow down typing
 
 
 class SessionFigures(NamedTuple):
@@ -35,10 +41,10 @@ class FiguresCounted(Message):
 class FigureCounter:
     """Counts sessions one by one, and posts a message for each. A new request replaces those that wait."""
 
-    def __init__(self, post: Callable[[Message], object]) -> None:
-        self._post = post
+    def __init__(self, location: SearchLocation, post: Callable[[Message], object]) -> None:
+        self._location, self._post = location, post
         self._paths: list[str] = []
-        self._counted: dict[str, tuple[int, int]] = {}  # size and time of the files that were counted
+        self._counted: dict[str, str] = {}  # states of the sessions that were counted, by path; only the thread uses it
         self._changed = threading.Condition()
         self._is_stopped = False
         self._thread: threading.Thread | None = None
@@ -56,34 +62,60 @@ class FigureCounter:
         with self._changed:
             self._is_stopped = True
             self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(0.3)
 
     def _count_requested(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._paths or self._is_stopped)
-                if self._is_stopped:
-                    return
-                path = self._paths.pop(0)
-            if (figures := self._count(path)) and not self._is_stopped:
+        store = SummaryStore(claude_home(self._location.claude), self._location.cache or cache_home())
+        try:
+            while paths := self._take():
+                self._count_all(store, paths)
+        finally:
+            store.close()
+
+    def _take(self) -> list[str]:
+        """Wait for a request, and return its paths; none if the counter was stopped."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._paths or self._is_stopped)
+            paths, self._paths = self._paths, []
+            return [] if self._is_stopped else paths
+
+    def _count_all(self, store: SummaryStore, paths: Sequence[str]) -> None:
+        """Count sessions until all are counted, or others are requested."""
+        folders: dict[str, _Folder] = {}
+        for path in paths:
+            if self._paths or self._is_stopped:
+                return
+            place = Path(path).absolute()
+            folder = str(place.parent)
+            if folder not in folders:
+                folders[folder] = _Folder(folder)
+            figures = self._count(store, folders[folder], str(place))
+            if figures and not self._is_stopped:
                 self._post(FiguresCounted(path, figures))
 
-    def _count(self, path: str) -> SessionFigures | None:
-        try:
-            stat = Path(path).stat()
-            state = (stat.st_size, stat.st_mtime_ns)
-            if stat.st_size > MAX_FILE or self._counted.get(path) == state:
-                return None
-            figures = count_figures(path)
-        except READ_ERRORS:  # deleted in the meantime, or damaged: the row stays without figures
+    def _count(self, store: SummaryStore, folder: _Folder, path: str) -> SessionFigures | None:
+        state = folder.states.get(path)
+        if state is None or self._counted.get(path) == state:
+            return None
+        file = folder.files[path]
+        if store.effort([file]) > MAX_EFFORT:
+            return None
+        summary = store.summarize(file, list(folder.files.values()), state)
+        if summary is None:  # deleted in the meantime, or damaged: the row stays without figures
             return None
         self._counted[path] = state
-        return figures
+        return make_figures(summary)
 
 
-def count_figures(path: str) -> SessionFigures:
-    file = session_at(path)
-    session = Session(file.path, file=file)
-    amount = cost(session)
-    return SessionFigures(
-        sum(turn.number > 0 for turn in session.turns), str(amount) if amount.micros or not amount.unpriced else ""
-    )
+class _Folder:
+    """The transcripts of a project and the states of its sessions, by path."""
+
+    def __init__(self, path: str) -> None:
+        self.files: dict[str, TranscriptFile] = {file.path: file for file in list_project(path)}
+        self.states = session_states(list(self.files.values()))
+
+
+def make_figures(summary: SessionSummary) -> SessionFigures:
+    cost = Cost(summary.cost_micros, summary.unpriced)
+    return SessionFigures(summary.turns, str(cost) if cost.micros or not cost.unpriced else "")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from clew.conversation.replies import Call
 from clew.conversation.turns import Turn
-from clew.facts.token_usage import count, total
+from clew.facts import token_usage
 from clew.facts.tool_catalog import TOOLS
 from clew.wire.content_block import Block
 from clew.wire.json_codec import as_text, decode_readable, encode
@@ -77,8 +77,12 @@ class TurnTotals(NamedTuple):
 
 
 def turn_totals(turn: Turn) -> TurnTotals:
-    counts = [count(tokens) for reply in turn.replies if (tokens := reply.tokens) and not reply.is_synthetic]
-    return TurnTotals(turn.seconds, total(counts).output, counts[-1].prompt) if counts else TurnTotals(turn.seconds)
+    counts = [
+        token_usage.count(tokens) for reply in turn.replies if (tokens := reply.tokens) and not reply.is_synthetic
+    ]
+    if not counts:
+        return TurnTotals(turn.seconds)
+    return TurnTotals(turn.seconds, token_usage.total(counts).output, counts[-1].prompt)
 
 
 def input_details(call: Call, everything: bool) -> str:

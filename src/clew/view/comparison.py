@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
+
+from msgspec import Struct
 
 from clew.conversation.locate import locate_entry
 from clew.conversation.replies import Call
@@ -15,8 +16,7 @@ from clew.facts.file_changes import UNKNOWN, FileChange, FileContent, collect_ch
 from clew.facts.unified_diff import unified
 
 
-@dataclass(frozen=True)
-class ConversationPath:
+class ConversationPath(Struct, frozen=True):
     """The turns from the start of a session to a position in it. File names are relative to `root`."""
 
     name: str
@@ -53,8 +53,7 @@ class ConversationPath:
             yield call
 
 
-@dataclass(frozen=True)
-class FileDifference:
+class FileDifference(Struct, frozen=True):
     """A file that the two paths left in different states."""
 
     path: str
@@ -69,8 +68,7 @@ class FileDifference:
         return unified(a, b, (left, right))
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(Struct, frozen=True, dict=True):
     left: ConversationPath
     right: ConversationPath
 

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from html import escape
 from itertools import accumulate
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from clew.view.lexing.code_lines import NO_TOKENS, Line
 from clew.view.syntax import Span, file_language, plain_lines, render_line, token_lines
@@ -20,6 +20,7 @@ from clew.view.syntax import Span, file_language, plain_lines, render_line, toke
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 _MAX_WORDS, _MAX_LINES = 400, 100  # words of a line, and lines of a block, that are compared word by word
+_NAMES = {"+": "ins", "-": "del", " ": "span"}  # elements of lines by sign
 _MIN_RATIO = 0.4  # lines that share less are not marked word by word
 
 
@@ -31,37 +32,43 @@ class DiffLine(Struct):
     old: int = 0
     new: int = 0
     tokens: Line = NO_TOKENS
-    changed: list[Span] = field(default_factory=list)
+    changed: Sequence[Span] = ()
 
 
 def diff_html(text: str, path: str = "") -> str:
     """Return the lines of a diff as HTML, for a `pre`. `text` must be sanitized."""
-    lines = list(parse_diff(text.split("\n")))
+    lines = parse_diff(text.split("\n"))
     header = next((line.text for line in lines if line.sign == "f" and line.text.startswith("+++ ")), "")
     _add_tokens(lines, file_language(path or header.split("\t")[0]))
     return "".join(_blocks_html(lines))
 
 
-def parse_diff(texts: Sequence[str]) -> Iterator[DiffLine]:
-    """Yield the lines. Headers of files are those outside of hunks: `--- x` inside one is a removed line."""
+def parse_diff(texts: Sequence[str]) -> list[DiffLine]:
+    """Return the lines. Headers of files are those outside of hunks: `--- x` inside one is a removed line."""
+    return [DiffLine(sign, text, old, new) for sign, text, old, new in _parsed_lines(texts)]
+
+
+def _parsed_lines(texts: Sequence[str]) -> Iterator[tuple[str, str, int, int]]:
     old = new = old_left = new_left = 0
-    has_hunks = any(_HUNK.match(text) for text in texts)
+    has_hunks = any(text[:2] == "@@" and _HUNK.match(text) for text in texts)
     for index, text in enumerate(texts):
         sign = text[:1]
-        if (match := _HUNK.match(text)) and old_left <= 0 and new_left <= 0:
+        if sign == "@" and old_left <= 0 and new_left <= 0 and (match := _HUNK.match(text)):
             old, new = int(match[1]), int(match[3])
             old_left, new_left = int(match[2] or 1), int(match[4] or 1)
-            yield DiffLine("@", text)
+            yield "@", text, 0, 0
         elif old_left <= 0 and new_left <= 0 and sign != "\\" if has_hunks else _is_header(texts, index):
-            yield DiffLine("f", text)
-        elif sign in ("+", "-"):
-            yield DiffLine(sign, text[1:], old if sign == "-" else 0, new if sign == "+" else 0)
-            old, old_left = (old + 1, old_left - 1) if sign == "-" else (old, old_left)
-            new, new_left = (new + 1, new_left - 1) if sign == "+" else (new, new_left)
+            yield "f", text, 0, 0
+        elif sign == "+":
+            yield "+", text[1:], 0, new
+            new, new_left = new + 1, new_left - 1
+        elif sign == "-":
+            yield "-", text[1:], old, 0
+            old, old_left = old + 1, old_left - 1
         elif sign == "\\":
-            yield DiffLine("@", text)
+            yield "@", text, 0, 0
         else:
-            yield DiffLine(" ", text[1:] if sign == " " else text, old, new)
+            yield " ", text[1:] if sign == " " else text, old, new
             old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
 
 
@@ -73,7 +80,7 @@ def _is_header(texts: Sequence[str], index: int) -> bool:
 
 def count_changes(lines: Sequence[str]) -> tuple[int, int]:
     """Return the numbers of added and removed lines of a unified diff."""
-    signs = [line.sign for line in parse_diff(lines)]
+    signs = [sign for sign, _, _, _ in _parsed_lines(lines)]
     return signs.count("+"), signs.count("-")
 
 
@@ -108,9 +115,9 @@ def _blocks_html(lines: Sequence[DiffLine]) -> Iterator[str]:
 def _line_html(line: DiffLine) -> str:
     if line.sign in "@f":
         return f'<span class="{"hunk" if line.sign == "@" else "file"}">{escape(line.text)}\n</span>'
-    code = render_line(line.tokens, line.changed)
-    numbers = f' data-n="{line.old or "":>4} {line.new or "":>4}"' if line.old or line.new else ""
-    name = {"+": "ins", "-": "del", " ": "span"}[line.sign]
+    code = render_line(line.tokens, line.changed) if line.changed else line.tokens.html
+    old, new, name = line.old, line.new, _NAMES[line.sign]
+    numbers = f' data-n="{old or "":>4} {new or "":>4}"' if old or new else ""
     return f"<{name}{numbers}>{line.sign}{code}\n</{name}>"
 
 
@@ -128,7 +135,7 @@ def changed_words(old: str, new: str, max_words: int = _MAX_WORDS) -> tuple[list
     if max(len(old_words), len(new_words)) > max_words:
         return [], []
     matcher = SequenceMatcher(None, old_words, new_words, autojunk=False)
-    if matcher.ratio() < _MIN_RATIO:
+    if matcher.quick_ratio() < _MIN_RATIO or matcher.ratio() < _MIN_RATIO:  # the first is never less, and quicker
         return [], []
     steps = [step for step in matcher.get_opcodes() if step[0] != "equal"]
     return (

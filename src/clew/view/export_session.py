@@ -12,7 +12,7 @@ from clew.conversation.replies import Call
 from clew.conversation.session import Session
 from clew.conversation.turns import Turn
 from clew.version import JSON_SCHEMA
-from clew.view.header import About, describe_session, masked_line
+from clew.view.header import About, describe_session, masked_lines
 from clew.view.html_page import NO_EXTRA, Extra, render_page
 from clew.view.mask_rows import MaskCount, mask_rows
 from clew.view.row_html import fragments
@@ -99,7 +99,8 @@ def export_parts(
         text = markdown_document(header, first, front_matter)
         return map(_encode_text, chain(text, *(markdown_branch(notes[n], turn_rows(own)) for n, own in others)))
     mask = MaskCount() if counter else None
-    outline = ((turn.number, masked_line(turn.text, mask)) for turn in chosen)
+    titles = masked_lines([turn.text for turn in chosen], mask)
+    outline = zip((turn.number for turn in chosen), titles, strict=True)
     more = ((notes[n], fragments(turn_rows(own), f"b{n}-")) for n, own in others)
     return map(_encode_text, render_page(header, fragments(first), outline, more, extra))
 

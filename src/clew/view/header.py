@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -9,13 +10,15 @@ from msgspec import Struct
 from clew.conversation.branches import Branch
 from clew.conversation.session import Session
 from clew.conversation.speaker import prompt_text
+from clew.facts.secrets.mask_secrets import may_contain_secrets
 from clew.facts.token_usage import usage
 from clew.system.plural import plural
 from clew.system.shell_quoting import join_command
 from clew.view.mask_rows import MaskCount
-from clew.view.sanitize import format_tokens, one_line
+from clew.view.sanitize import clean, format_tokens, one_line
 
 NO_PROMPT = "(no prompt)"
+_BATCH = 200  # texts
 _MAX_PROMPT = 200  # characters of the prompt that names a branch
 
 
@@ -107,6 +110,15 @@ def describe_session(
         describe_branches(session, tally, branch, every_branch),
     )
     return About(session.id, title, session.started, tuple(masked.items()), tuple(branches))
+
+
+def masked_lines(texts: Sequence[str], tally: MaskCount | None) -> Iterator[str]:
+    """Yield each text on one line, masked if there is a tally. The texts are searched together, which is quicker."""
+    for start in range(0, len(texts), _BATCH):
+        some = texts[start : start + _BATCH]
+        suspects = may_contain_secrets([[clean(text)] for text in some]) if tally else [False] * len(some)
+        for text, is_suspect in zip(some, suspects, strict=True):
+            yield masked_line(text, tally if is_suspect else None)
 
 
 def masked_line(text: str, tally: MaskCount | None) -> str:

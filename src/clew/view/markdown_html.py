@@ -38,6 +38,7 @@ _HEADING = re.compile(rf"(#{{1,6}}) ({_SIMPLE_TEXT})(?<![# ])")
 _LIST = re.compile(
     rf"(?:(?:- {_SIMPLE_TEXT}\n?)++|(?:(\d{{1,9}})\. {_SIMPLE_TEXT}\n?)(?:\d{{1,9}}\. {_SIMPLE_TEXT}\n?)*+)(?<!\n)"
 )
+_FIRST_ITEM = re.compile(r"\n(?=- |1\. )")  # of a list that follows a paragraph without a blank line
 _ITEM = re.compile(r"^(?:-|\d+\.) ", re.MULTILINE)
 _MARKED = re.compile(r"(`)([^`]+)`|\*\*([^*]+)\*\*")
 _CONTINUES_LIST = re.compile(r"\s|[-*+] |\d+[.)] ")
@@ -143,7 +144,9 @@ def _render_paragraphs(text: str) -> Iterator[str]:
 
 
 def _render_quick(part: str, is_alone: bool) -> str | None:
-    """Return the HTML of a simple paragraph, heading or flat list, equal to markdown-it's; None for anything else."""
+    """Return the HTML of a simple paragraph, heading or flat list, or of a list after a paragraph, equal to markdown-it's;
+    None for anything else.
+    """
     if "  \n" in part or part.endswith(" "):
         return None
     if _PARAGRAPH.fullmatch(part):
@@ -152,10 +155,19 @@ def _render_quick(part: str, is_alone: bool) -> str | None:
         level = min(6, len(match[1]) + 2)
         return f"<h{level}>{_render_inline(match[2])}</h{level}>\n"
     if is_alone and (match := _LIST.fullmatch(part)):
-        items = "".join(f"<li>{_render_inline(_ITEM.sub('', item, 1))}</li>\n" for item in part.split("\n"))
-        start = f' start="{int(match[1])}"' if match[1] and int(match[1]) != 1 else ""
-        return f"<ol{start}>\n{items}</ol>\n" if match[1] else f"<ul>\n{items}</ul>\n"
+        return _list_html(match)
+    if is_alone and (first := _FIRST_ITEM.search(part)):
+        lead, items = part[: first.start()], _LIST.fullmatch(part, first.end())
+        if items and not lead.endswith(" ") and _PARAGRAPH.fullmatch(lead):
+            html = f"<p>{_render_inline(lead)}</p>\n{_list_html(items)}"
+            return html.replace("&#x27;", "'")  # which markdown-it does not escape
     return None
+
+
+def _list_html(match: re.Match[str]) -> str:
+    items = "".join(f"<li>{_render_inline(_ITEM.sub('', item, 1))}</li>\n" for item in match[0].split("\n"))
+    start = f' start="{int(match[1])}"' if match[1] and int(match[1]) != 1 else ""
+    return f"<ol{start}>\n{items}</ol>\n" if match[1] else f"<ul>\n{items}</ul>\n"
 
 
 def _render_inline(text: str) -> str:

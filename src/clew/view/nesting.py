@@ -29,6 +29,8 @@ EXPANDED_TOOLS = frozenset(
     {"Edit", "Write", "MultiEdit", "NotebookEdit", "TodoWrite", "ExitPlanMode", "Task", "Agent", "Workflow"}
 )
 Container = PromptRow | CallRow | AgentRow
+_CONTAINERS = (PromptRow, CallRow, AgentRow)
+_OUTER_ROWS = (AgentRow, PromptRow)  # which no agent contains
 
 
 class NestingStep(NamedTuple):
@@ -52,7 +54,7 @@ def nest_rows(rows: Iterable[Row]) -> Iterator[NestingStep]:
         while opened and not contains(opened[-1], row):
             ended.append(opened.pop())
         opens = False
-        if isinstance(row, Container):
+        if isinstance(row, _CONTAINERS):
             opens = isinstance(row, AgentRow) or contains(row, following)
             if opens:
                 opened.append(row)
@@ -67,7 +69,7 @@ def contains(holder: Container, row: Row | None) -> bool:
         return row.depth > 0 or not isinstance(row, PromptRow)
     if row.depth != holder.depth:
         return row.depth > holder.depth
-    return isinstance(row, CALL_CONTENT) if isinstance(holder, CallRow) else not isinstance(row, AgentRow | PromptRow)
+    return isinstance(row, CALL_CONTENT) if isinstance(holder, CallRow) else not isinstance(row, _OUTER_ROWS)
 
 
 def is_expanded(call: CallRow) -> bool:

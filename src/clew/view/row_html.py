@@ -44,7 +44,7 @@ LONG_LINES, LONG_CHARACTERS = 30, 3000  # a longer prompt is folded
 _SHOWN_LINES, _SHOWN_CHARACTERS = 8, 700  # of a folded prompt
 NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")  # of a call or agent that an id contains
 _INTERRUPTED = re.compile(r"Request interrupted by user(?: for tool use)?")  # what Claude Code writes
-_NUMBERED = re.compile(r" {0,8}(\d{1,7})(?:→|\t)(.*)")
+_NUMBERED = re.compile(r"^ {0,8}(\d{1,7})(?:→|\t)(.*)$", re.MULTILINE)
 
 
 class RowLinks:
@@ -304,15 +304,14 @@ def _todo_html(row: row_types.TodoRow) -> str:
 
 def _file_html(text: str, language: str) -> str:
     """Return the lines of a file with the numbers that the Read tool gave them; "" if it is not numbered throughout."""
-    found = [_NUMBERED.fullmatch(line) for line in text.split("\n")]
-    lines = [(match[1], match[2]) for match in found if match]
-    if not lines or len(lines) < len(found):
+    lines: list[tuple[str, str]] = _NUMBERED.findall(text)
+    if len(lines) <= text.count("\n"):
         return ""
-    code = "\n".join(line for _, line in lines)
-    tokens = token_lines(code, language)
+    tokens = token_lines("\n".join([line for _, line in lines]), language)
     bodies = [escape(line) for _, line in lines] if tokens is None else [line.html for line in tokens]
-    numbers = (number for number, _ in lines)
-    return "".join(f'<span data-n="{number:>4}">{body}\n</span>' for number, body in zip(numbers, bodies, strict=True))
+    return "".join(
+        [f'<span data-n="{number:>4}">{body}\n</span>' for (number, _), body in zip(lines, bodies, strict=True)]
+    )
 
 
 def _render_picture(row: row_types.PictureRow) -> str:

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
 
-from clew.view.attachments import Picture, TurnTotals
+if TYPE_CHECKING:
+    from clew.view.attachments import Picture, TurnTotals
 
 ReplyPart = Literal["first", "next", "continued"]
 

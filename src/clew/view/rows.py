@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
 
 from msgspec import Struct, structs
 from msgspec.structs import replace
@@ -14,15 +13,13 @@ from clew.conversation.replies import Call, Reply, merge_replies
 from clew.conversation.session import Session
 from clew.conversation.speaker import speaker
 from clew.conversation.turns import Turn
-from clew.facts import tool_catalog
-from clew.facts.searchable_text import words
+from clew.facts import searchable_text, tool_catalog
 from clew.system.plural import plural
-from clew.view import attachments
+from clew.view import attachments, diff_html
 from clew.view.attachments import Picture
 from clew.view.call_output import output_rows
 from clew.view.decisions import decision_text
 from clew.view.depths import DEPTHS
-from clew.view.diff_html import count_changes
 from clew.view.round_labels import round_badge
 from clew.view.row_types import (
     AgentRow,
@@ -81,7 +78,7 @@ class ViewOptions(Struct, frozen=True):
         return DEPTHS.index(self.depth)
 
 
-class ViewScope(Struct, frozen=True, dict=True):
+class ViewScope(Struct, frozen=True):
     """The session or agent whose entries are shown."""
 
     session: Session
@@ -89,9 +86,9 @@ class ViewScope(Struct, frozen=True, dict=True):
     agents: Callable[[Call], Sequence[Agent]]
     depth: int = 0
 
-    @cached_property
+    @property
     def calls(self) -> dict[str, Call]:
-        return {call.id: call for call in self.session.calls}
+        return self.session.pairing.by_id
 
 
 def rows(
@@ -232,7 +229,9 @@ def _call_row(call: Call, scope: ViewScope, limit: int | None, path: str, differ
         is_open=call.is_open,
         seconds=call.seconds,
         path=path,
-        changes=count_changes(difference) if difference and scope.options.details and not call.failed else None,
+        changes=diff_html.count_changes(difference)
+        if difference and scope.options.details and not call.failed
+        else None,
         decision=decision_text(call) if scope.options.details else "",
     )
 
@@ -286,7 +285,9 @@ def _other_rows(entry: Entry, scope: ViewScope) -> Iterator[Row]:
         tokens = {"before": compaction.pre_tokens, "after": compaction.post_tokens}
         yield CompactionRow("", scope.depth, entry.time, trigger=compaction.cause, **tokens)
     elif entry.type == "attachment":
-        yield from (QueuedRow(w.text, scope.depth, entry.time) for w in words(entry) if w.field == "prompt")
+        yield from (
+            QueuedRow(w.text, scope.depth, entry.time) for w in searchable_text.words(entry) if w.field == "prompt"
+        )
     elif entry.type == "user":
         yield from _user_rows(entry, scope.options, scope.depth)
     elif entry.subtype == "turn_duration" and not scope.options.details:

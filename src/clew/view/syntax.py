@@ -18,7 +18,7 @@ from html import escape
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from clew.view.lexing.code_lines import Line, LineReader, Token, split_lines, token_html
+from clew.view.lexing.code_lines import Line, LineReader, split_lines, token_html
 from clew.view.lexing.lexer_rules import combine_rules
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def token_lines(text: str, language: str) -> list[Line] | None:
     name = _ALIASES.get(language.lower())
     if name is None or len(text) > MAX_CHARACTERS or text.count("\n") >= MAX_LINES:
         return None
-    if len(text) > MAX_LINE and any(len(line) > MAX_LINE for line in text.split("\n")):
+    if len(text) > MAX_LINE and max(map(len, text.split("\n"))) > MAX_LINE:
         return None
     from hashlib import blake2b  # loads OpenSSL, which is needed only if there is something to colour
 
@@ -184,18 +184,24 @@ def _reader(name: str) -> Callable[[str, float], list[Line] | None]:
     from pygments.lexers import get_lexer_by_name
 
     lexer = get_lexer_by_name(name, stripnl=False, ensurenl=False)
-    scanner = combine_rules(lexer)
-    return LineReader(scanner, _css_class).read if scanner else partial(_read_whole, lexer)
+    scanner = combine_rules(lexer, _css_class, plain="")
+    return LineReader(scanner).read if scanner else partial(_read_whole, lexer)
 
 
 def _read_whole(lexer: Lexer, text: str, seconds: float) -> list[Line] | None:
-    tokens: list[Token] = []
+    spans: list[tuple[str, int]] = []
     deadline = time.monotonic() + seconds
+    at = 0
     for _, kind, value in lexer.get_tokens_unprocessed(text):
-        if time.monotonic() > deadline:
+        if time.monotonic() > deadline or not text.startswith(value, at):
             return None
-        tokens.append((_css_class(kind), value))
-    return split_lines(tokens) if "".join([value for _, value in tokens]) == text else None
+        at += len(value)
+        css = _css_class(kind)
+        if spans and spans[-1][0] == css:
+            spans[-1] = css, at
+        else:
+            spans.append((css, at))
+    return split_lines(text, 0, spans) if at == len(text) else None
 
 
 @cache

@@ -19,7 +19,7 @@ from clew.web.session_cache import SessionCache
 from clew.web.templates import Renderer
 
 MAX_SHORT = 1000  # characters of a text whose masked form is kept
-CACHE_SIZE = 32 << 20  # characters of cached pages
+CACHE_SIZE = 32 << 20  # bytes of cached pages
 
 
 class PageCache:
@@ -29,7 +29,9 @@ class PageCache:
     """
 
     def __init__(self) -> None:
-        self._texts: OrderedDict[Hashable, str] = OrderedDict()
+        self._texts: OrderedDict[Hashable, bytes] = (
+            OrderedDict()
+        )  # UTF-8: as text, one emoji makes it four times larger
         self._size = 0
         self._lock = Lock()
         self._page_locks: dict[Hashable, Lock] = {}
@@ -55,11 +57,13 @@ class PageCache:
     def _lookup(self, key: Hashable) -> str | None:
         if key in self._texts:
             self._texts.move_to_end(key)
-        return self._texts.get(key)
+        data = self._texts.get(key)
+        return None if data is None else data.decode("utf-8", "surrogatepass")
 
     def _store(self, key: Hashable, text: str) -> None:
-        self._size += len(text) - len(self._texts.pop(key, ""))
-        self._texts[key] = text
+        data = text.encode("utf-8", "surrogatepass")
+        self._size += len(data) - len(self._texts.pop(key, b""))
+        self._texts[key] = data
         while self._size > CACHE_SIZE and len(self._texts) > 1:
             self._size -= len(self._texts.popitem(last=False)[1])
 

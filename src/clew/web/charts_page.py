@@ -40,7 +40,7 @@ class ChartsPage:
             "name": self._state.clean_text(session.title) or NO_PROMPT,
             "base": target.base,
             "context": Markup(context_figure(points, context_window(session, points), link).html()) if points else "",
-            "cost": Markup(turns_figure(table, link).html()) if table.rows else "",
+            "cost": Markup(turns_figure(table.rows, link).html()) if table.rows else "",
             "cost_title": "Cost by turn" if is_priced else "Tokens by turn",
             "total": dollars(table.total.cost),
             "prices": prices.date,

@@ -117,8 +117,11 @@ class ListPage:
 
     async def preview(self, request: Request) -> Response:
         """Return what the preview shows of a session."""
-        await self._rows.listed(TYPING_AGE)
-        row = self._rows.find(request.path_params["session"])
+        row = None
+        for age in (TYPING_AGE, 0.0):  # its summary may have been read since the list was made
+            if row is None or row.summary is None:
+                await self._rows.listed(age)
+                row = self._rows.find(request.path_params["session"])
         if row is None or row.summary is None:
             raise NotFound(request.path_params["session"])
         preview = self._preview_values(row, row.summary, self._rows.marks())

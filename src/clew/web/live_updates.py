@@ -25,7 +25,10 @@ from clew.errors import NotFound
 from clew.web.session_cache import SessionCache, file_state
 from clew.wire.layout import SessionFile
 
-INTERVAL = 0.5  # seconds between two looks at the followed sessions
+INTERVAL = (
+    0.2  # seconds between two looks at the followed sessions, or more: a look is to take 1/LOOK_SHARE of the time
+)
+LOOK_SHARE = 100
 TREE_INTERVAL = 1.0  # seconds between two looks at all files, or more: a look is to take 1/TREE_SHARE of the time
 TREE_SHARE = 200
 MAX_STREAMS = 64
@@ -95,6 +98,7 @@ class LiveUpdates:
         self._changed, self._looking = asyncio.Condition(), asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._index = RefreshProgress()
+        self._pause = INTERVAL
         self._start = f"{time.time():.3f}"  # so that no value of an earlier server is taken for one of this one
 
     def report_index(self, progress: RefreshProgress) -> None:
@@ -161,7 +165,7 @@ class LiveUpdates:
     async def _poll(self) -> None:
         """Look at everything that is followed, until nothing is."""
         while self._count and not self._is_ending():
-            await asyncio.sleep(INTERVAL)
+            await asyncio.sleep(self._pause)
             await self._look(list(self._streams))
         self._task = None
         self._values.clear()
@@ -183,6 +187,7 @@ class LiveUpdates:
         changed = self._tree.changes() if "sessions" in topics or None in self._files.values() else []
         if changed:
             self._files = {session: file for session, file in self._files.items() if file is not None}
+        started = time.thread_time()
         for topic in topics:
             kind, _, session = topic.partition(":")
             if kind == "session":
@@ -193,6 +198,7 @@ class LiveUpdates:
                 values[topic] = _json(percent=percent, done=done, total=total, isDone=is_done, reason=reason)
             elif changed or topic not in self._values:
                 values[topic] = _json(version=self.version, changed=changed[:MAX_NAMED])
+        self._pause = max(INTERVAL, LOOK_SHARE * (time.thread_time() - started))
         return values
 
     def _session_value(self, session: str) -> dict[str, Any]:

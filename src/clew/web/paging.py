@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from clew.conversation.replies import merge_replies
+from clew.conversation.reply_ids import reply_key
 from clew.conversation.turns import Turn
 
 PAGE_ENTRIES = (
@@ -51,11 +51,14 @@ def split_pages(turns: Iterable[Turn]) -> tuple[Page, ...]:
 def _turn_parts(turn: Turn) -> Iterator[PagePart]:
     count, start = len(turn.entries), 0
     if count > PART_ENTRIES:
-        firsts = {reply.entries[0].offset for reply in merge_replies(turn.entries)}
+        begun: set[str | None] = set()  # the replies so far
         for index, entry in enumerate(turn.entries):
-            if index - start >= PART_ENTRIES and entry.offset in firsts:
-                yield PagePart(turn, start, index)
-                start = index
+            if entry.type == "assistant":
+                key = reply_key(entry)
+                if index - start >= PART_ENTRIES and (key is None or key not in begun):
+                    yield PagePart(turn, start, index)
+                    start = index
+                begun.add(key)
     yield PagePart(turn, start, count)
 
 

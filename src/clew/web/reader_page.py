@@ -50,12 +50,14 @@ from clew.web.turn_html import (
     session_url,
 )
 from clew.wire.entry import Entry
+from clew.wire.layout import SessionFile
 
 OUTLINE_WIDTH = 90  # characters of a prompt in the outline
 LIVE_SECONDS = 300  # a file that changed within this time is called live
 EARLY_TURNS = 8  # turns of a large file that are shown before all of it is read
-FIRST_SIZE = 1 << 10  # characters of them that are sent first, so that the first prompt is seen at once
-PIECE_SIZE = 1 << 14
+PIECE_SIZE = (
+    1 << 14
+)  # characters of them that are sent at once; the first prompt is sent alone, as soon as it is rendered
 
 
 class OutlineRow(NamedTuple):
@@ -77,16 +79,17 @@ class ReaderPage:
         choice, number = parse_choice(request.query_params.items()), request.query_params.get("page", "")
         at = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 1
         target = await page_target(self._state, request) if agent or choice.branch else None
-        title = await asyncio.to_thread(self._title, session, target)
+        file = await asyncio.to_thread(self._state.shelf.find, session)
+        title = await asyncio.to_thread(self._title, file, target)
         top = self._state.renderer.head(request, "reader", title)
         names = {"base": session_url(session, agent), "parent": session_url(session), "wish": choice}
         find = request.query_params.get("find", "")[:MAX_WORDS]
-        size = self._state.shelf.find(session).size if target is None else 0
+        size = file.size if target is None else 0
 
         async def parts() -> AsyncIterator[str]:
             yield self._state.renderer.text("reader.html", **top, **names, size=size, find=find)
             if size >= MIN_BYTES and at == 1 and not choice.only and not self._state.shelf.is_open(session):
-                async for piece in iterate_in_threadpool(self._early(session, choice)):
+                async for piece in iterate_in_threadpool(self._early(file, choice)):
                     yield piece
             opening = asyncio.ensure_future(page_target(self._state, request))
             async for line in progress_lines(opening, lambda: self._state.shelf.progress(session)):
@@ -259,20 +262,17 @@ class ReaderPage:
         }
         return Markup(self._state.renderer.text("outline_row.html", base=target.base, wish=target.choice, turn=turn))
 
-    def _title(self, session: str, target: PageTarget | None) -> str:
-        """Return the title of a session, from the two ends of its file, or the description of an agent. Raises
-        NotFound.
-        """
+    def _title(self, file: SessionFile, target: PageTarget | None) -> str:
+        """Return the title of a session, from the two ends of its file, or the description of an agent."""
         if target is not None and target.reading.agent is not None:
             return self._state.clean_text(target.reading.agent.description or target.agent)
-        return self._state.clean_text(Outline(self._state.shelf.find(session)).title) or NO_PROMPT
+        return self._state.clean_text(Outline(file).title) or NO_PROMPT
 
-    def _early(self, session: str, choice: ReaderChoice) -> Iterator[str]:
-        """Yield the first turns of a large file, the first lines of them as soon as they are rendered."""
-        file = self._state.shelf.find(session)
+    def _early(self, file: SessionFile, choice: ReaderChoice) -> Iterator[str]:
+        """Yield the first turns of a large file: the first prompt as soon as it is rendered, then larger pieces."""
         early = early_rows(Session(file.path, file=file), choice.options, EARLY_TURNS)
         pieces: list[str] = []
-        size, limit = 0, FIRST_SIZE
+        size = limit = 0
         for html in fragments(early if self._state.is_revealed else mask_rows(early), "early-"):
             pieces += [html] if size else ['<div id="early" aria-hidden="true" inert>\n', html]
             size += len(html)

@@ -128,10 +128,14 @@ def is_inside(path: str, root: str) -> bool:
     return os.path.realpath(path).startswith(root.rstrip(os.sep) + os.sep)
 
 
-class CachedFile(SessionFile, frozen=True):
+class CachedFile(SessionFile):
     """A session file without the agent files that lie outside the folder."""
 
-    root: str = ""
+    __slots__ = ("root",)
+
+    def __init__(self, file: SessionFile, root: str) -> None:
+        super().__init__(file.path, file.project_folder, file.size, file.mtime_ns, file.inode)
+        self.root = root
 
     def agents(self) -> list[AgentFile]:
         return [agent for agent in SessionFile.agents(self) if is_inside(str(agent.path), self.root)]
@@ -221,7 +225,7 @@ class SessionCache:
         if not files:
             raise NotFound(session)
         newest = min(files, key=sort_key)
-        return CachedFile(newest.path, newest.project_folder, newest.size, newest.mtime_ns, self.root)
+        return CachedFile(newest, self.root)
 
     def is_open(self, session: str) -> bool:
         """Return whether a session has been read."""

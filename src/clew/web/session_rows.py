@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 from clew.browse.filtered_sessions import ListRow, SessionMarks, list_sessions
 from clew.browse.summary_thread import SummarySnapshot
@@ -20,16 +21,24 @@ class SessionRows:
         self._state = state
         self.snapshot = SummarySnapshot()
         self._rows: list[ListRow] = []
+        self._listed = -1e9  # when they were listed
         self._by_id: dict[str, ListRow] = {}
 
     async def listed(self, max_age: float = 0.0) -> list[ListRow]:
-        """Return all sessions; what changed until `max_age` seconds ago is included, unless that takes too long."""
+        """Return all sessions; what changed until `max_age` seconds ago is included, unless that takes too long.
+
+        While processes read summaries, these arrive all the time; a list that is new enough is not made again for them.
+        """
+        started = time.monotonic()
+        if started - self._listed < max_age:
+            return self._rows
         summaries = self._state.summaries
         patience = 0.0 if summaries.is_in_process else FRESH_SECONDS
         snapshot = await asyncio.to_thread(summaries.current, patience, max_age)
         if snapshot is not self.snapshot:
             rows = await asyncio.to_thread(list_sessions, snapshot, self._rows)
             self.snapshot, self._rows, self._by_id = snapshot, rows, {row.session: row for row in rows}
+        self._listed = started
         return self._rows
 
     def find(self, session: str) -> ListRow | None:

@@ -31,6 +31,7 @@ from clew.report.usage_table import (
     UsageQuery,
     UsageTable,
     build_table,
+    needs_places,
     needs_replies,
     select_buckets,
     table_json,
@@ -145,7 +146,8 @@ class UsagePage:
         return [since, until or today_in(_zone(choice))] if since else []
 
     def _collect(self, query: UsageQuery, by: str) -> CollectedBuckets:
-        collected = self._usage.collect(per_reply=by not in BY or needs_replies(query))
+        is_per_reply = by not in BY or needs_replies(query) or needs_places(query)
+        collected = self._usage.collect(per_reply=is_per_reply)
         if by == "agent":
             collected.name_agents()
         return collected

@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar, overload
 import msgspec
 from stringzilla import find
 
-from clew.wire.entry import CLOSE, DECODE_ERRORS, OPEN, BaseEntry, Damaged, Entry, find_line_starts, read_piece
+from clew.wire.entry import DECODE_ERRORS, BaseEntry, Damaged, Entry, find_line_starts, read_piece
 from clew.wire.lenient import convert_leniently
 from clew.wire.line import PIECE_SIZE, Source, pieces
 
@@ -94,44 +94,25 @@ def decode_lines_containing(
     lines are those between `start` and `stop`.
     """
     end = len(buffer) if stop is None else stop
-    lines: list[bytes | bytearray] = []
+    decode = _decoder(shape).decode
+    spoken: list[Shape] = []
     offsets: list[int] = []
-    are_objects = True  # whether every line begins with `{` and ends with `}` and a newline
+    damaged = 0
     position = find(buffer, needle, start, end)
     while position >= 0:
         first = buffer.rfind(b"\n", start, position) + 1 or start
-        last = buffer.find(b"\n", position, end) + 1 or end
-        if buffer[first] != OPEN or buffer[last - 2] != CLOSE:
-            are_objects = False
-        lines.append(buffer[first:last])
-        offsets.append(at + first)
-        position = find(buffer, needle, last, end)
-    if are_objects:
-        try:
-            spoken = _decoder(shape).decode_lines(b"".join(lines))
-        except DECODE_ERRORS:
-            spoken = []
-        if len(spoken) == len(lines):  # so there is one object on each line, as in `find_line_starts`
-            return LineBatch(spoken, offsets, at + end)
-    return _decode_each(lines, offsets, at + end, shape)
-
-
-def _decode_each(lines: list[bytes | bytearray], offsets: list[int], stop: int, shape: type[Shape]) -> LineBatch[Shape]:
-    """Decode lines one by one, because one of them is unusual."""
-    decode = _decoder(shape).decode
-    spoken: list[Shape] = []
-    starts: list[int] = []
-    damaged = 0
-    for line, offset in zip(lines, offsets, strict=True):
+        start = buffer.find(b"\n", position, end) + 1 or end
+        line = buffer[first:start]  # a copy, because raw fields refer to it
         try:
             spoken.append(decode(line))
-            starts.append(offset)
+            offsets.append(at + first)
         except DECODE_ERRORS:
-            batch = _scan_tolerantly(bytes(line), offset, shape)
+            batch = _scan_tolerantly(bytes(line), at + first, shape)
             spoken += batch.spoken
-            starts += batch.offsets
+            offsets += batch.offsets
             damaged += batch.damaged
-    return LineBatch(spoken, starts, stop, damaged)
+        position = find(buffer, needle, start, end)
+    return LineBatch(spoken, offsets, at + end, damaged)
 
 
 @cache

@@ -4,7 +4,7 @@ A block of an unknown type still decodes: `type` and the fields it shares with k
 stay in the bytes of the entry (`entry.data`).
 """
 
-from __future__ import annotations
+# Annotations are values here, not text: msgspec would compile each text when it makes a decoder of entries.
 
 from typing import Any
 

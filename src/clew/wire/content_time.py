@@ -25,6 +25,7 @@ _FIELD = b'"timestamp"'
 _MAX_READ = 32 << 20  # bytes read at most in search of a time
 
 File = TypeVar("File", SessionFile, AgentFile)
+Times = tuple[datetime | None, datetime | None]  # of the last entry, and of the last note after it
 
 
 class _Timed(Struct, gc=False):
@@ -37,12 +38,22 @@ _decode = Decoder(_Timed).decode
 
 def last_used(file: SessionFile | AgentFile) -> datetime:
     """Return the time of the last entry that has one; if none has, or the file is unreadable, the time of the file."""
-    return last_time(file) or datetime.fromtimestamp(file.mtime_ns / 1e9, UTC)
+    return last_time(file) or file_time(file)
+
+
+def file_time(file: SessionFile | AgentFile) -> datetime:
+    """Return when a file was written to last, as the file system says."""
+    return datetime.fromtimestamp(file.mtime_ns / 1e9, UTC)
 
 
 def last_time(file: SessionFile | AgentFile) -> datetime | None:
     """Return the time of the last entry that has one; None if there is no such entry, or the file is unreadable."""
-    return _last_times(os.fspath(file.path), file.size, file.mtime_ns)[0]
+    return last_times(file)[0]
+
+
+def last_times(file: SessionFile | AgentFile) -> Times:
+    """Return the time of the last entry that has one, and that of the last note after it."""
+    return _last_times(os.fspath(file.path), file.size, file.mtime_ns)
 
 
 def newest_first(files: Iterable[File]) -> list[File]:
@@ -63,15 +74,12 @@ def is_within(file: SessionFile | AgentFile, since: datetime | None, until: date
     return started is not None and started < until
 
 
-def sort_key(file: SessionFile | AgentFile) -> tuple[float, float, str]:
+def sort_key(file: SessionFile | AgentFile, times: Times | None = None) -> tuple[float, float, str]:
     """Return the key that sorts files newest first. Of a session and its copies the copy that was made last is first:
-    clew notes in a copy when it was made.
+    clew notes in a copy when it was made. `times` are the `last_times` of the file, if they are known.
     """
-    _, noted = _last_times(os.fspath(file.path), file.size, file.mtime_ns)
-    return (-last_used(file).timestamp(), -(noted.timestamp() if noted else 0.0), file.id)
-
-
-Times = tuple[datetime | None, datetime | None]  # of the last entry, and of the last note after it
+    used, noted = times or last_times(file)
+    return (-(used or file_time(file)).timestamp(), -(noted.timestamp() if noted else 0.0), file.id)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -5,7 +5,7 @@ unknown types and fields. A line that is not a JSON object becomes `Damaged`, wi
 saved from it; an empty line becomes `Blank`. The `raw` of all items of a file, joined, equals the file.
 """
 
-from __future__ import annotations
+# Annotations are values here, not text: msgspec would compile each text when it makes a decoder of entries.
 
 import re
 from collections.abc import Iterable, Iterator
@@ -17,11 +17,10 @@ from msgspec import Raw, Struct, field
 from msgspec.structs import force_setattr, replace
 
 from clew.system.plural import plural
+from clew.wire import lenient, salvage
 from clew.wire.content_block import EMPTY_RAW, Block, Message
 from clew.wire.json_codec import decode, decode_loosely, decode_slowly
-from clew.wire.lenient import convert_leniently
 from clew.wire.line import MAX_LINE, PIECE_SIZE, Line, Source, Unread, all_pieces, lines
-from clew.wire.salvage import classify_damage, find_objects
 from clew.wire.timestamps import parse_timestamp
 
 _NO_LINE = Line(0, 0, b"", 0, 0)
@@ -63,6 +62,16 @@ class BaseEntry(Struct, frozen=True, gc=False, eq=False):
     def results(self) -> list[Block]:
         content = self.message.content if self.message else None
         return [b for b in content if b.type == "tool_result"] if isinstance(content, list) else []
+
+    @property
+    def has_results(self) -> bool:
+        """Whether one of the blocks is a tool result."""
+        content = self.message.content if self.message else None
+        if isinstance(content, list):
+            for block in content:
+                if block.type == "tool_result":
+                    return True
+        return False
 
     @property
     def uses(self) -> list[Block]:
@@ -122,8 +131,19 @@ class Entry(BaseEntry, frozen=True, gc=False, eq=False):
     @property
     def data(self) -> dict[str, Any]:
         """The complete JSON object as a new copy, decoded at each access."""
-        value = decode(self.line.json) if self.line.whole else decode_loosely(self.line.json)
-        return value if isinstance(value, dict) else {}
+        return decode_data(self.line.json, self.line.whole)
+
+    @property
+    def message_content(self) -> Any:
+        """`data["message"]["content"]`, without decoding the rest of the line; None if there is none."""
+        if self.line.whole:
+            try:
+                message = _DECODE_CONTENT(self.line.json).message
+                return message.content if message else None
+            except DECODE_ERRORS:
+                pass
+        found = self.data.get("message")
+        return found.get("content") if isinstance(found, dict) else None
 
     @property
     def leniency(self) -> str:
@@ -181,7 +201,17 @@ class Blank(Struct, frozen=True):
 
 Item = Entry | Damaged | Blank
 
+
+class _MessageContent(Struct):
+    content: Any = None
+
+
+class _LineContent(Struct):
+    message: _MessageContent | None = None
+
+
 _DECODER = msgspec.json.Decoder(Entry)
+_DECODE_CONTENT = msgspec.json.Decoder(_LineContent).decode
 OPEN, CLOSE = 0x7B, 0x7D
 SHORT_LINE = 16  # bytes: every entry is longer than such a line
 LONG_RUN = 1024  # this many short lines in a row become one item
@@ -228,12 +258,18 @@ def parse_line(line: Line) -> Item:
     return entry
 
 
+def decode_data(json: bytes, is_whole: bool) -> dict[str, Any]:
+    """Decode the JSON of an entry that is a whole line, or a part of a damaged one."""
+    value = decode(json) if is_whole else decode_loosely(json)
+    return value if isinstance(value, dict) else {}
+
+
 def parse_salvaged(part: Line) -> Entry:
     """Decode an object that was found inside a damaged line."""
     try:
         entry = _DECODER.decode(part.raw)
     except DECODE_ERRORS:
-        entry = convert_leniently(Entry, decode_loosely(part.raw))
+        entry = lenient.convert_leniently(Entry, decode_loosely(part.raw))
     force_setattr(entry, "line", replace(part, note="saved from a damaged line"))
     return entry
 
@@ -313,7 +349,7 @@ def _parse_slowly(line: Line) -> Item:
         reason = str(error)
     else:
         if isinstance(value, dict):
-            entry = convert_leniently(Entry, value)
+            entry = lenient.convert_leniently(Entry, value)
             force_setattr(entry, "line", replace(line, note=_leniency_reason(line.json)))
             return entry
         reason = "not a JSON object"
@@ -323,9 +359,9 @@ def _parse_slowly(line: Line) -> Item:
 def salvage_line(line: Line, reason: str) -> Damaged:
     """Return the damage of a line, with the complete objects in it."""
     text = line.raw.decode("latin-1")  # one character per byte: text positions are byte positions
-    spans = list(find_objects(text))
+    spans = list(salvage.find_objects(text))
     salvaged = tuple(parse_salvaged(line.part(start, stop)) for start, stop in spans)
-    return Damaged(line, classify_damage(line, text, spans), reason, salvaged)
+    return Damaged(line, salvage.classify_damage(line, text, spans), reason, salvaged)
 
 
 def _leniency_reason(json: bytes) -> str:

@@ -1,6 +1,6 @@
 """Change fields or blocks of an entry; every other byte stays the same."""
 
-from __future__ import annotations
+# Annotations are values here, not text: msgspec would compile each text when it makes a decoder.
 
 from collections.abc import Iterable, Mapping
 from typing import Any

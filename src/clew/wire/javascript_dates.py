@@ -8,8 +8,9 @@ same on every machine.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct, field
 
 _ISO = re.compile(
     r"([+-]\d{6}|\d{4})(?:-(\d\d)(?:-(\d\d))?)?"
@@ -73,8 +74,7 @@ def _thousandths(digits: str) -> int:
     return int(f"{digits}00"[:3])
 
 
-@dataclass
-class _DateScanner:
+class _DateScanner(Struct):
     """The parts of a date collected from a text so far. A part that cannot belong to a date raises ValueError."""
 
     text: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from json import JSONDecoder
 from typing import Any, TypeAlias
 
 import msgspec
@@ -52,12 +51,12 @@ def splice(json: bytes, changes: Changes) -> bytes:
     return _without_first_comma(b"".join(chunks)) + json[closing:]
 
 
-def split_fields(json: bytes) -> Fields | None:
+def split_fields(json: bytes | memoryview) -> Fields | None:
     """Return the exact bytes of each field of an object; None if it cannot be traversed."""
     try:
         return _FIELDS.decode(json)  # type: ignore[return-value]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _scan_fields(json)
+        return _scan_fields(bytes(json))
 
 
 def _scan_fields(json: bytes) -> Fields | None:
@@ -65,6 +64,8 @@ def _scan_fields(json: bytes) -> Fields | None:
 
     It is read with one character for each byte, so that positions are those of the bytes.
     """
+    from json import JSONDecoder
+
     text = json.decode("latin-1")
     fields: Fields = {}
     decode_value = JSONDecoder(strict=False).raw_decode
@@ -83,19 +84,19 @@ def _scan_fields(json: bytes) -> Fields | None:
     return fields if opening and _CLOSE.match(json, at) else None
 
 
-def field_starts(names: Iterable[str]) -> list[bytes]:
-    """Return what precedes each value of a compact object with these names: `{"a":`, then `,"b":`."""
-    return [b'%b"%b":' % (b"," if at else b"{", name.encode()) for at, name in enumerate(names)]
+def object_frame(names: Iterable[str]) -> list[bytes]:
+    """Return what surrounds the values of a compact object with these names: `{"a":`, a place, `,"b":`, a place, `}`."""
+    starts = [b'%b"%b":' % (b"," if at else b"{", name.encode()) for at, name in enumerate(names)]
+    return [part for start in starts for part in (start, b"")] + [b"}"]
 
 
-def join_fields(starts: list[bytes], values: Iterable[bytes | Raw]) -> bytes:
-    """Return a compact object of the values that follow what `field_starts` returned for their names.
+def join_fields(frame: list[bytes], values: Iterable[bytes | Raw]) -> bytes:
+    """Return a compact object of the values in the places of a frame that `object_frame` returned for their names.
 
     It is as long as the object that `split_fields` took apart only if all of its bytes are in it: white space, a repeated
     field or an escape in a name makes that one longer.
     """
-    parts: list[Any] = [b"}"] * (2 * len(starts) + 1)
-    parts[:-1:2] = starts
+    parts: list[Any] = frame.copy()
     parts[1::2] = values
     return b"".join(parts)  # a `Raw` is a buffer
 

@@ -7,26 +7,28 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Literal
-
-from msgspec import Struct
 
 from clew.system.environment import claude_home
-from clew.wire.entry import Blank, Entry, entries, parse_line
-from clew.wire.line import lines, pieces
-from clew.wire.overflow_files import find_name_of_call, list_overflows, overflow_at
+from clew.system.record import Record
+from clew.wire import line, overflow_files, side_files
 from clew.wire.project_slug import slug as slug
 from clew.wire.project_slug import slugs as slugs
 from clew.wire.project_slug import unslug as unslug
-from clew.wire.side_files import INDEX_NAME, AgentMeta, is_bare_name, read_index, read_meta
+from clew.wire.tree_walk import is_uuid
 
-Layout = Literal["nested", "flat", "project"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Literal
 
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+    from clew.wire.entry import Entry
+    from clew.wire.side_files import AgentMeta
+
+    Layout = Literal["nested", "flat", "project"]
+
 _AGENT = re.compile(r"agent-(.+)\.jsonl")
 _HEAD = 1 << 16  # bytes of the first read of a file
 _REACH = 1 << 20  # bytes to read at most in search of a field
@@ -41,10 +43,13 @@ def claude_dir(override: str | os.PathLike[str] | None = None) -> Path:
 # -- the tree
 
 
-class Tree(Struct, frozen=True):
+class Tree(Record):
     """The folder of Claude Code and everything in it."""
 
-    root: Path
+    __slots__ = ("root",)
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
 
     def projects(self) -> list[Project]:
         return [Project(Path(e.path)) for e in _list_folder(self.root / "projects") if _check_entry(e.is_dir)]
@@ -70,11 +75,11 @@ class Tree(Struct, frozen=True):
         return [p for p in files if p.stem == session_id or p.name.startswith(f"{session_id}-agent-")]
 
     def tasks(self, session_id: str) -> list[Path]:
-        files = _files(self.root / "tasks" / session_id, ".json") if is_bare_name(session_id) else []
+        files = _files(self.root / "tasks" / session_id, ".json") if side_files.is_bare_name(session_id) else []
         return sorted(files, key=lambda p: (not p.stem.isdecimal(), len(p.stem), p.stem))
 
     def file_history(self, session_id: str) -> list[Path]:
-        return _files(self.root / "file-history" / session_id) if is_bare_name(session_id) else []
+        return _files(self.root / "file-history" / session_id) if side_files.is_bare_name(session_id) else []
 
     def recalls_dir(self, *, create: bool = False) -> Path:
         """Return the folder of saved searches; it is created only when one is about to be saved."""
@@ -84,15 +89,20 @@ class Tree(Struct, frozen=True):
         return folder
 
 
-class ProjectPath(Struct, frozen=True):
-    path: str
-    source: Literal["index", "cwd", "guess"]
+class ProjectPath(Record):
+    __slots__ = ("path", "source")
+
+    def __init__(self, path: str, source: Literal["index", "cwd", "guess"]) -> None:
+        self.path, self.source = path, source
 
 
-class Project(Struct, frozen=True):
+class Project(Record):
     """A folder of sessions."""
 
-    folder: Path
+    __slots__ = ("folder",)
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     @property
     def name(self) -> str:
@@ -113,7 +123,7 @@ class Project(Struct, frozen=True):
         agents = [*_agents(self.folder, self.folder, "flat")]
         agents += _agents(self.folder / "subagents", self.folder, "project")
         for entry in _list_folder(self.folder):
-            if _UUID.fullmatch(entry.name):
+            if _is_id(entry.name):
                 agents += _agents(Path(entry.path) / "subagents", self.folder, "nested")
         return sorted(agents, key=lambda agent: str(agent.path))
 
@@ -123,11 +133,11 @@ class Project(Struct, frozen=True):
 
     @property
     def index(self) -> Path | None:
-        return _existing(self.folder / INDEX_NAME)
+        return _existing(self.folder / side_files.INDEX_NAME)
 
     def path(self) -> ProjectPath:
         """Return the folder of the project itself: from the index, else from a session, else guessed from the name."""
-        index = read_index(self.folder / INDEX_NAME)
+        index = side_files.read_index(self.folder / side_files.INDEX_NAME)
         if index and index.original_path:
             return ProjectPath(index.original_path, "index")
         if cwd := self._cwd():
@@ -153,13 +163,14 @@ class Project(Struct, frozen=True):
                 yield from islice(read_cwds(file.path), 1)
 
 
-class SessionFile(Struct, frozen=True):
-    """The file of one session; its name is the session id."""
+class SessionFile(Record):
+    """The file of one session; its name is the session id. `inode` is 0 where it is not known."""
 
-    path: Path
-    project_folder: Path
-    size: int
-    mtime_ns: int
+    __slots__ = ("inode", "mtime_ns", "path", "project_folder", "size")
+
+    def __init__(self, path: Path, project_folder: Path, size: int, mtime_ns: int, inode: int = 0) -> None:
+        self.path, self.project_folder = path, project_folder
+        self.size, self.mtime_ns, self.inode = size, mtime_ns, inode
 
     @property
     def id(self) -> str:
@@ -184,24 +195,24 @@ class SessionFile(Struct, frozen=True):
 
     def tool_results(self) -> list[Path]:
         """Return the outputs that were too long for the transcript, of the session and of its agents."""
-        names = list_overflows(self.folder)
-        return [output.path for name in names if (output := overflow_at(self.folder, name))]
+        names = overflow_files.list_overflows(self.folder)
+        return [output.path for name in names if (output := overflow_files.overflow_at(self.folder, name))]
 
     def tool_result(self, tool_use_id: str) -> Path | None:
         """Return the output that belongs to a call."""
         outputs = {path.name: path for path in self.tool_results()}
-        name = find_name_of_call(outputs, tool_use_id)
+        name = overflow_files.find_name_of_call(outputs, tool_use_id)
         return outputs[name] if name else None
 
 
-class AgentFile(Struct, frozen=True):
+class AgentFile(Record):
     """The file of one agent, in one of three layouts."""
 
-    path: Path
-    layout: Layout
-    project_folder: Path
-    size: int
-    mtime_ns: int
+    __slots__ = ("layout", "mtime_ns", "path", "project_folder", "size")
+
+    def __init__(self, path: Path, layout: Layout, project_folder: Path, size: int, mtime_ns: int) -> None:
+        self.path, self.layout, self.project_folder = path, layout, project_folder
+        self.size, self.mtime_ns = size, mtime_ns
 
     @property
     def id(self) -> str:
@@ -222,7 +233,7 @@ class AgentFile(Struct, frozen=True):
         return parts[after] if after < len(parts) else None
 
     def meta(self) -> AgentMeta | None:
-        return read_meta(self.path.with_suffix(".meta.json"))
+        return side_files.read_meta(self.path.with_suffix(".meta.json"))
 
     @property
     def is_warmup(self) -> bool:
@@ -232,9 +243,11 @@ class AgentFile(Struct, frozen=True):
 
 def is_warmup(path: str | os.PathLike[str], size: int) -> bool:
     """Return True if the file of an agent is a stub that the program left: the word Warmup and no second line."""
+    from clew.wire.entry import Blank, Entry, parse_line
+
     if size > _HEAD:
         return False
-    items = islice((i for i in map(parse_line, lines(path)) if not isinstance(i, Blank)), 2)
+    items = islice((i for i in map(parse_line, line.lines(path)) if not isinstance(i, Blank)), 2)
     return [i.text if isinstance(i, Entry) else None for i in items] == ["Warmup"]
 
 
@@ -248,7 +261,7 @@ def session_at(path: str | os.PathLike[str]) -> SessionFile:
     """Return the session file at any path."""
     file = Path(path)
     stat = file.stat()
-    return SessionFile(file, file.parent, stat.st_size, stat.st_mtime_ns)
+    return SessionFile(file, file.parent, stat.st_size, stat.st_mtime_ns, stat.st_ino)
 
 
 # -- listing folders
@@ -286,14 +299,18 @@ def _existing(path: Path) -> Path | None:
 def list_sessions(folder: Path, prefix: str = "") -> Iterator[SessionFile]:
     for name, entry in _session_entries(folder, prefix):
         if name.lower().startswith(prefix) and (stat := _stat(entry)):
-            yield SessionFile(Path(entry.path), folder, stat.st_size, stat.st_mtime_ns)
+            yield SessionFile(Path(entry.path), folder, stat.st_size, stat.st_mtime_ns, stat.st_ino)
 
 
 def _session_entries(folder: Path, prefix: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
     for entry in _list_folder(folder, prefix):
         name, _, suffix = entry.name.rpartition(".")
-        if suffix == "jsonl" and _UUID.fullmatch(name) and _check_entry(entry.is_file):
+        if suffix == "jsonl" and _is_id(name) and _check_entry(entry.is_file):
             yield name, entry
+
+
+def _is_id(name: str) -> bool:
+    return is_uuid(name) and name.count("-") == 4
 
 
 def _agents(folder: Path, project: Path, layout: Layout) -> Iterator[AgentFile]:
@@ -320,9 +337,11 @@ def read_cwds(path: Path) -> Iterator[str]:
 
 def _first_entries(path: Path) -> Iterator[Entry]:
     """Yield the first entries of a file; none if it cannot be read."""
+    from clew.wire.entry import entries, parse_line
+
     try:
-        for buffer, at in pieces(path, size=_HEAD):
-            yield from entries(map(parse_line, lines(buffer)))
+        for buffer, at in line.pieces(path, size=_HEAD):
+            yield from entries(map(parse_line, line.lines(buffer)))
             if at + len(buffer) >= _REACH:
                 return
     except OSError:

@@ -6,14 +6,13 @@ large pieces that end at a newline. A line only points into its piece, so nothin
 A line longer than `MAX_LINE` is never loaded: it stays in the file, as an `Unread` buffer.
 """
 
-from __future__ import annotations
+# Annotations are values here, not text: msgspec would compile each text when it makes a decoder of entries.
 
 import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import EINVAL
-from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
@@ -23,6 +22,7 @@ PIECE_SIZE = 1 << 16  # 64 KiB and its decoded entries fit into the CPU cache: 1
 MAX_LINE = 256 << 20  # bytes; Claude Code itself cannot read much longer lines
 _STEP = 1 << 20  # bytes read at a time in search of the end of a long line
 BOM = b"\xef\xbb\xbf"
+_BOM_START = BOM[0]
 
 Source = str | os.PathLike[str] | bytes | BinaryIO
 
@@ -93,6 +93,11 @@ class Line(Struct, frozen=True, gc=False):
         """Return the last bytes, without reading those before them."""
         return self.buffer[max(self.start, self.stop - size) : self.stop]
 
+    @property
+    def has_bom(self) -> bool:
+        """Whether the line begins with a byte order mark."""
+        return self.buffer[self.start] == _BOM_START and self.head(len(BOM)) == BOM if self.stop > self.start else False
+
     def contains(self, needle: bytes) -> bool:
         """Return whether some bytes are in this line, without copying it."""
         if isinstance(self.buffer, bytes):
@@ -102,14 +107,27 @@ class Line(Struct, frozen=True, gc=False):
     @property
     def json(self) -> bytes:
         """The bytes without newline, surrounding white space and byte order mark."""
-        return self.raw.removeprefix(BOM).strip()
+        stop = self.stop - 1 if self.is_terminated else self.stop  # else the newline would be removed from a copy
+        return self.buffer[self.start : stop].removeprefix(BOM).strip()
+
+    @property
+    def view(self) -> bytes | memoryview:
+        """The bytes without the newline at the end, for a decoder: they are not copied."""
+        stop = self.stop - 1 if self.is_terminated else self.stop
+        return memoryview(self.buffer)[self.start : stop] if isinstance(self.buffer, bytes) else self.raw
+
+    def is_json(self, json: bytes) -> bool:
+        """Return whether `json` equals these bytes, without copying them."""
+        if self.size - self.is_terminated == len(json) and isinstance(self.buffer, bytes):
+            return self.buffer.startswith(json, self.start)
+        return self.json == json
 
     @property
     def end(self) -> int:
         """The file offset after this line, where the next read starts."""
         return self.offset + self.stop - self.start
 
-    def part(self, start: int, stop: int) -> Line:
+    def part(self, start: int, stop: int) -> "Line":
         """Return an object found inside this line, by its position in `raw`."""
         at = self.start + start
         return Line(self.number, self.offset + start, self.buffer, at, self.start + stop, whole=False)
@@ -140,25 +158,32 @@ def all_pieces(source: Source, *, offset: int = 0, size: int = PIECE_SIZE) -> It
     """Yield the same as `pieces`, with each line over MAX_LINE as a separate `Unread`."""
     with open_source(source) as file:
         file.seek(offset)
-        while piece := file.read(size):
-            if not piece.endswith(b"\n"):
-                piece += file.readline(_STEP)
-            if piece.endswith(b"\n") or len(piece) < size:
-                yield piece, offset
-                offset += len(piece)
-                continue
-            start = piece.rfind(b"\n") + 1
-            length = len(piece) - start + _remaining_line_length(file)
-            if length <= MAX_LINE or not (path := _path_of(file)):
-                file.seek(offset)
-                piece = file.read(start + length)
-                yield piece, offset
+        reach = size
+        while piece := file.read(reach):
+            stop = len(piece) if piece.endswith(b"\n") else piece.rfind(b"\n") + 1
+            if not stop and reach < _STEP:  # a long line, or an unterminated one
+                reach = _STEP
+            elif stop:
+                yield (piece if stop == len(piece) else piece[:stop]), offset
+                offset, reach = offset + stop, size
             else:
-                if start:
-                    yield piece[:start], offset
-                yield Unread(path, offset + start, length), offset + start
-            offset += start + length
-            file.seek(offset)
+                length = len(piece) + _remaining_line_length(file)
+                if length > MAX_LINE and (path := _path_of(file)):
+                    yield Unread(path, offset, length), offset
+                else:
+                    file.seek(offset)
+                    yield _read_exactly(file, length), offset
+                offset, reach = offset + length, size
+            if stop != len(piece):
+                file.seek(offset)
+
+
+def _read_exactly(file: BinaryIO, length: int) -> bytes:
+    """Read `length` bytes, or up to the end of the file: one call may return fewer."""
+    data = file.read(length)
+    while len(data) < length and (more := file.read(length - len(data))):
+        data += more
+    return data
 
 
 def _remaining_line_length(file: BinaryIO) -> int:
@@ -177,12 +202,12 @@ def _path_of(file: BinaryIO) -> str:
     return name if isinstance(name, str) and os.path.isfile(name) else ""
 
 
-def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+def open_regular(path: str | os.PathLike[str], buffering: int = -1) -> BinaryIO:
     """Open a regular file for reading. Raises OSError for other kinds: reading a pipe or a device may never end."""
-    mode = Path(path).stat().st_mode
+    mode = os.stat(path).st_mode
     if not S_ISREG(mode) and not S_ISDIR(mode):  # `open` refuses a folder with a better message
         raise OSError(EINVAL, "Not a regular file", os.fspath(path))
-    return open(path, "rb")
+    return open(path, "rb", buffering)
 
 
 @contextmanager
@@ -191,7 +216,7 @@ def open_source(source: Source) -> Iterator[BinaryIO]:
     if isinstance(source, bytes):
         yield io.BytesIO(source)
     elif isinstance(source, str | os.PathLike):
-        with open_regular(source) as file:
+        with open_regular(source, buffering=0) as file:  # pieces are larger than a buffer
             yield file
     else:
         yield source

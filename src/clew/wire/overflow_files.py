@@ -103,8 +103,11 @@ def find_overflow(folder: Path, names: Sequence[str], call_id: str, text: str, d
 
 def find_name_of_call(names: Iterable[str], call_id: str) -> str | None:
     """Return the file name built from a call's id, alone or after a prefix such as `mcp-server-`."""
+    matches = [name for name in names if call_id in name] if call_id else []
+    if not matches:  # as for nearly all calls
+        return None
     endings = (f"-{call_id}", f"_{call_id}")
-    matches = [name for name in names if call_id and call_id in name and f"_{_stem(name)}".endswith(endings)]
+    matches = [name for name in matches if f"_{_stem(name)}".endswith(endings)]
     return min(matches, key=lambda name: (_stem(name) != call_id, not name.endswith(".txt"), name), default=None)
 
 

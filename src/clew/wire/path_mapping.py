@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from unicodedata import normalize
+
+from msgspec import Struct
 
 from clew.wire.project_slug import DRIVE
 
 _SEPARATORS = re.compile(r"[\\/]+")
 
 
-@dataclass(frozen=True, slots=True)
-class PathMapping:
+class PathMapping(Struct, frozen=True):
     """The old and the new absolute path of a folder.
 
     Windows paths are compared without case and with either separator; all paths in Unicode form NFC.

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from stringzilla import contains
 
 from clew.wire.entry import Entry, parse_line
@@ -28,8 +28,7 @@ _RARE_KEYS = (
 _WORKTREE_FIELDS = ("originalCwd", "worktreePath")
 
 
-@dataclass(frozen=True, slots=True)
-class Relocation:
+class Relocation(Struct, frozen=True):
     """What changes in the lines of a session: paths below a folder, and the folder of its long outputs."""
 
     paths: PathMapping | None = None

@@ -1,20 +1,21 @@
 """Rename the ids by which entries refer to each other and to their session.
 
-Only reference fields change. The content of messages is not touched, even where it looks like an id.
+Only reference fields change. The content of messages is not touched, even where it looks like an id. `is_renamed` tells
+whether this holds for a line that was written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any
 
+from msgspec import Struct, field
 from stringzilla import contains
 
+from clew.errors import Refused
 from clew.wire.entry import Entry
 from clew.wire.json_codec import decode, encode
-from clew.wire.json_splice import field_starts, join_fields, splice, split_fields
+from clew.wire.json_splice import join_fields, object_frame, splice, split_fields
 from clew.wire.path_mapping import PathMapping
 
 UUID_FIELDS = (
@@ -29,8 +30,11 @@ UUID_FIELDS = (
     "interruptedMessageId",
 )
 _SESSION_FIELDS = ("sessionId", "session_id")
+_TYPED = {"sessionId": "session_id", "cwd": "cwd"}  # names that are not ids of entries, as attributes of an entry
 _NESTED_FIELDS = frozenset({"snapshot", "forkedFrom", "worktreeSession", "compactMetadata", "data", "toolUseResult"})
+_ONLY_REFERENCES = frozenset({"snapshot", "compactMetadata"})  # an id in them always names an entry of the session
 _SAVED_OUTPUT = b'"persistedOutputPath":'
+_VARIANTS = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))  # the digit of a uuid that has only four values
 
 
 class _Renamed(dict[bytes, bytes]):
@@ -49,18 +53,19 @@ class _Renamed(dict[bytes, bytes]):
 
 
 class _Layout:
-    """The fields that lines have in common: what precedes the value of each, and which of them refer to something."""
+    """The fields that lines have in common: what surrounds their values, and which of them refer to something."""
 
-    __slots__ = ("nested", "references", "starts")
+    __slots__ = ("frame", "ids", "names", "nested", "references")
 
     def __init__(self, names: tuple[str, ...], renamed: Mapping[str, _Renamed]) -> None:
-        self.starts = field_starts(names)
+        self.frame = object_frame(names)
         self.references = [(at, renamed[name]) for at, name in enumerate(names) if name in renamed]
         self.nested = [(at, name) for at, name in enumerate(names) if name in _NESTED_FIELDS]
+        self.ids = [at for at, name in enumerate(names) if name in UUID_FIELDS]
+        self.names = [(at, name, renamed[name]) for at, name in enumerate(names) if name in _TYPED and name in renamed]
 
 
-@dataclass(frozen=True, slots=True)
-class IdMapping:
+class IdMapping(Struct, frozen=True, eq=False):
     """New ids for the session and for each entry in `known`. The same old id always gets the same new one."""
 
     session: str
@@ -68,8 +73,8 @@ class IdMapping:
     source: str = ""  # the session that the entries were copied from
     cwd: tuple[str, str] | None = None  # old and new working directory
     folder: tuple[str, str] | None = None  # old and new folder of the session
-    _renamed: dict[str, _Renamed] = field(default_factory=dict, init=False, compare=False, repr=False)
-    _layouts: dict[tuple[str, ...], _Layout] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _renamed: dict[str, _Renamed] = field(default_factory=dict)
+    _layouts: dict[tuple[str, ...], _Layout] = field(default_factory=dict)
 
     def uuid(self, old: str) -> str:
         return new_uuid(self.session, old) if old in self.known else old
@@ -77,6 +82,16 @@ class IdMapping:
     def path(self, old: str) -> str:
         """Return a path at or below the old working directory, moved to the new one."""
         return PathMapping(*self.cwd).apply(old) if self.cwd else old
+
+    def original_ids(self) -> Mapping[bytes, bytes]:
+        """Return the JSON of the ids that were renamed by that of their new ones. Raises Refused if two became one."""
+        renamed: Mapping[bytes, bytes] = self._renamed.get("uuid", {})
+        original = {new: old for old, new in renamed.items()}
+        if len(original) < len(renamed):  # JSON has several ways to write an id
+            by_id = {decode(old): new for old, new in renamed.items()}
+            if len(set(by_id.values())) < len(by_id):
+                raise Refused(["different entries would have the same id"])
+        return original
 
     def layout(self, names: tuple[str, ...]) -> _Layout:
         """Return the layout of a line with these fields. Most lines have one of a few."""
@@ -92,9 +107,10 @@ class IdMapping:
 
 def new_uuid(session: str, old: str) -> str:
     """Derive an id for the copy of an entry from the session id: as random as that, and always the same."""
+    from hashlib import sha256
+
     digits = sha256(f"{session}/{old}".encode()).hexdigest()
-    variant = "89ab"[int(digits[16], 16) & 3]
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANTS[digits[16]]}{digits[17:20]}-{digits[20:32]}"
 
 
 def rename_references(entry: Entry, names: IdMapping) -> bytes:
@@ -102,8 +118,9 @@ def rename_references(entry: Entry, names: IdMapping) -> bytes:
 
     Only fields that can refer to something are decoded, not the message.
     """
-    json = entry.line.json
-    fields = split_fields(json) if entry.line.whole else None
+    line = entry.line
+    view = line.view
+    fields = split_fields(view) if line.whole else None
     is_whole = fields is not None
     fields = fields if fields is not None else {name: encode(value) for name, value in entry.data.items()}
     values = list(fields.values())
@@ -114,15 +131,87 @@ def rename_references(entry: Entry, names: IdMapping) -> bytes:
         values[at] = new = renamed[old]
         longer += len(new) - len(old)
     for at, name in layout.nested:
-        if name != "toolUseResult" or contains(json, _SAVED_OUTPUT):
+        if name != "toolUseResult" or contains(view, _SAVED_OUTPUT):
             old = bytes(values[at])
             values[at] = new = _rename_nested(name, old, names)
             longer += len(new) - len(old)
-    if is_whole and len(joined := join_fields(layout.starts, values)) == len(json) + longer:
+    if is_whole and len(joined := join_fields(layout.frame, values)) == len(view) + longer:
         return joined
     pairs = zip(fields.items(), values, strict=True)
     changes = {name: bytes(new) for (name, old), new in pairs if new is not old and new != bytes(old)}
-    return splice(json, changes) if changes else json
+    return splice(line.json, changes) if changes else line.json
+
+
+def is_renamed(entry: Entry, written: bytes, names: IdMapping, original_ids: Mapping[bytes, bytes]) -> bool:
+    """Return whether a line is the entry with its references renamed.
+
+    With the old names put back it must be the old line, byte for byte. Lines with references inside of a field, or that
+    had to be encoded again (a field was repeated), must have the same values.
+    """
+    fields = split_fields(written)
+    if fields is not None:
+        values = list(fields.values())
+        layout = names.layout(tuple(fields))
+        for at in layout.ids:
+            values[at] = original_ids.get(bytes(values[at]), b"")
+        for at, name, renamed in layout.names:
+            old = encode(getattr(entry, _TYPED[name]))
+            values[at] = old if renamed[old] == bytes(values[at]) else b""
+        if entry.line.is_json(join_fields(layout.frame, values)):
+            return True
+    try:
+        return _is_same_entry(entry.data, decode(written), names)
+    except ValueError:
+        return False
+
+
+def _is_same_entry(old: dict[str, Any], new: Any, names: IdMapping) -> bool:
+    """Return whether decoded entries differ only in ids and paths that were renamed."""
+    if not isinstance(new, dict) or [*old] != [*new]:
+        return False
+    for name, before in old.items():
+        if isinstance(before, str) and name in UUID_FIELDS:
+            is_same = new[name] == names.uuid(before)
+        elif isinstance(before, str) and name in _SESSION_FIELDS:
+            is_same = new[name] == names.session
+        elif isinstance(before, str) and name == "cwd":
+            is_same = new[name] == names.path(before)
+        else:
+            is_same = _is_same_value(before, new[name], names, name in _ONLY_REFERENCES)
+        if not is_same:
+            return False
+    return True
+
+
+def _is_same_value(old: Any, new: Any, names: IdMapping, only_references: bool) -> bool:
+    """Return whether values of any depth differ only in ids and paths that were renamed."""
+    pending = [("", old, new)]
+    while pending:
+        name, before, after = pending.pop()
+        if isinstance(before, dict) and isinstance(after, dict):
+            moved = {names.path(key): value for key, value in before.items()}  # the names of tracked files are paths
+            expected = moved if [*moved] == [*after] else before
+            if [*expected] != [*after]:
+                return False
+            pending += zip(after, expected.values(), after.values(), strict=True)
+        elif isinstance(before, list) and isinstance(after, list):
+            if len(before) != len(after):
+                return False
+            pending += [(name, *pair) for pair in zip(before, after, strict=True)]
+        elif isinstance(before, str) and isinstance(after, str):
+            if after not in _possible_texts(name, before, names, only_references):
+                return False
+        elif encode(before) != encode(after):
+            return False
+    return True
+
+
+def _possible_texts(name: str, old: str, names: IdMapping, only_references: bool) -> tuple[str, ...]:
+    """Return what a text in a nested field can be after its references were renamed."""
+    if only_references and old in names.known:
+        return (names.uuid(old),)
+    session = (names.session,) if name in _SESSION_FIELDS else ()
+    return (old, names.uuid(old), names.path(old), _move_path(old, names.folder), *session)
 
 
 def _rename_nested(name: str, json: bytes, names: IdMapping) -> bytes:

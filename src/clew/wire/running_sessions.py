@@ -8,7 +8,6 @@ processes are found by name, and their session is unknown. A chat of clew has a 
 from __future__ import annotations
 
 import os
-import platform
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -92,9 +91,11 @@ def _chats(tree: Tree) -> Iterator[RunningSession]:
     """Yield the chats of clew: a lock file names the process that writes a session."""
     for project in tree.projects():
         for path in _list_files(project.folder, ".lock"):
+            from platform import node
+
             value = _read_object(path)
             pid = value.get("pid")
-            if not isinstance(pid, int) or isinstance(pid, bool) or pid <= 0 or value.get("host") != platform.node():
+            if not isinstance(pid, int) or isinstance(pid, bool) or pid <= 0 or value.get("host") != node():
                 continue
             if check := _check_process(pid, None):
                 started = parse_timestamp(_text(value, "started") or None)

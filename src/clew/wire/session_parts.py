@@ -6,9 +6,10 @@ Names are relative to the folder of Claude Code, as they are in `~/.claude`, whe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct
 
 from clew.wire.entry import Entry, parse_line
 from clew.wire.layout import SessionFile, Tree, read_cwds
@@ -22,8 +23,7 @@ _MAX_LINES = 1000  # to read in search of an entry
 LOOSE = "(loose)"  # the project folder of a transcript that is not in a folder of Claude Code
 
 
-@dataclass(frozen=True, slots=True)
-class SessionParts:
+class SessionParts(Struct, frozen=True):
     """The files of one session by name. `cwd` is the folder in which it was started, "" if that is unknown."""
 
     id: str

@@ -26,7 +26,7 @@ if sys.platform != "win32":
 Writable = dict[str, Any] | bytes  # an entry, or the exact bytes of one line
 
 _BINARY = getattr(os, "O_BINARY", 0)
-_CHUNK = 1 << 20
+_CHUNK = 1 << 16  # bytes that are written at once, and that fit into the CPU cache
 _DRAFT = ".draft"
 _NO_LINKS = {errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 

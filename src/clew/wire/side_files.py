@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from msgspec import Struct, field, structs
 
+from clew.wire import session_writer
 from clew.wire.json_codec import decode_readable, encode
 from clew.wire.lenient import convert_leniently
 from clew.wire.line import BOM, open_regular
 from clew.wire.numeric_limits import MAX_COUNT, Amount, Count
-from clew.wire.session_writer import back_up, replace
 from clew.wire.timestamps import format_timestamp, parse_timestamp
 
 if TYPE_CHECKING:
@@ -117,8 +117,8 @@ def write_index(folder: AnyPath, index: SessionsIndex) -> Path | None:
     """Write an index into a project's folder; return the backup of the old one, if there was one."""
     path = Path(folder) / INDEX_NAME
     data = build_index(index.entries, index.original_path)
-    backup = back_up(path)
-    replace(path, data)
+    backup = session_writer.back_up(path)
+    session_writer.replace(path, data)
     return backup
 
 

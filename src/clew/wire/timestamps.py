@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import TypeGuard
 
 EARLIEST = datetime(2, 1, 1, tzinfo=UTC)
 LATEST = datetime(9998, 12, 31, tzinfo=UTC)
@@ -26,8 +27,22 @@ def parse_timestamp(value: str | int | float | None) -> datetime | None:
     return time if time is not None and EARLIEST <= time <= LATEST else None
 
 
+def has_usual_form(value: str | int | float | None) -> TypeGuard[str]:
+    """Return whether a timestamp has the form that Claude Code writes."""
+    return isinstance(value, str) and len(value) == 24 and value[4::3].startswith("--T::.") and value[23] == "Z"
+
+
+def is_earlier_text(value: str | int | float | None, text: str) -> bool:
+    """Return whether a timestamp is earlier than a text of the usual form, by the letters alone; False if it must be
+    parsed.
+
+    30 February and 24 o'clock, which JavaScript accepts, are later than they read.
+    """
+    return has_usual_form(value) and value < text and value[8:10] <= "28" and value[11:13] <= "23"
+
+
 def _parse_text(text: str) -> datetime | None:
-    if len(text) == 24 and text[4::3].startswith("--T::.") and text[23] == "Z":  # the form that Claude Code writes
+    if has_usual_form(text):
         try:
             return datetime.fromisoformat(text)
         except ValueError:  # for example 30 February, which JavaScript accepts

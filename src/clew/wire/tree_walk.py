@@ -11,6 +11,7 @@ from stat import S_ISDIR, S_ISREG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import NamedTuple
 
     class TranscriptFile(NamedTuple):
@@ -54,6 +55,16 @@ def list_transcripts(
     receives the folders of sessions with long outputs, each with `hash_outputs` of them. `known` are states of files by
     path: a file that still has its state is not listed, and every file on disk is removed from `known`.
     """
+    return list(iter_transcripts(root, missed, outputs, known))
+
+
+def iter_transcripts(
+    root: str,
+    missed: list[str] | None = None,
+    outputs: dict[str, int] | None = None,
+    known: dict[str, FileState] | None = None,
+) -> Iterator[TranscriptFile]:
+    """Yield the files of `list_transcripts`, project by project, for those who do not keep all of them."""
     walk = _Walk([] if missed is None else missed, outputs, {} if known is None else known)
     if not os.path.isdir(root):
         walk.missed.append(root)
@@ -62,6 +73,22 @@ def list_transcripts(
             walk.missed.append(project.path)
         elif _is_folder(project, walk.missed):
             walk.add_project(project.path, project.name)
+            yield from walk.files
+            walk.files.clear()
+
+
+def find_unlisted(root: str) -> list[str]:
+    """Return the paths that exist but could not be inspected, with the walk of `list_transcripts`; no file is kept."""
+    missed: list[str] = []
+    for _ in iter_transcripts(root, missed):
+        pass
+    return missed
+
+
+def list_project(path: str) -> list[TranscriptFile]:
+    """List the sessions and agents of one project folder."""
+    walk = _Walk([], None, {})
+    walk.add_project(path, os.path.basename(path))
     return walk.files
 
 

@@ -7,11 +7,11 @@ import base64
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from clew.chat.tools.builtin.background import BASH_OUTPUT, KILL_SHELL, TASK_OUTPUT, TASK_STOP, stop_all
 from clew.chat.tools.builtin.bash import BASH

@@ -7,13 +7,13 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from clew.chat.tools.builtin.glob_files import GLOB
 from clew.chat.tools.builtin.grep_files import GREP

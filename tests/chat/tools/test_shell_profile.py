@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from clew.chat.permission.known_commands import NAMES
 from clew.chat.tools.builtin.background import stop_all

@@ -7,11 +7,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from clew.chat.tools.builtin.agent import AGENT, TASK
 from clew.chat.tools.builtin.ask_user import ASK_USER_QUESTION

@@ -9,12 +9,12 @@ import ssl
 import subprocess
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from clew.api.mock.http_server import receive, response_head
 from clew.chat.tools.builtin.web_fetch import Fetcher, create_web_fetch

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from clew.chat.tools.input_schema import failure_result, validate_input
 from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolFailed, ToolState

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
+
+from msgspec import Struct
 
 MAX_HEAD = 64 * 1024
 _PHRASES = {529: "Overloaded"}
@@ -15,8 +16,7 @@ class Malformed(ValueError):
     """The input is not a valid request."""
 
 
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
+class HttpRequest(Struct, frozen=True):
     """One request; header names are in lower case. `is_whole` is False if the body was too long."""
 
     method: str

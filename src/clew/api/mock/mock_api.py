@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from clew.api.lint import violations
 from clew.api.lint_blocks import Violation
@@ -41,8 +42,7 @@ _KINDS: Mapping[int, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedAnswer:
+class PlannedAnswer(Struct, frozen=True):
     """An answer to write. A stream has frames; `ending` is how it ends if not regularly."""
 
     status: int

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -97,8 +96,7 @@ class MockScript(Struct, frozen=True, forbid_unknown_fields=True):
 ECHO = MockScript(otherwise=["{{prompt}}"])
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenStep:
+class ChosenStep(Struct, frozen=True):
     """The step that answers a request."""
 
     rule: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clew.chat.config.repository import git_environment, repository_root
 from clew.chat.tools.tool import ToolFailed, ToolState
@@ -20,8 +21,7 @@ FOLDER = Path(".claude", "worktrees")
 _TIMEOUT = 120.0  # seconds that git may take; a checkout of a large repository is slow
 
 
-@dataclass(frozen=True, slots=True)
-class AgentWorktree:
+class AgentWorktree(Struct, frozen=True):
     """A worktree: the project that it belongs to, its folder, its branch, and the commit that it began at."""
 
     project: Path

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from clew.chat.agents.agent_kind import AgentKind
 from clew.chat.session_spec import SessionSpec

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
 
 from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from clew.chat import events
 from clew.chat.agents.agent_kind import DEFAULT_KIND, AgentKind

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.wire.json_codec import Json
 
@@ -34,8 +34,7 @@ class SettingsSource(Struct, frozen=True):
     path: Path | None = None
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """All sources, high to low. `notices` are messages for the user; `trusted` states whether the folder is trusted."""
 
     sources: tuple[SettingsSource, ...] = ()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _COMMAND = re.compile(r"/([\w.:-]+)(?:\s+(.*))?", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class InputLine:
+class InputLine(Struct, frozen=True):
     """The text of a line. For a slash command also its name and arguments: "/review a.py" has the name "review"."""
 
     text: str

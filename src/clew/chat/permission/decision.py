@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from clew.wire.json_codec import Json
 
 Kind = Literal["allow", "deny", "ask"]
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """The decision about one call. `reason` is shown to the user, `message` is sent to the model if the call is not
     made.
     """

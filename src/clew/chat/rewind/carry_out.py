@@ -7,10 +7,12 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.chat.rewind.path_state import read_path_state
 from clew.chat.rewind.rewind_plan import Edits, PathChange, RewindPlan, RewindPoint, store_of
@@ -36,8 +38,7 @@ class RewindableConversation(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Rewound:
+class Rewound(Struct, frozen=True):
     """The result of a rewind. The plan of `undo` reverts it."""
 
     changed: tuple[PathChange, ...]  # files and folders

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from clew.chat.rewind.file_birth import birth_time
 from clew.chat.rewind.path_state import ABSENT, PathState, read_path_state
@@ -27,14 +28,19 @@ _SLACK = 0.02  # seconds by which the times of files may lag behind the clock
 Folder = tuple[int | None, int | None]  # the mode of a folder before and after; None if there was none
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectTree:
+class ProjectTree(Struct, frozen=True, eq=False):
     """The files of a project at one time: a tree of the store, the full modes, and what the store lacks."""
 
     id: str
     modes: Mapping[str, int] = field(default_factory=dict)
     inventory: ProjectInventory = field(default_factory=ProjectInventory)
-    time: float = field(default=0.0, compare=False)
+    time: float = 0.0
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the files are the same, whenever they were looked at."""
+        if not isinstance(other, ProjectTree):
+            return NotImplemented
+        return (self.id, self.modes, self.inventory) == (other.id, other.modes, other.inventory)
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -43,8 +49,7 @@ class ProjectTree:
         return tuple(sorted(name for name, unkept in known if unkept.why != IGNORED and name not in (".git", ".git/")))
 
 
-@dataclass(frozen=True, slots=True)
-class PathEffect:
+class PathEffect(Struct, frozen=True):
     """The effect of a command on one path. `is_ignored`: git ignores the path."""
 
     name: str
@@ -53,8 +58,7 @@ class PathEffect:
     is_ignored: bool = False
 
 
-@dataclass(slots=True)
-class Effect:
+class Effect(Struct):
     """The changes between two snapshots."""
 
     done: list[PathEffect] = field(default_factory=list)
@@ -194,8 +198,7 @@ def _compare_folders(was: ProjectInventory, now: ProjectInventory, effect: Effec
 # -- several commands
 
 
-@dataclass(slots=True)
-class Effects:
+class Effects(Struct):
     """The combined effects of the commands after some prompts: states before the first and after the last."""
 
     files: dict[str, tuple[PathState, str | None]] = field(default_factory=dict)  # and the digest after; None if unsure

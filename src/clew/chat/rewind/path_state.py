@@ -6,10 +6,11 @@ import itertools
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from clew.chat.tools.text_encoding import decode
 from clew.facts.unified_diff import unified
@@ -20,8 +21,7 @@ AROUND = 3  # lines around a change
 Kind = Literal["file", "link", "folder", "none", "other"]
 
 
-@dataclass(frozen=True, slots=True)
-class PathState:
+class PathState(Struct, frozen=True):
     """What exists at a path. `data` is the content of a file, or the target of a link."""
 
     kind: Kind = "none"

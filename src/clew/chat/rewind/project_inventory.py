@@ -11,9 +11,10 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from clew.chat.permission.command_options import split_names
 from clew.chat.rewind.path_state import PathState, read_path_state
@@ -42,8 +43,7 @@ _VOLATILE = (".log", ".pid", ".lock", ".swp", ".tmp", ".db", ".sqlite", ".sqlite
 Facts = tuple[int, ...]  # of one file: what changes when the file does
 
 
-@dataclass(frozen=True, slots=True)
-class Unkept:
+class Unkept(Struct, frozen=True):
     """Something that exists but is not kept: why, and a digest of its facts. `is_whole`: all of it was examined."""
 
     why: str
@@ -51,8 +51,7 @@ class Unkept:
     is_whole: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectInventory:
+class ProjectInventory(Struct, frozen=True):
     """The folders of a project with their modes, and what is not stored; names of such folders end in `/`."""
 
     folders: Mapping[str, int] = field(default_factory=dict)

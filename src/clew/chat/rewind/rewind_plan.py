@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.chat.rewind.command_effects import Effects
 from clew.chat.rewind.path_state import ABSENT, PathState, read_path_state, unified_diff
@@ -37,8 +39,7 @@ Edits = Literal["refuse", "keep", "overwrite"]
 _SHORTEST = 8  # characters of a uuid that stand for it; fewer digits are a number
 
 
-@dataclass(frozen=True, slots=True)
-class RewindPoint:
+class RewindPoint(Struct, frozen=True):
     """A prompt that can be rewound to. `uuid` is its line, `before` the line above it."""
 
     uuid: str
@@ -50,8 +51,7 @@ class RewindPoint:
     offset: int = 0  # of its line in the file
 
 
-@dataclass(frozen=True, slots=True)
-class PathChange:
+class PathChange(Struct, frozen=True):
     """One path: what exists there, what should exist, and what the session left there."""
 
     path: Path
@@ -89,8 +89,7 @@ class PathChange:
         return unified_diff(PathState("file", self.left.encode("utf-8", "replace")), self.before, self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class RewindPlan:
+class RewindPlan(Struct, frozen=True):
     """The changes of a rewind. The plan itself changes nothing."""
 
     session_id: str

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from clew.chat.rewind.path_state import ABSENT, PathState, read_path_state
 from clew.wire.json_codec import decode, encode
@@ -21,8 +22,7 @@ _TABLE = "rewind.json"
 _DONE = "done"
 
 
-@dataclass(frozen=True, slots=True)
-class RewindStep:
+class RewindStep(Struct, frozen=True):
     """One path: its state before, and the digest of what the rewind wrote there."""
 
     path: Path
@@ -31,8 +31,7 @@ class RewindStep:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
-class RewindRecord:
+class RewindRecord(Struct, frozen=True):
     """One rewind that was started. `leaf` is where the conversation continued before it, if that was rewound too."""
 
     folder: Path

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import glob
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clew.chat.rewind.path_state import ABSENT, PathState, is_link, read_path_state
 from clew.chat.rewind.protected_paths import PROTECTED, is_protected_path
@@ -17,8 +18,7 @@ from clew.wire.timestamps import parse_timestamp
 _AT_ONCE = 2.0  # seconds
 
 
-@dataclass(frozen=True, slots=True)
-class SavedStateFolders:
+class SavedStateFolders(Struct, frozen=True):
     """Where the files of a session and their saved states are. Nothing outside `roots` is changed."""
 
     backups: Path  # `file-history/<session>`

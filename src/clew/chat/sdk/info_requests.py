@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clew.api.token_estimate import estimate_tokens
 from clew.chat.engine import Engine
@@ -26,8 +27,7 @@ MAX_FILE = 1 << 20  # bytes of a file that read_file returns unless the request 
 _COLOURS = {"system_prompt": "promptBorder", "messages": "purple", "memory_files": "warning"}
 
 
-@dataclass
-class InfoRequests:
+class InfoRequests(Struct):
     """Answers the requests for information of one connection."""
 
     connection: SdkConnection

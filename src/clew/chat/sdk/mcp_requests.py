@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from clew.chat.mcp.mcp_client import McpServer, McpTool, full_name
 from clew.chat.mcp.sdk_servers import load_sdk_tools
@@ -13,8 +13,7 @@ from clew.system.environment import child_environment
 from clew.wire.json_codec import Json
 
 
-@dataclass
-class SdkServer:
+class SdkServer(Struct):
     """An MCP server inside the SDK program."""
 
     name: str
@@ -22,8 +21,7 @@ class SdkServer:
     is_enabled: bool = True
 
 
-@dataclass
-class McpRequests:
+class McpRequests(Struct):
     """Answers the requests about MCP servers of one connection."""
 
     connection: SdkConnection

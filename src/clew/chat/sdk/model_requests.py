@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from clew.chat.sdk.sdk_connection import Handler, SdkConnection, text_field
 from clew.chat.turn.side_request import suggest_title
@@ -10,8 +10,7 @@ from clew.errors import ApiError
 from clew.wire.json_codec import Json
 
 
-@dataclass
-class ModelRequests:
+class ModelRequests(Struct):
     """Answers the requests that need the model."""
 
     connection: SdkConnection

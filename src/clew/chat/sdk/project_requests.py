@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clew.chat.sdk.sdk_connection import ControlError, Handler, SdkConnection
 from clew.wire.json_codec import Json
@@ -15,8 +16,7 @@ MAX_FILES = 20_000  # files of a project that are compared with a query
 _LEFT_OUT = frozenset({".git", "node_modules", "__pycache__", ".venv"})
 
 
-@dataclass
-class ProjectRequests:
+class ProjectRequests(Struct):
     """Answers the requests about files of one connection."""
 
     connection: SdkConnection

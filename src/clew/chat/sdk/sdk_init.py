@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from clew.chat.config.settings import as_object, as_strings
 from clew.chat.hooks.runner import TIMEOUT, Hook
@@ -15,8 +16,7 @@ from clew.errors import ClewError
 from clew.wire.json_codec import Json
 
 
-@dataclass(frozen=True, slots=True)
-class SdkInit:
+class SdkInit(Struct, frozen=True):
     """The parts of a session that the SDK provides."""
 
     hooks: tuple[Hook, ...] = ()

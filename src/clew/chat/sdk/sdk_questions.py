@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clew.chat import events
 from clew.chat.mcp.mcp_client import McpTool
@@ -16,8 +17,7 @@ from clew.errors import ClewError
 from clew.wire.json_codec import Json, decode
 
 
-@dataclass
-class SdkQuestions:
+class SdkQuestions(Struct):
     """The questions of one connection; while any is open, the state of the session is `requires_action`."""
 
     connection: SdkConnection

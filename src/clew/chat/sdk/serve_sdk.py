@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from clew.chat.events import Emit
 from clew.chat.mcp.mcp_client import read_configs

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clew.chat.config.model_alias import resolve_choice
 from clew.chat.config.permission_mode import MODES, Mode, parse_mode
@@ -20,8 +21,7 @@ BYPASS = "--dangerously-skip-permissions or --allow-dangerously-skip-permissions
 MAX_TAIL = 8192  # bytes of a task's output that get_task_output returns
 
 
-@dataclass
-class SessionRequests:
+class SessionRequests(Struct):
     """Answers the requests that change the session of one connection."""
 
     connection: SdkConnection

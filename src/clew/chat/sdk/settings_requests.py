@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clew.chat.config.reasoning_settings import save_effort, save_setting
 from clew.chat.config.settings import Settings, SettingsSource, settings_file
@@ -24,8 +26,7 @@ _SAVED = {"localSettings": "outputStyle", "userSettings": "effortLevel"}  # what
 _EFFECTIVE = ("model", "effortLevel", "permissions")  # settings that count at once
 
 
-@dataclass
-class SettingsRequests:
+class SettingsRequests(Struct):
     """Answers the requests about the settings of one connection."""
 
     connection: SdkConnection

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from time import time
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from clew.chat import events
 from clew.chat.events import Event
@@ -19,8 +20,7 @@ class SystemFrame(Protocol):
     def __call__(self, subtype: str, **fields: Any) -> Json: ...
 
 
-@dataclass
-class _Task:
+class _Task(Struct):
     """A subagent or background command that the SDK was told of."""
 
     task_id: str
@@ -45,8 +45,7 @@ class _Task:
         return {**names, **agent_type, "description": self.description}
 
 
-@dataclass
-class TaskFrames:
+class TaskFrames(Struct):
     """Turns the events of tasks into frames, and remembers the tasks for what belongs to them."""
 
     new_id: Callable[[], str]

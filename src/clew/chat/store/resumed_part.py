@@ -7,9 +7,10 @@ them can change what is sent, the whole file is read; for a session without a co
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+
+from msgspec import Struct
 
 from clew.chat.store.earlier_lines import EarlierLines
 from clew.conversation.active_path import NIL, insert_siblings
@@ -28,8 +29,7 @@ from clew.wire.resume_fields import EarlierEntry
 _PRESERVED_SIZE = 1 << 18  # bytes before a boundary that are searched first for what it preserved
 
 
-@dataclass(frozen=True)
-class ResumedPart:
+class ResumedPart(Struct, frozen=True, dict=True):
     """The entries of a file from an offset on, the request that they give, and what the lines before them leave."""
 
     session: Session

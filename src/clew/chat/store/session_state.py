@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from clew.chat.config.permission_mode import Mode
 from clew.chat.store.file_snapshots import SavedFile
@@ -12,8 +13,7 @@ from clew.chat.tools.tool import ReadFile
 from clew.wire.json_codec import Json
 
 
-@dataclass(frozen=True)
-class SessionState:
+class SessionState(Struct, frozen=True):
     """What a session file says about its conversation. Only `path` is set for a new session."""
 
     path: Path

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from clew.chat.tools.atomic_files import Content, read_content
 from clew.chat.tools.tool import ToolFailed, ToolState

@@ -12,9 +12,10 @@ import re
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from clew.chat.tools.tool import ToolFailed
 from clew.system.extras import install_hint
@@ -37,8 +38,7 @@ async def resolve_host(host: str, port: int) -> Sequence[str]:
     return [str(result[4][0]) for result in results]
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
+class Network(Struct, frozen=True):
     """Which parts of the network can be reached."""
 
     private: frozenset[str] = frozenset()  # hosts that may be in a private network; http is allowed for them
@@ -46,8 +46,7 @@ class Network:
     look_up: Callable[[str, int], Awaitable[Sequence[str]]] = resolve_host
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedPage:
+class FetchedPage(Struct, frozen=True):
     """The response of an address; `moved_to` if it redirects to another host."""
 
     url: str

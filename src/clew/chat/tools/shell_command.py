@@ -9,8 +9,9 @@ import secrets
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from clew.chat.tools import process_group
 from clew.chat.tools.atomic_files import MAX_OUTPUT_BYTES, create_output_file
@@ -28,8 +29,7 @@ _SCRIPT = "trap 'pwd -P >&{} 2>/dev/null' EXIT\n{}__clew=$1; shift; eval \"$__cl
 _PROFILE = ". /dev/fd/{0} 2>/dev/null; exec {0}<&-\n"
 
 
-@dataclass(eq=False)
-class ShellCommand:
+class ShellCommand(Struct, eq=False):
     """A running or finished command."""
 
     id: str

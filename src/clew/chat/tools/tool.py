@@ -7,9 +7,10 @@ besides its input is in `ToolContext`.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct, field
 
 from clew.wire.json_codec import Json
 
@@ -26,8 +27,7 @@ def text_of(content: Content) -> str:
     return "\n".join(str(b["text"]) for b in content if b.get("type") == "text" and "text" in b)
 
 
-@dataclass(frozen=True, slots=True)
-class CallResult:
+class CallResult(Struct, frozen=True):
     """The result of a call: the content for the model, and the record for the session file (`toolUseResult`)."""
 
     content: Content
@@ -45,8 +45,7 @@ class ToolFailed(Exception):
         self.is_misuse = is_misuse
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFile:
+class ReadFile(Struct, frozen=True):
     """A file as the model last read it."""
 
     mtime_ns: int
@@ -54,8 +53,7 @@ class ReadFile:
     is_whole: bool = True
 
 
-@dataclass
-class ToolState:
+class ToolState(Struct):
     """State shared by all calls of one conversation."""
 
     cwd: Path
@@ -82,8 +80,7 @@ async def _ignore_progress(data: Json) -> None:
     """Discard progress reports."""
 
 
-@dataclass(frozen=True)
-class ToolContext:
+class ToolContext(Struct, frozen=True):
     """The environment of a call. A tool that needs a field that is None fails with a clear message."""
 
     call_id: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from clew.chat.tools.tool import CallResult, ToolContext
 from clew.wire.json_codec import Json
@@ -15,8 +16,7 @@ NUMBER: Json = {"type": "number"}
 BOOLEAN: Json = {"type": "boolean"}
 
 
-@dataclass(frozen=True, slots=True)
-class SpecTool:
+class SpecTool(Struct, frozen=True):
     """A tool built from its parts."""
 
     name: str

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from clew.chat import events
 from clew.chat.config.system_prompt import system_reminder

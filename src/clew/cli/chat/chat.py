@@ -158,9 +158,10 @@ def _rewind_files(options: Namespace) -> int:
 
 def _console(options: Namespace) -> int:
     """Return the console; where nothing can be drawn, in lines."""
-    from dataclasses import replace
     from importlib.util import find_spec
     from pathlib import Path
+
+    from msgspec.structs import replace
 
     from clew.system.environment import terminal_kind, wants_colour
     from clew.wire.layout import claude_dir

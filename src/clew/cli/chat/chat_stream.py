@@ -48,9 +48,10 @@ def add_arguments(command: ArgumentParser) -> None:
 
 async def serve(options: Namespace, spec: SessionSpec, prompt: str | None = None) -> int:
     """Until stdin ends, or until one prompt is answered. The exit code."""
-    from dataclasses import replace
     from pathlib import Path
     from uuid import uuid4
+
+    from msgspec.structs import replace
 
     from clew.chat.sdk.sdk_frames import FrameBuilder
     from clew.chat.sdk.serve_sdk import serve_sdk

@@ -97,7 +97,7 @@ def _models(options: Namespace) -> list[str]:
 
 
 async def _run(source: Session, at: int, content: Content, model: str, options: Namespace) -> RaceRun:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from clew.chat.session_factory import open_session
     from clew.chat.store.pending_prompts import UserPrompt
@@ -181,7 +181,7 @@ def _run_json(run: RaceRun) -> dict[str, Any]:
 
 
 def _compare(first: RaceRun, other: RaceRun, options: Namespace) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from clew.cli.read import compare
     from clew.conversation.load import read

@@ -10,7 +10,7 @@ import sys
 from clew.cli.cost.usage_request import UsageOptions, collect_usage, print_csv, print_json, terminal_width
 from clew.cli.options import add_common_options, add_jobs_option, add_store_options
 from clew.errors import Refused
-from clew.report.usage_table import BY, UsageQuery, build_table, needs_replies, table_json
+from clew.report.usage_table import BY, UsageQuery, build_table, needs_places, needs_replies, table_json
 from clew.system.terminal_style import stdout_style
 
 TYPE_CHECKING = False
@@ -106,7 +106,8 @@ def report_usage(plan: UsageOptions) -> int:
 
         return view(plan, prices)
     root = claude_home(plan.claude_dir)
-    collected = collect_usage(plan, root, bool(plan.view) or needs_replies(plan.query) or plan.plot is not None)
+    is_per_reply = bool(plan.view) or needs_replies(plan.query) or plan.plot is not None
+    collected = collect_usage(plan, root, is_per_reply, needs_places(plan.query))
     if plan.view == "blocks":
         from clew.cli.cost.usage_views import show_blocks
 

@@ -68,7 +68,7 @@ def draw_context(plan: UsageOptions, points: Sequence[ContextPoint], window: int
 def draw_turns(plan: UsageOptions, table: UsageTable) -> int:
     if plan.plot in (None, "-"):
         return _print(_bars(table, columns))
-    return write(plan, "Usage by turn", [turns_figure(table)])
+    return write(plan, "Usage by turn", [turns_figure(table.rows)])
 
 
 def draw_blocks(plan: UsageOptions, blocks: Sequence[FiveHourBlock], zone: Zone) -> int:

@@ -38,7 +38,7 @@ class UsageOptions:
         return self.has("quiet")
 
 
-def collect_usage(plan: UsageOptions, root: str, per_reply: bool) -> CollectedBuckets:
+def collect_usage(plan: UsageOptions, root: str, per_reply: bool, per_place: bool = False) -> CollectedBuckets:
     import gc
 
     from clew.cli.progress import ProgressBar
@@ -48,7 +48,13 @@ def collect_usage(plan: UsageOptions, root: str, per_reply: bool) -> CollectedBu
     gc.disable()  # a command ends soon and creates no cycles: looking for them took a tenth of its time
     progress = None if plan.is_quiet else ProgressBar("Reading transcripts").update
     collected = collect_buckets(
-        root, cache_home(), per_reply=per_reply, kept=_archived(root), progress=progress, jobs=plan.jobs
+        root,
+        cache_home(),
+        per_reply=per_reply,
+        per_place=per_place,
+        kept=_archived(root),
+        progress=progress,
+        jobs=plan.jobs,
     )
     if collected.missed and not plan.is_quiet:
         from clew.cli.output import print_message

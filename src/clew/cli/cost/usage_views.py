@@ -11,7 +11,6 @@ from clew.cli.cost.usage_request import UsageOptions, collect_usage, print_csv, 
 from clew.cli.output import clean_name, one_line, print_message
 from clew.cli.select_session import newest_session
 from clew.conversation.session import Session
-from clew.conversation.session_listing import Outline
 from clew.errors import READ_ERRORS
 from clew.facts.prices import Prices, dollars, micros
 from clew.facts.removed_thinking import replies_without_thinking
@@ -21,12 +20,13 @@ from clew.report.collect_buckets import CollectedBuckets
 from clew.report.context_history import KINDS, ContextPoint, context_points, context_window
 from clew.report.cost_by_turn import cost_by_turn
 from clew.report.five_hour_blocks import group_into_blocks
+from clew.report.outline_store import OutlineStore
 from clew.report.reconcile import CountDifference, compare_agents, compare_cost_state, compare_stats
 from clew.report.text_table import block_lines, short_number, table_lines
 from clew.report.timezone import Zone
 from clew.report.usage_table import UsageTable, select_buckets
 from clew.report.waste import find_waste
-from clew.system.environment import claude_home
+from clew.system.environment import cache_home, claude_home
 from clew.system.file_errors import ErrorCollector
 from clew.system.plural import noun, plural
 from clew.system.terminal_style import HEADING, stdout_style
@@ -220,7 +220,8 @@ def readable(plan: UsageOptions, table: UsageTable, collected: CollectedBuckets)
     if table.by == "project":
         return {name: clean_name(_project_path(plan, name)) for name in names}
     paths = {file.session: file.path for file in collected.files if not file.agent}
-    return {name: f"{name[:8]}  {_title(paths[name])}" for name in names if name in paths}
+    with OutlineStore(claude_home(plan.claude_dir), cache_home()) as store:
+        return {name: f"{name[:8]}  {_title(store, paths[name])}" for name in names if name in paths}
 
 
 def _project_path(plan: UsageOptions, name: str) -> str:
@@ -234,9 +235,9 @@ def _project_path(plan: UsageOptions, name: str) -> str:
     return f"{path.path} (a guess)" if path.source == "guess" else path.path
 
 
-def _title(path: str) -> str:
+def _title(store: OutlineStore, path: str) -> str:
     try:
-        title = Outline(session_at(path)).title
+        title = store.outline(session_at(path)).title
     except READ_ERRORS:
         return ""
     return one_line(mask(title or "")[0], 40)

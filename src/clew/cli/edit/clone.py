@@ -18,9 +18,10 @@ def add_arguments(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     from clew.cli.select_session import open_session, resolve_folder
-    from clew.edit.plan import plan
 
     source = open_session(options, options.id)
+    from clew.edit.plan import plan
+
     edit = plan(source)
     if options.at is not None:
         edit = edit.end_with(options.at)

@@ -31,9 +31,11 @@ def add_arguments(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     from clew.cli.select_session import open_session
+
+    session = open_session(options, options.id)
     from clew.edit.plan import plan
 
-    edit = plan(open_session(options, options.id))
+    edit = plan(session)
     summarise = summary_options.Summariser(options)
     compressed = edit.compress(summarise, bands=options.bands, tools=options.tools)
     if compressed is not edit:

@@ -26,9 +26,10 @@ def add_arguments(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     from clew.cli.select_session import open_session
-    from clew.edit.plan import plan
 
     session = open_session(options, options.id)
+    from clew.edit.plan import plan
+
     last = len(session.turns)
     numbers = [
         number

@@ -21,13 +21,15 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from dataclasses import asdict
-
     from clew.cli.select_session import open_session
+
+    session = open_session(options, options.id)
+    from msgspec.structs import asdict
+
     from clew.edit.merge_sessions import merge
     from clew.edit.plan import plan
 
-    edit = plan(open_session(options, options.id))
+    edit = plan(session)
     merges = []
     for name in options.others:
         edit, merged = merge(edit, open_session(options, name))

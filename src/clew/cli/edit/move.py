@@ -34,9 +34,12 @@ def add_arguments(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     from clew.cli.select_session import open_tree
-    from clew.edit.copy_project import plan_copies
     from clew.edit.move_files import finish_interrupted
-    from clew.edit.move_project import plan_move
+
+    if options.copy:
+        from clew.edit.copy_project import plan_copies as plan_all
+    else:
+        from clew.edit.move_project import plan_move as plan_all
 
     tree = open_tree(options)
     old, new = _old_path(options), _path(options.new)
@@ -44,7 +47,7 @@ def run(options: Namespace) -> int:
         raise Refused([f"{old} is both the old and the new folder"], hint="Name the folder before and after the move.")
     finished = None if options.dry_run or options.copy else finish_interrupted(old, new)
     try:
-        plan = (plan_copies if options.copy else plan_move)(tree, old, new)
+        plan = plan_all(tree, old, new)
     except NotFound:
         if finished is None:
             raise
@@ -60,7 +63,7 @@ def run(options: Namespace) -> int:
 
 
 def _move(options: Namespace, plan: MovePlan, settings: Settings | None) -> str | None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from clew.edit.move_files import move_files
     from clew.edit.project_settings import moved_settings

@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 
 from clew.cli.edit import edit_output
+from clew.cli.options import add_jobs_option
 from clew.cli.output import clean_name, print_message
 
 TYPE_CHECKING = False
@@ -25,18 +26,20 @@ def add_arguments(command: ArgumentParser) -> None:
         default=[],
         help="take out what fits this regular expression (may be repeated); secrets too only with --secrets",
     )
+    add_jobs_option(command, "a large session: ")
     edit_output.add_arguments(command)
 
 
 def run(options: Namespace) -> int:
     from clew.cli.select_session import open_session
+
+    source = open_session(options, options.id)
     from clew.edit.plan import plan
     from clew.edit.redact_session import redact
     from clew.edit.redactor import make_redactor
 
-    source = open_session(options, options.id)
     hidden = make_redactor(options.secrets or not options.pattern, options.pattern)
-    edit, tally = redact(plan(source), hidden)
+    edit, tally = redact(plan(source), hidden, jobs=options.jobs)
     if not tally.total and not tally.left_out:
         if not options.quiet:
             print_message(f"Nothing in {source.id[:8]} or its files is to be hidden ({hidden}). Nothing was written.")

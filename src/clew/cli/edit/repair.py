@@ -43,13 +43,14 @@ def run(options: Namespace) -> int:
 
 
 def _session(options: Namespace) -> int:
-    from clew.cli.read.check_run import verdict
     from clew.cli.select_session import open_session
+
+    source = open_session(options, options.id)
+    from clew.cli.read.check_run import verdict
     from clew.edit.fix.repair_session import repair
     from clew.edit.plan import plan
     from clew.facts.health import VERSIONS, health
 
-    source = open_session(options, options.id)
     repaired, fixes = repair(plan(source))
     before = health(source)
     if not fixes:

@@ -21,9 +21,10 @@ def add_arguments(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     from clew.cli.select_session import open_session
-    from clew.edit.rename_session import retitle
 
     source = open_session(options, options.id)
+    from clew.edit.rename_session import retitle
+
     return print_title_change(
         options, source.id, retitle(source, options.title, dry_run=options.dry_run), "customTitle"
     )

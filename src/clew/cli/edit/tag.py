@@ -19,7 +19,8 @@ def add_arguments(command: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     from clew.cli.edit.retitle import print_title_change
     from clew.cli.select_session import open_session
-    from clew.edit.rename_session import tag
 
     source = open_session(options, options.id)
+    from clew.edit.rename_session import tag
+
     return print_title_change(options, source.id, tag(source, options.tag or "", dry_run=options.dry_run), "tag")

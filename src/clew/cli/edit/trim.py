@@ -62,9 +62,11 @@ def parse_percent(text: str) -> float:
 
 def run(options: Namespace) -> int:
     from clew.cli.select_session import open_session
+
+    session = open_session(options, options.id)
     from clew.edit.plan import plan
 
-    edit = plan(open_session(options, options.id)).trim(parse_trim(options))
+    edit = plan(session).trim(parse_trim(options))
     return edit_output.finish_with_sizes(options, edit)
 
 

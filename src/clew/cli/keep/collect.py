@@ -334,7 +334,7 @@ def _print_report(report: PollReport, job: CollectJob, options: Namespace) -> No
 
 
 def _plain(report: PollReport) -> dict[str, Any]:
-    from dataclasses import asdict
+    from msgspec.structs import asdict
 
     value = asdict(report)
     for name in ("resets", "moves", "failures"):

@@ -6,9 +6,10 @@ import re
 import time
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict
 
 from clew.cli.output import clean_name, format_size, print_json, print_message
 from clew.errors import Refused, StoreError

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict
 
 from clew.cli.output import clean, clean_name, format_size, print_json, print_message
 from clew.errors import Refused

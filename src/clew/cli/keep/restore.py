@@ -34,17 +34,17 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    if bool(options.id) == bool(options.all or options.project):
+        raise Refused(
+            ["restore needs to know what: a session, or --all, or --project NAME"],
+            hint="List the archived sessions with: clew ls --archived",
+        )
     from pathlib import Path
 
     from clew.collect.archive.reader import Archive, archive_path
     from clew.collect.archive.restore_files import plan_restore, restore
     from clew.collect.archive.sqlite_errors import translate_errors
 
-    if bool(options.id) == bool(options.all or options.project):
-        raise Refused(
-            ["restore needs to know what: a session, or --all, or --project NAME"],
-            hint="List the archived sessions with: clew ls --archived",
-        )
     to = Path(options.to).expanduser() if options.to else None
     if options.store_tree:
         from clew.cli.keep.restore_from_store import restore_from_store

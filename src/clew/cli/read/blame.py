@@ -55,7 +55,7 @@ def run(options: Namespace) -> int:
 
 def _mask(lines: Sequence[BlamedLine]) -> list[BlamedLine]:
     """Return lines without secrets, also those of several lines."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from clew.facts.secrets.mask_secrets import mask_lines
 

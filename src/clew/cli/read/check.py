@@ -7,6 +7,10 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 from clew.cli.options import add_common_options, add_jobs_option
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clew.conversation.session import Session
+
 
 def add_arguments(command: ArgumentParser) -> None:
     which = command.add_mutually_exclusive_group()
@@ -47,6 +51,22 @@ def _parse_version(text: str) -> str:
 
 
 def run(options: Namespace) -> int:
-    from clew.cli.read.check_run import check_sessions
+    is_one = not (options.inventory or options.drift or options.all)
+    session = _selected_session(options) if is_one else None
+    from clew.cli.read.check_run import check_session, check_sessions
 
-    return check_sessions(options)
+    return check_session(options, session) if is_one else check_sessions(options)
+
+
+def _selected_session(options: Namespace) -> Session | None:
+    """Return the session with the given id; without an id the newest that the other options select. None if there is
+    none.
+    """
+    from clew.cli.select_session import open_session, session_files
+
+    if options.id or not (options.project or options.since or options.until):
+        return open_session(options, options.id, archived=True)
+    file = next(session_files(options), None)
+    from clew.conversation.session import Session
+
+    return Session(file.path, file=file) if file else None

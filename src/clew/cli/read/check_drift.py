@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from itertools import islice
 from typing import Any
+
+from msgspec.structs import asdict
 
 from clew.cli.output import print_json, print_message
 from clew.cli.progress import ProgressLine

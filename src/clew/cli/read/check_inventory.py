@@ -5,9 +5,10 @@ from __future__ import annotations
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from itertools import islice
 from typing import Any
+
+from msgspec.structs import asdict
 
 from clew.cli.output import format_size, one_line, print_json
 from clew.cli.select_session import error_fence, open_session, report_unlisted_folders, session_files

@@ -5,21 +5,22 @@ from __future__ import annotations
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
+from msgspec.structs import asdict
+
 from clew.cli.output import describe_left_out, format_size, one_line, print_json, print_message
 from clew.cli.progress import ProgressLine
-from clew.cli.read.check_index import report_indexes
 from clew.cli.read.check_print import (
     Line,
     describe_missing_fields,
     format_table,
     print_lines,
 )
-from clew.cli.select_session import open_session, open_tree, session_files
+from clew.cli.select_session import open_tree, session_files
 from clew.conversation.session import Session
 from clew.errors import READ_ERRORS
 from clew.facts.health import (
@@ -39,7 +40,6 @@ from clew.facts.health import (
 from clew.system import shell_quoting
 from clew.system.file_errors import describe_error
 from clew.system.plural import plural
-from clew.system.worker_processes import map_in_workers
 from clew.wire.layout import session_at
 
 MIN_BYTES = 16 << 20  # bytes of sessions from which several processes pay off
@@ -58,17 +58,7 @@ def check_sessions(options: Namespace) -> int:
 
         code = check_drift.run(options)
         return _report_no_session(options) if code is None else code
-    return _check_all(options) if options.all else _check_one(options)
-
-
-def _selected_session(options: Namespace) -> Session | None:
-    """Return the session with the given id; without an id the newest that the other options select. None if there is
-    none.
-    """
-    if options.id or not (options.project or options.since or options.until):
-        return open_session(options, options.id, archived=True)
-    file = next(session_files(options), None)
-    return Session(file.path, file=file) if file else None
+    return _check_all(options)
 
 
 def _report_no_session(options: Namespace) -> int:
@@ -80,8 +70,7 @@ def _report_no_session(options: Namespace) -> int:
 # -- one session
 
 
-def _check_one(options: Namespace) -> int:
-    session = _selected_session(options)
+def check_session(options: Namespace, session: Session | None) -> int:
     if session is None:
         return _report_no_session(options)
     report = health(session, options.versions or VERSIONS)
@@ -93,7 +82,7 @@ def _check_one(options: Namespace) -> int:
 
 
 def _health_json(report: Health, session: Session) -> dict[str, Any]:
-    value = {"kind": "health", "path": str(session.path) if session.path else None, **asdict(report)}
+    value = {"kind": "health", "path": str(session.path) if session.path else None, **to_builtins(report)}
     shares = {"reachable_share": report.prompts.reachable_share, "context_share": report.prompts.context_share}
     value["prompts"] |= {name: round(share, 4) for name, share in shares.items()}
     value["inventory"]["result_share"] = round(report.inventory.result_share, 4)
@@ -277,6 +266,8 @@ def _check_all(options: Namespace) -> int:
     progress = ProgressLine(1.0, quiet=options.quiet)
     paths = [str(file.path.absolute()) for file in selected]
     settings = (list(versions), bool(options.json))
+    from clew.system.worker_processes import map_in_workers
+
     reports = map_in_workers(
         prepare_check, settings, paths, [file.size for file in selected], jobs=options.jobs, min_bytes=MIN_BYTES
     )
@@ -289,6 +280,8 @@ def _check_all(options: Namespace) -> int:
             print_lines([("", f"{one_line(file.id[:8])}  {verdict.ljust(7)}  {one_line(why)}")])
     if not totals:
         return _report_no_session(options)
+    from clew.cli.read.check_index import report_indexes
+
     report_indexes(options)
     if not options.json:
         parts = ", ".join(f"{totals[verdict]} {_TOTAL[verdict]}" for verdict in VERDICTS if totals[verdict])

@@ -40,9 +40,9 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    left, right = _parse_sides(options)
     from clew.view.comparison import Comparison
 
-    left, right = _parse_sides(options)
     comparison = Comparison(left, right)
     if options.json:
         print_json(comparison_json(comparison, options.reveal))
@@ -52,11 +52,11 @@ def run(options: Namespace) -> int:
 
 
 def _parse_sides(options: Namespace) -> tuple[ConversationPath, ConversationPath]:
-    from clew.view.comparison import conversation_path
-
     left = _parse_side(options, options.left)
     if options.right is not None:
         return left, _parse_side(options, options.right)
+    from clew.view.comparison import conversation_path
+
     others = [branch for branch in left.session.branches if not branch.is_active]
     if "@" in options.left or not others:
         raise NotFound(
@@ -72,12 +72,14 @@ def _parse_sides(options: Namespace) -> tuple[ConversationPath, ConversationPath
 
 def _parse_side(options: Namespace, text: str) -> ConversationPath:
     from clew.cli.select_session import open_session
-    from clew.view.comparison import conversation_path
 
     name, separator, position = text.rpartition("@")
     if not separator or os.path.exists(text):
         name, position = text, ""
-    return conversation_path(open_session(options, name, archived=True), position)
+    session = open_session(options, name, archived=True)
+    from clew.view.comparison import conversation_path
+
+    return conversation_path(session, position)
 
 
 def print_comparison(comparison: Comparison, options: Namespace) -> None:

@@ -26,11 +26,12 @@ def add_arguments(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     from clew.cli.select_session import open_session, open_tree
+
+    source = open_session(options, options.id)
     from clew.edit.session_lineage import find_lineage
     from clew.edit.undo_journal import UndoJournal
     from clew.system.terminal_style import stdout_style
 
-    source = open_session(options, options.id)
     files = [file for project in open_tree(options).projects() for file in project.sessions()]
     family = find_lineage(source, files, UndoJournal().records())
     known = {file.id: file for file in files}

@@ -50,9 +50,9 @@ def run(options: Namespace) -> int:
 
 
 def _rows(tree: Tree) -> list[dict[str, Any]]:
+    files = {file.id: file for project in tree.projects() for file in project.sessions() if not file.is_empty}
     from clew.wire.running_sessions import list_running
 
-    files = {file.id: file for project in tree.projects() for file in project.sessions() if not file.is_empty}
     rows = [_row(each, files.get(each.session)) for each in list_running(tree)]
     return sorted(rows, key=lambda row: -row["when"].timestamp() if row["when"] else 0.0)  # by the time that is shown
 

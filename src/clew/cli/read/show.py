@@ -6,6 +6,7 @@ import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 from clew.cli.options import add_common_options, add_store_options, parse_count
+from clew.cli.output import print_message
 from clew.cli.turn_range import add_turn_options
 from clew.view.depths import DEPTHS
 
@@ -60,6 +61,12 @@ def parse_gap(text: str) -> timedelta:
 
 
 def run(options: Namespace) -> int:
+    from clew.cli.select_session import open_session
+
+    if options.gap is not None and not options.rounds:
+        print_message("clew: --gap needs --rounds. Write: clew show ID --rounds --gap 10m")
+        return 2
+    session = open_session(options, options.id, archived=True)
     from clew.cli.read.show_run import show_session
 
-    return show_session(options)
+    return show_session(session, options)

@@ -9,7 +9,6 @@ from itertools import chain
 
 from clew.cli.output import clean, format_size, one_line, print_json, print_message
 from clew.cli.read.show_rounds import print_rounds
-from clew.cli.select_session import open_session
 from clew.cli.turn_range import select_turns, selects_part
 from clew.conversation.load import request
 from clew.conversation.session import Session
@@ -28,11 +27,7 @@ from clew.view.surrounding_rows import around_json, around_rows, visibility
 from clew.view.turn_json import turn_json
 
 
-def show_session(options: Namespace) -> int:
-    if options.gap is not None and not options.rounds:
-        print_message("clew: --gap needs --rounds. Write: clew show ID --rounds --gap 10m")
-        return 2
-    session = open_session(options, options.id, archived=True)
+def show_session(session: Session, options: Namespace) -> int:
     if options.todos:
         from clew.cli.read.show_todos import show_todos
 

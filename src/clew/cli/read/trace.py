@@ -23,6 +23,9 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from clew.cli.select_session import open_session
+
+    session = open_session(options, options.id, archived=True)
     from clew.cli.read.trace_run import draw_session
 
-    return draw_session(options)
+    return draw_session(session, options)

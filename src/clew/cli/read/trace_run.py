@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from argparse import Namespace
 from collections import Counter
@@ -12,9 +11,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from clew.cli.output import clean_name, is_terminal, one_line, print_json, print_message
-from clew.cli.select_session import open_session
 from clew.conversation.session import Session
 from clew.facts.secrets.mask_secrets import mask
+from clew.system.environment import terminal_columns
 from clew.system.plural import plural
 from clew.system.terminal_style import HEADING, stdout_style
 from clew.view.sanitize import columns, format_duration, format_tokens
@@ -34,8 +33,7 @@ LONGEST = 300  # characters of a text in JSON
 NARROW, NARROWEST = 76, 56  # columns of the terminal below which some numbers, or all, are left out
 
 
-def draw_session(options: Namespace) -> int:
-    session = open_session(options, options.id, archived=True)
+def draw_session(session: Session, options: Namespace) -> int:
     if not session.items:
         if not options.quiet:
             print_message(f"The session {session.id} is empty.")
@@ -53,7 +51,7 @@ def draw_session(options: Namespace) -> int:
         return 0
     if not options.full:
         groups = _collapsed([_few(group) for group in groups])
-    width = shutil.get_terminal_size((100, 24)).columns
+    width = terminal_columns(100)
     picture = _picture([row for group in groups for row in group], width)
     _print([*_header(session, title, width), *picture, *_footer(counts)], options.ascii)
     return 0

@@ -56,8 +56,6 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from clew.view.mask_rows import MaskCount
-
     if options.to:
         return _run_to(options)
     if options.format is None:
@@ -76,8 +74,11 @@ def run(options: Namespace) -> int:
     if _is_many(options) and options.output is None:
         print_message("clew: several sessions need a folder to be written to. Name one with --output.")
         return 2
+    session = None if _is_many(options) else _open_one(options)
+    from clew.view.mask_rows import MaskCount
+
     tally = MaskCount()
-    code = _many(options, tally) if _is_many(options) else _one(options, tally)
+    code = _many(options, tally) if session is None else _one(options, session, tally)
     if tally.secrets and not options.quiet:
         print_message(f"Secrets were masked in {plural(tally.secrets, 'place')}. --reveal leaves them.")
     return code
@@ -85,14 +86,14 @@ def run(options: Namespace) -> int:
 
 def _run_to(options: Namespace) -> int:
     """Export to another program."""
-    from clew.cli.select_session import error_fence, open_session
+    from clew.cli.select_session import error_fence
     from clew.cli.share import export_to
 
     if options.format or options.front_matter or options.thinking or selects_part(options):
         print_message("clew: --to takes no format and no parts: it exports what a resume would send.")
         return 2
     if not _is_many(options):
-        return export_to.run(options, [open_session(options, options.id[0] if options.id else None, archived=True)])
+        return export_to.run(options, [_open_one(options)])
     fence = error_fence(options)
     code = export_to.run(options, _sessions(options, fence), fence)
     return 1 if fence.problems else code
@@ -111,16 +112,20 @@ def _format(options: Namespace) -> str:
     return _BY_SUFFIX.get(Path(options.output or "").suffix.lower(), "json")
 
 
-def _one(options: Namespace, tally: MaskCount) -> int:
+def _open_one(options: Namespace) -> Session:
+    from clew.cli.select_session import open_session
+
+    return open_session(options, options.id[0] if options.id else None, archived=True)
+
+
+def _one(options: Namespace, session: Session, tally: MaskCount) -> int:
     import gc
     from pathlib import Path
 
-    from clew.cli.select_session import open_session
+    gc.disable()  # a command ends soon and creates no cycles: looking for them took a thirtieth of its time
     from clew.cli.share.export_document import SUFFIXES, describe, document_parts, report_file
     from clew.view.static_site import file_name
 
-    gc.disable()  # a command ends soon and creates no cycles: looking for them took a thirtieth of its time
-    session = open_session(options, options.id[0] if options.id else None, archived=True)
     head = describe(session, options, tally)
     data = document_parts(session, head, options, tally)
     if options.output is None:

@@ -6,9 +6,11 @@ import os
 from argparse import Namespace
 from collections.abc import Iterable
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from clew.cli.output import clean_name, print_json, print_message
 from clew.system import shell_quoting
@@ -23,8 +25,7 @@ if TYPE_CHECKING:
 EXPORTED, PRESENT = "exported", "present"
 
 
-@dataclass(frozen=True, slots=True)
-class _Result:
+class _Result(Struct, frozen=True):
     conversation: Outgoing
     path: Path
     state: str

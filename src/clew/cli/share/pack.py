@@ -51,7 +51,8 @@ def add_arguments(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     import tempfile
-    from pathlib import Path
+
+    from clew.system.scratch_folder import scratch_folder
 
     files = list(dict.fromkeys(_files(options)))
     if not files:
@@ -61,8 +62,8 @@ def run(options: Namespace) -> int:
         raise Refused([f"a pack is a ZIP file, and {name} is not the name of one"], hint="Name it FILE.zip.")
     if name != "-" and os.path.lexists(name):
         raise Refused([f"{name} exists, and a pack does not overwrite files"], hint="Name another file with -o.")
-    with tempfile.TemporaryFile() as buffer, tempfile.TemporaryDirectory(prefix="clew-pack-") as folder:
-        manifest = _write(options, files, buffer, Path(folder))
+    with tempfile.TemporaryFile() as buffer, scratch_folder("clew-pack-") as folder:
+        manifest = _write(options, files, buffer, folder)
         buffer.seek(0)
         chunks = iter(lambda: buffer.read(_CHUNK), b"")
         size = _publish(name, chunks)

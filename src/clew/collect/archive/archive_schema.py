@@ -10,7 +10,6 @@ commit is on the disk before it returns.
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 from pathlib import Path
 
@@ -80,8 +79,11 @@ CREATE TABLE rejected(
 """
 _PRAGMAS = (
     "PRAGMA synchronous=FULL; PRAGMA fullfsync=1; PRAGMA checkpoint_fullfsync=1; "
-    "PRAGMA cache_size=-32000; PRAGMA wal_autocheckpoint=16000; PRAGMA journal_size_limit=64000000"
+    "PRAGMA cache_size=-32000; PRAGMA journal_size_limit=64000000"
 )
+_PAGE_BYTES = 8 << 10
+"""Of a new archive. Larger ones need fewer calls to write packs, but more bytes for a line that is appended (measured)."""
+_LOG_BYTES = 64 << 20  # of the write-ahead log, from which on it is copied into the file
 
 
 def open_archive(path: str, *, vfs: str | None = None) -> apsw.Connection:
@@ -100,12 +102,14 @@ def open_archive(path: str, *, vfs: str | None = None) -> apsw.Connection:
 def _prepare(connection: apsw.Connection, path: str, vfs: str | None) -> None:
     register_functions(connection)
     if (version := read_version(connection)) == 0:
+        connection.pragma("page_size", _PAGE_BYTES)  # no effect on a file that has pages
         with WriteTransaction(connection):
             _create(connection)
     elif version < VERSION:
         upgrade(connection, path, vfs)
     enable_wal(connection)
     run_pragmas(connection, _PRAGMAS)
+    connection.wal_autocheckpoint(_LOG_BYTES // int(connection.pragma("page_size")))
 
 
 def open_read_only(path: str) -> apsw.Connection:
@@ -170,7 +174,7 @@ def load_key(path: str) -> bytes:
     with open(path, "r+b") as file:
         key = file.read(32)
         if len(key) < 32:
-            key = secrets.token_bytes(32)
+            key = os.urandom(32)
             file.seek(0)
             file.write(key)
             file.flush()
@@ -201,6 +205,6 @@ def _create(connection: apsw.Connection) -> None:
     if connection.pragma("user_version") or connection.execute("SELECT count(*) FROM sqlite_schema").get:
         raise StoreError("The file is not an archive of clew and was not changed.", "version", False)
     connection.execute(_TABLES)
-    connection.execute("INSERT INTO about VALUES('host', ?)", (secrets.token_hex(16),))
+    connection.execute("INSERT INTO about VALUES('host', ?)", (os.urandom(16).hex(),))
     connection.pragma("application_id", APPLICATION)
     connection.pragma("user_version", VERSION)

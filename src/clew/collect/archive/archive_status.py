@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 import apsw
+from msgspec import Struct
 
 from clew.collect.sinks.outbox import DELIVERABLE
 
@@ -27,8 +27,7 @@ JOIN file f ON f.id = g.file WHERE {DELIVERABLE} AND o.seq >"""
 _FACTS = "(f.kind IN ('session', 'agent') AND f.generation = g.id)"  # facts are made of these
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveStatus:
+class ArchiveStatus(Struct, frozen=True):
     """Counts by name; resets of files by reason; the number of records that wait for each sink, and that it rejected."""
 
     counts: dict[str, int]

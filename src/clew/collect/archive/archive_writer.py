@@ -26,6 +26,20 @@ from clew.errors import Stale
 CHANGED, RACY, SETTLED = 0, 1, 2
 """Whether equal metadata proves that a file is unchanged: it changed during the read; just before it; neither."""
 
+# Each of these writes the checksum of the generation as well.
+_BEGIN_GENERATION = """
+INSERT INTO generation(id, file, number, reason, began, chain, sum)
+SELECT new.id, ?1, ?2, ?3, ?4, ?5, generation_sum(new.id, ?1, ?2, 0, 0, x'')
+FROM (SELECT max(coalesce(max(id), 0) + 1, ?6) AS id FROM generation) new
+"""
+_SAVE_POSITION = """
+UPDATE generation SET offset = ?1, lines = ?2, chain = ?3, head = ?4, tail = ?5, rest = x'',
+  sum = generation_sum(id, file, number, ?1, ?2, x'') WHERE id = ?6
+"""
+_SAVE_UNFINISHED = """
+UPDATE generation SET rest = ?1, mtime = ?2, sum = generation_sum(id, file, number, offset, lines, ?1) WHERE id = ?3
+"""
+
 _Place = tuple[int, int, int]  # the offset, number and length of a line
 
 
@@ -124,33 +138,26 @@ class ArchiveWriter:
 
     # -- generations
 
-    def begin_generation(self, file: int, number: int, reason: str, now: int) -> int:
-        """Start a new generation of a file at offset 0, before any of its rows is written."""
-        self._execute(
-            "INSERT INTO generation(file, number, reason, began, chain) VALUES(?,?,?,?,?)",
-            (file, number, reason, now, self.key),
-        )
+    def begin_generation(self, file: int, number: int, reason: str, now: int, reserved: int) -> int:
+        """Start a new generation of a file at offset 0, before any of its rows is written.
+
+        Its id is the reserved one, unless there are later generations.
+        """
+        self._execute(_BEGIN_GENERATION, (file, number, reason, now, self.key, reserved))
         generation = self.connection.last_insert_rowid()
-        self._seal(generation)
         self._execute("UPDATE file SET generation = ?, scrubbed = ? WHERE id = ?", (generation, now, file))
         return generation
 
-    def save_position(self, generation: int, position: ReadPosition) -> None:
-        self._execute(
-            "UPDATE generation SET offset=?, lines=?, chain=?, head=?, tail=?, rest=x'' WHERE id=?",
-            (*seal_position(position, self.key), generation),
-        )
-        self._seal(generation)
+    def next_generation(self) -> int:
+        """Return the lowest id that no generation has, nor one after it."""
+        return int(self.connection.execute("SELECT coalesce(max(id), 0) + 1 FROM generation").get)
 
-    def _seal(self, generation: int) -> None:
-        """Write the checksum of a generation after a change."""
-        sum = "generation_sum(id, file, number, offset, lines, rest)"
-        self._execute(f"UPDATE generation SET sum = {sum} WHERE id = ?", (generation,))
+    def save_position(self, generation: int, position: ReadPosition) -> None:
+        self._execute(_SAVE_POSITION, (*seal_position(position, self.key), generation))
 
     def save_unfinished(self, generation: int, unfinished: bytes, mtime: int) -> None:
         stored = self.policy.withhold(unfinished, "unfinished").data if unfinished and self.policy.key else unfinished
-        self._execute("UPDATE generation SET rest = ?, mtime = ? WHERE id = ?", (stored, mtime, generation))
-        self._seal(generation)
+        self._execute(_SAVE_UNFINISHED, (stored, mtime, generation))
 
     def mark_stub(self, generation: int) -> None:
         """Mark a generation as a stub: it is stored but not delivered."""
@@ -164,8 +171,8 @@ class ArchiveWriter:
 
     # -- contents
 
-    def add_lines(self, generation: int, position: ReadPosition, lines: PreparedLines) -> None:
-        """Add lines after a position."""
+    def add_lines(self, generation: int, position: ReadPosition, lines: PreparedLines, sums: Sequence[int]) -> None:
+        """Add lines after a position, with their checksums."""
         self._begin()
         ids = self.contents.store(lines.groups)
         if len(ids) < len(lines.stored):  # some lines are equal
@@ -174,7 +181,7 @@ class ArchiveWriter:
             ids = [id_of[hash] for hash in lines.stored]
         offsets = list(accumulate(lines.lengths[:-1], initial=position.offset))
         numbers = range(position.lines + 1, position.lines + 1 + len(offsets))
-        self._insert(generation, offsets, numbers, lines.lengths, ids, lines.stored)
+        self._insert(generation, offsets, numbers, lines.lengths, ids, sums)
         self.quarantine(generation, lines.quarantined)
 
     def add_document(self, generation: int, data: bytes) -> None:
@@ -215,7 +222,8 @@ class ArchiveWriter:
 
     def _insert_one(self, generation: int, place: _Place, content: int, hash: bytes) -> None:
         offset, number, length = place
-        self._insert(generation, [offset], [number], [length], [content], [hash])
+        sum = line_sum(generation, offset, number, length, hash)
+        self._insert(generation, [offset], [number], [length], [content], [sum])
 
     def _insert(
         self,
@@ -224,14 +232,13 @@ class ArchiveWriter:
         numbers: Sequence[int],
         lengths: Sequence[int],
         contents: Sequence[int],
-        hashes: Sequence[bytes],
+        sums: Sequence[int],
     ) -> None:
         """Add occurrences of contents by their ids, as columns. One that is read again keeps its number."""
         last = last_number(self.connection, "last_seq")
         seqs: Iterable[int] = range(last + 1, last + 1 + len(offsets))
         if self._cleared:
             seqs = [self._cleared.pop((generation, offset), new) for offset, new in zip(offsets, seqs, strict=False)]
-        sums = map(line_sum, repeat(generation), offsets, numbers, lengths, hashes)
         self.connection.executemany(
             "INSERT INTO occurrence(seq, generation, offset, number, length, content, sum) VALUES(?,?,?,?,?,?,?)",
             zip(seqs, repeat(generation), offsets, numbers, lengths, contents, sums),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, chain, count, repeat
+from collections.abc import Iterable
+from itertools import accumulate, count, repeat
 from typing import Any
 
 import apsw
@@ -20,9 +20,6 @@ ON CONFLICT(hash) DO NOTHING
 """.strip()
 _INSERT_PACK = "INSERT INTO pack VALUES(?,?,?,?)"
 
-_Row = tuple[int | bytes | None, ...]
-_Pack = tuple[int, int, int, bytes]  # its id, size, packing and bytes
-
 
 class ContentWriter:
     """Writes contents in the transaction of its caller."""
@@ -34,71 +31,72 @@ class ContentWriter:
         """Bytes since the last commit."""
         self.repaired = 0
 
-    def store(self, groups: Sequence[PackedGroup]) -> Sequence[int]:
+    def store(self, groups: Iterable[PackedGroup]) -> list[int]:
         """Store different contents unless they are known, and return their ids. A known one is compared, and replaced if
         it is damaged.
         """
-        first = self._next_number("content")
-        number = sum(len(group.hashes) for group in groups)
-        if self._insert(groups, number, first):
-            return range(first, first + number)
-        hashes = [hash for group in groups for hash in group.hashes]
-        found: list[Any] = self.connection.executemany(_KNOWN, zip(hashes)).fetchall()
-        known = {row[0]: row[1:] for row in found}
-        reader = ContentReader(self.connection)
-        new = [each for group in groups for each in self._without_known(group, known, reader)]
-        ids = {hash: int(row[0]) for hash, row in known.items()}
-        ids.update(zip((hash for group in new for hash in group.hashes), count(first)))
-        self._insert(new, len(ids) - len(known), first)
-        return [ids[hash] for hash in hashes]
+        ids: list[int] = []
+        id, pack = self._next_numbers()
+        for group in groups:
+            if self._insert(group, id, pack):
+                ids.extend(range(id, id + len(group.hashes)))
+                id, pack = id + len(group.hashes), pack + (len(group.hashes) > 1)
+            else:
+                known = self._store_unknown(group, id, pack)
+                ids.extend(known[hash] for hash in group.hashes)
+                id, pack = self._next_numbers()
+        return ids
 
     def store_one(self, hash: bytes, content: MaskedBytes) -> int:
         """Store one content, outside of a pack."""
         [id] = self.store(pack_contents(self.packer, {hash: content}))
         return id
 
-    def _without_known(
-        self, group: PackedGroup, known: Mapping[bytes, Sequence[Any]], reader: ContentReader
-    ) -> list[PackedGroup]:
-        """Return a group without the contents that are known. These are compared, and replaced if they are damaged."""
-        if known.keys().isdisjoint(group.hashes):
-            return [group]
+    def _store_unknown(self, group: PackedGroup, id: int, pack: int) -> dict[bytes, int]:
+        """Store those contents of a group that are not known, and return the ids of all. The known ones are compared, and
+        replaced if they are damaged.
+        """
         contents = unpack_group(group)
-        for hash in known.keys() & contents.keys():
+        reader = ContentReader(self.connection)
+        found: list[Any] = self.connection.executemany(_KNOWN, zip(group.hashes)).fetchall()
+        ids = {}
+        for hash, known, *stored in found:
+            ids[hash] = int(known)
             content = contents.pop(hash)
-            id, *stored = known[hash]
             if stored[-1] != len(content.data) or reader.read(*stored) != content.data:
-                self._replace(id, hash, content)
-        return pack_contents(self.packer, contents)
+                self._replace(known, hash, content)
+        for rest in pack_contents(self.packer, contents):
+            self._insert(rest, id, pack)
+            ids.update(zip(rest.hashes, count(id)))
+            id, pack = id + len(rest.hashes), pack + 1
+        return ids
 
-    def _insert(self, groups: Sequence[PackedGroup], number: int, first: int) -> bool:
+    def _insert(self, group: PackedGroup, id: int, pack: int) -> bool:
         """Insert contents with consecutive ids. Insert nothing, and return False, if one of them is known."""
-        rows: list[Iterable[_Row]] = []
-        packs: list[_Pack] = []
-        pack = self._next_number("pack") if any(len(group.hashes) > 1 for group in groups) else 0
-        id = first
-        for group in groups:
-            length = len(group.hashes)
-            columns = (range(id, id + length), *group[:4])
-            if length == 1:  # it is packed in its row
-                rows.append(zip(*columns, (group.packing,), (group.data,), (None,), (0,), strict=True))
-            else:
-                *starts, size = accumulate(group.sizes, initial=0)
-                rows.append(zip(*columns, repeat(SHARED), repeat(None), repeat(pack), starts))
-                packs.append((pack, size, group.packing, group.data))
-                pack += 1
-            id += length
+        length = len(group.hashes)
+        columns = (range(id, id + length), *group[:4])
         before = self.connection.total_changes()
-        self.connection.executemany(_INSERT, chain.from_iterable(rows))
-        if self.connection.total_changes() - before < number:
-            self.connection.execute("DELETE FROM content WHERE id >= ?", (first,))
+        if length == 1:  # it is packed in its row
+            row = (column[0] for column in columns)
+            self.connection.execute(_INSERT, (*row, group.packing, group.data, None, 0))
+        else:
+            starts = accumulate(group.sizes, initial=0)
+            self.connection.executemany(_INSERT, zip(*columns, repeat(SHARED), repeat(None), repeat(pack), starts))
+        if self.connection.total_changes() - before < length:
+            self.connection.execute("DELETE FROM content WHERE id >= ?", (id,))
             return False
-        self.connection.executemany(_INSERT_PACK, packs)
-        self.written += sum(len(group.data) for group in groups)
+        if length > 1:
+            self.connection.execute(_INSERT_PACK, (pack, sum(group.sizes), group.packing, group.data))
+        self.written += len(group.data)
         return True
 
-    def _next_number(self, table: str) -> int:
-        return int(self.connection.execute(f"SELECT coalesce(max(id), 0) FROM {table}").get) + 1
+    def _next_numbers(self) -> tuple[int, int]:
+        """Return the ids of the next content and of the next pack."""
+        row: Any = self.connection.execute(
+            "SELECT (SELECT max(id) FROM content), (SELECT max(id) FROM pack)"
+        ).fetchone()
+        content, pack = row
+        return (content or 0) + 1, (pack or 0) + 1
 
     def find(self, hash: bytes) -> int | None:
         row: Any = self.connection.execute("SELECT id FROM content WHERE hash = ?", (hash,)).fetchone()
@@ -124,7 +122,7 @@ class ContentWriter:
 
     def add_pack(self, whole: bytes) -> int:
         """Store the bytes of several contents, and return the id of the pack."""
-        id = self._next_number("pack")
+        _, id = self._next_numbers()
         packing, data = self.packer.pack(whole)
         self.connection.execute(_INSERT_PACK, (id, len(whole), packing, data))
         self.written += len(data)

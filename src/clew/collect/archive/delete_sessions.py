@@ -7,7 +7,6 @@ Claude Code appends at that moment is never lost, and an interrupted deletion le
 from __future__ import annotations
 
 import os
-import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -128,7 +127,7 @@ def describe_files(deletions: Iterable[Deletion]) -> dict[str, dict[str, int]]:
 def delete_session(archive: Archive | None, deletion: Deletion) -> None:
     """Delete the files of a session, the transcript last. Raises Refused for a file that changed meanwhile."""
     for path, archived in deletion.files:
-        aside = path.with_name(f".{path.name}.{secrets.token_hex(6)}{_ASIDE}")
+        aside = path.with_name(f".{path.name}.{os.urandom(6).hex()}{_ASIDE}")
         try:
             path.rename(aside)
         except FileNotFoundError:

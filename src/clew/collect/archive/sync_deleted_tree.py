@@ -32,8 +32,13 @@ def sync_deleted_tree(
         shutil.rmtree(folder)  # written by another version
     before = manifest.get("files", {})
     real = os.path.realpath(root)
-    every = list(archive.sessions(root=real))
-    gone = [s for s in every if not os.path.lexists(os.path.join(real, s.path))]
+    present: list[str] = []
+    gone: list[ArchivedFile] = []
+    for session in archive.sessions(root=real):  # the facts of those that exist, which are many, are not kept
+        if os.path.lexists(os.path.join(real, session.path)):
+            present.append(session.path)
+        else:
+            gone.append(session)
     session_files = (file for project in Tree(Path(real)).projects() for file in project.sessions() if file.size)
     on_disk = {file.id.lower(): file.path.relative_to(real).as_posix() for file in session_files}
     sessions = list({s.session: s for s in sorted(gone, key=_time) if s.session.lower() not in on_disk}.values())
@@ -52,9 +57,7 @@ def sync_deleted_tree(
             if lost:  # write it again next time, in case that it was repaired
                 expected[path] = (source, f"{name}:damaged")
                 (damaged if damaged is not None else []).append(path)
-    if before or expected or every:
-        missing = {s.path for s in gone}
-        present = [s.path for s in every if s.path not in missing]
+    if before or expected or present or gone:
         present += [on_disk[s.session.lower()] for s in gone if s.session.lower() in on_disk]
         files = {path: name for path, (_, name) in expected.items()}
         _save_manifest(folder, sessions, reconstructed, files, present)

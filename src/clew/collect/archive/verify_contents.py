@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from struct import error as struct_error
 from typing import Any, NamedTuple
 
 import apsw
+from msgspec import Struct, field
 
 from clew.collect.archive.checksums import generation_sum, line_sum
 from clew.collect.archive.content_reader import CONTENT, ContentReader
@@ -43,8 +43,7 @@ class DamagedLine(NamedTuple):
     """The folder that the file was read from."""
 
 
-@dataclass(slots=True)
-class VerifyReport:
+class VerifyReport(Struct):
     """The result: how much was verified, the damaged lines, and what is wrong with the file itself."""
 
     contents: int = 0

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import count
+
+from msgspec import Struct, field
 
 from clew.collect.landing.chain_plan import ChainPlan, NextObject, plan_chain, stray_chain
 from clew.collect.landing.folder_zone import Zone
@@ -29,8 +30,7 @@ _ATTEMPTS = 20  # commits that other ingesters may come before
 _KnownEpoch = tuple[str, str]
 
 
-@dataclass(slots=True)
-class IngestReport:
+class IngestReport(Struct):
     """What a run did. `aside` has the damaged objects with the reason; `remarks` are sentences about hosts."""
 
     objects: int = 0

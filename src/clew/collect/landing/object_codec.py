@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from clew.collect.landing.object_name import Kind, ObjectName
 from clew.collect.sinks.record import Record
-from clew.collect.sql.fact_rows import sql_text
 from clew.collect.sql.fact_tables import FILE, TABLES, FactTable, FileFacts, Type, Value
+from clew.collect.sql.sql_values import sql_text
 from clew.wire.json_codec import decode, encode
 
 VERSION = 1

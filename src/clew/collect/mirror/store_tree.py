@@ -7,10 +7,11 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from clew.collect.mirror.mirror_catalog import MirrorCatalog, Scope
 from clew.collect.mirror.mirror_update import TREE, Fetched, Progress, update_mirror
@@ -35,8 +36,7 @@ class MirroredFile(NamedTuple):
     damaged: int = 0
 
 
-@dataclass(frozen=True)
-class StoreTree:
+class StoreTree(Struct, frozen=True):
     """The mirror of a store: its folder, and what a reader must know of it."""
 
     store: str
@@ -59,8 +59,7 @@ class StoreTree:
         return self._files.get(os.path.relpath(path, self.root).replace(os.sep, "/"), MirroredFile())
 
 
-@dataclass(frozen=True)
-class StoreSource:
+class StoreSource(Struct, frozen=True):
     """A store to read: its address, its secret, and whose sessions; all developers' if `developer` is empty."""
 
     address: str

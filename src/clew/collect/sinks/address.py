@@ -24,7 +24,7 @@ from clew.collect.sinks.paced_cursors import PacedFactCursor, PacedLineCursor
 from clew.collect.sinks.record import Record
 from clew.collect.sinks.state_file import StateCursor
 from clew.collect.sinks.store_check import StoreCheck
-from clew.collect.sql.content_columns import without_contents
+from clew.collect.sql.content_columns import facts_without_contents
 from clew.collect.sql.fact_tables import FILE, FileFacts
 from clew.collect.sql.sent_facts import SentFacts
 from clew.errors import ClewError, Refused, StoreError
@@ -229,7 +229,7 @@ class NumbersOnly:
         self.name = sink.name
 
     def write(self, batch: Sequence[FileFacts]) -> None:
-        self.sink.write([facts._replace(rows=without_contents(facts.rows)) for facts in batch])
+        self.sink.write([facts_without_contents(facts) for facts in batch])
 
     def close(self) -> None:
         self.sink.close()

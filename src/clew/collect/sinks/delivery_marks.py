@@ -7,7 +7,7 @@ records under the old one are its own: after a backup was put back, or when a co
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -43,7 +43,7 @@ def current_host(connection: apsw.Connection) -> str:
 
 def begin_epoch(connection: apsw.Connection, reason: str) -> str:
     """Give an archive a new name, and note which one it had. Returns the new name."""
-    host, parent = secrets.token_hex(16), current_host(connection)
+    host, parent = os.urandom(16).hex(), current_host(connection)
     with WriteTransaction(connection):
         connection.execute("INSERT INTO epoch VALUES(?, ?, ?, ?)", (host, parent, time.time_ns(), reason))
         connection.execute("UPDATE about SET value = ? WHERE name = 'host'", (host,))

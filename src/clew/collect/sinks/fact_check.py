@@ -7,7 +7,7 @@ archive that was put back or copied does not replace the facts of the other one.
 
 from __future__ import annotations
 
-import secrets
+import os
 from typing import Protocol
 
 import apsw
@@ -59,7 +59,7 @@ class FactCheck:
 
     def prepare(self) -> None:
         """Choose the mark of the next facts, and remember it before they are sent."""
-        self.sink.next_mark = secrets.randbelow(1 << 62) + 1
+        self.sink.next_mark = int.from_bytes(os.urandom(8), "big") % (1 << 62) + 1
         with WriteTransaction(self.connection):
             self.connection.execute(
                 "INSERT INTO sink_mark VALUES(?, ?, ?)", (self.sink.name, self.sink.next_mark, self.place.position)

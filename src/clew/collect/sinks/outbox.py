@@ -7,11 +7,11 @@ unknown outcome is sent again: records have stable names, and a sink keeps one o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from random import random
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import apsw
+from msgspec import Struct
 
 from clew.collect.discovery import DELIVERED_KINDS
 from clew.collect.masking import Policy
@@ -273,8 +273,7 @@ def _accept_all(_: object) -> bool:
     return True
 
 
-@dataclass(slots=True)
-class Delivery(Generic[Item]):
+class Delivery(Struct, Generic[Item], eq=False):
     """A sink with its cursor and its retry state. The wait after a failure doubles each time."""
 
     sink: Sink[Item]
@@ -289,7 +288,7 @@ class Delivery(Generic[Item]):
     check: Check | None = None
     failures: int = 0
     not_before: float = 0.0
-    _rejected: int = field(default=0, init=False)
+    _rejected: int = 0
 
     def run(self, now: float, is_enough: Callable[[], bool] = lambda: False) -> DeliveryOutcome | None:
         """Send what is waiting, batch by batch, until `is_enough`; None if it is too early after a failure."""

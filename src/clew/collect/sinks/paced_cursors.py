@@ -14,8 +14,9 @@ import apsw
 from clew.collect.masking import Policy
 from clew.collect.sinks.outbox import SequenceCursor
 from clew.collect.sinks.record import Record
-from clew.collect.sql.fact_rows import build_facts, changed_since
+from clew.collect.sql.fact_rows import changed_since
 from clew.collect.sql.fact_tables import FileFacts
+from clew.collect.sql.open_files import build_facts
 from clew.facts.prices import Prices
 
 BATCH_ROWS, BATCH_BYTES = 4_000, 32 << 20  # of lines in one delivery

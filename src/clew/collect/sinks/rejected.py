@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import apsw
+from msgspec.structs import replace
 
 from clew.collect.masking import Policy
 from clew.collect.sinks.outbox import BATCH_ROWS, Delivery, split_batches
 from clew.collect.sinks.record import COLUMNS, Record, read_records
-from clew.collect.sql.fact_rows import build_facts, changed_since
+from clew.collect.sql.fact_rows import changed_since
 from clew.collect.sql.fact_tables import FileFacts
+from clew.collect.sql.open_files import build_facts
 from clew.facts.prices import load
 
 _RETRIED = "retried: "  # before the reason of a record that is being sent again

@@ -12,13 +12,13 @@ from typing import Any
 from zlib import crc32
 
 import apsw
-import apsw.ext
 
 from clew.collect.archive.archive_schema import create_private, open_read_only
 from clew.collect.identity import read_owner
 from clew.collect.masking import Policy
-from clew.collect.sql.fact_rows import build_facts, changed_since
+from clew.collect.sql.fact_rows import changed_since
 from clew.collect.sql.fact_tables import TABLES, FactTable, FileFacts
+from clew.collect.sql.open_files import build_facts, read_repairs
 from clew.collect.sql.query_result import QueryResult, build_result, query_error, timeout_error
 from clew.collect.sql.views import MOVED, VIEWS, moved_sql
 from clew.facts.prices import Prices, load
@@ -81,8 +81,10 @@ class SqliteEngine:
 
     @contextmanager
     def run(self, query: str) -> Iterator[QueryResult]:
+        from apsw.ext import query_info  # loads more than all else here
+
         try:
-            info = apsw.ext.query_info(self.connection, query)
+            info = query_info(self.connection, query)
             if info.query_remaining and info.query_remaining.strip().strip(";"):
                 raise query_error(query, len(info.first_query), "Only one statement is allowed")
             if not info.description:
@@ -124,7 +126,7 @@ def refresh_facts(
 ) -> apsw.Connection:
     """Open the facts at a path and rebuild those of every file with new lines."""
     host = str(source.execute("SELECT value FROM about WHERE name = 'host'").get)
-    repairs = source.execute("SELECT value FROM about WHERE name = 'repairs'").get
+    repairs = read_repairs(source)
     connection = _open_cache(path, f"{__version__} {prices.date} {prices.source} {host} {read_owner(source)} {repairs}")
     with WriteTransaction(connection):
         files = changed_since(source, int(connection.execute("SELECT seq FROM about").get))

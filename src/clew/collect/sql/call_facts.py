@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from clew.conversation.agent_sessions import SUBAGENT_TOOLS
 from clew.conversation.replies import Call
-from clew.conversation.session import Session
 from clew.wire.entry import Entry
 from clew.wire.entry_types import PrLink
 
+OF_AGENT, OF_SKILL = "attributionAgent", "attributionSkill"
 _REFUSED_KIND = "user-rejected"  # from 2.1.205 on
 _REFUSALS = ("The user doesn't want to ", "[Request interrupted by user for tool use]")  # what Claude Code writes
 _SHELLS = frozenset({"Bash", "PowerShell"})
@@ -53,19 +53,23 @@ def skill_name(call: Call) -> str:
     return _input_text(call, "skill") if call.name == "Skill" else ""
 
 
-def attribution(entries: tuple[Entry, ...], field: str) -> str:
+def attribution(entries: Sequence[Entry], field: str) -> str:
     """Return the skill or agent that Claude Code noted in one of some entries; empty if there is none."""
-    return next((value for e in entries if isinstance(value := e.data.get(field), str) and value), "")
+    noted = (e for e in entries if e.line.contains(field.encode()))  # few have it: the others are not decoded
+    return next((value for e in noted if isinstance(value := e.data.get(field), str) and value), "")
 
 
-def git_events(session: Session) -> Iterator[GitEvent]:
-    """Yield commits, by the line that git prints for each, and pull requests, by their links and what `gh` printed."""
-    for entry in session.entries:
-        if entry.type == "pr-link":
-            link = PrLink.of(entry)
-            if link.url:
-                yield GitEvent("pull_request", link.url, entry, repository=link.repository)
-    for call in session.calls:
+def linked_pull_requests(entries: Iterable[Entry]) -> Iterator[GitEvent]:
+    """Yield pull requests, by the lines that link them."""
+    for entry in entries:
+        link = PrLink.of(entry)
+        if link.url:
+            yield GitEvent("pull_request", link.url, entry, repository=link.repository)
+
+
+def git_events(calls: Iterable[Call]) -> Iterator[GitEvent]:
+    """Yield commits, by the line that git prints for each, and pull requests, by what `gh` printed."""
+    for call in calls:
         command = _input_text(call, "command") if call.name in _SHELLS else ""
         if "git" in command and _COMMITS.search(command):
             for branch, hash, message in _COMMIT.findall(call.output):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clew.collect.sql.fact_tables import TABLES, FactTable, Value
+from clew.collect.sql.fact_tables import TABLES, FactTable, FileFacts, Value
 
 CONTENT_COLUMNS = frozenset(
     ("prompt", "text", "error", "title", "slug", "subject", "changed_file", "folder", "message")
@@ -19,9 +19,14 @@ def number_columns(table: FactTable) -> list[str]:
     return [name for name in table.columns if name not in CONTENT_COLUMNS]
 
 
-def without_contents(rows: dict[str, list[tuple[Value, ...]]]) -> dict[str, list[tuple[Value, ...]]]:
-    """Return the rows of a file with empty contents."""
-    return {table.name: [_blank(table, row) for row in rows[table.name]] for table in TABLES}
+def facts_without_contents(facts: FileFacts) -> FileFacts:
+    """Return the facts of a file with empty contents."""
+    rows = {table.name: [_blank(table, row) for row in facts.rows[table.name]] for table in TABLES}
+    if not (continued := facts.continues):
+        return facts._replace(rows=rows)
+    build_all = continued.build_all
+    continued = continued._replace(build_all=lambda: facts_without_contents(build_all()))
+    return facts._replace(rows=rows, continues=continued)
 
 
 def _blank(table: FactTable, row: Sequence[Value]) -> tuple[Value, ...]:

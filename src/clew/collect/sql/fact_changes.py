@@ -7,15 +7,14 @@ facts that it was computed from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import NamedTuple
 
 from msgspec import msgpack
 
-from clew.collect.sql.fact_tables import FILE, TABLES, FileFacts, Value
+from clew.collect.sql.fact_tables import FILE, TABLES, FileFacts, RowKey, Value
 
-RowKey = tuple[int, Value, str]  # the position of the table in ROW_TABLES, the last column of the key, and the day
 ROW_TABLES = tuple(table for table in TABLES if table is not FILE)
 _KEY_INDEX = tuple(list(table.columns).index(table.key[-1]) for table in ROW_TABLES)
 _DAY_INDEX = tuple(list(table.columns).index("day") for table in ROW_TABLES)
@@ -42,7 +41,9 @@ class FactChange(NamedTuple):
     """What the sink has; None if that is unknown, or if everything is sent again. Then `facts` are sent completely."""
     digest: int
     hashes: dict[RowKey, int]
-    """The hashes of the rows to insert or replace."""
+    """The hashes of the rows of `facts`."""
+    changed: list[RowKey]
+    """Those to insert or replace."""
     rows: dict[str, list[tuple[Value, ...]]]
     """The rows to insert or replace, by table."""
     deleted: dict[str, list[tuple[Value, str]]]
@@ -55,16 +56,16 @@ class FactChange(NamedTuple):
 
 
 def compare_facts(facts: FileFacts, base: FactState | None, sent: Mapping[RowKey, int]) -> FactChange:
-    """Compute what changed since `sent`, the hashes of the rows that a sink has. Of rows with the same key the first
-    counts.
+    """Compute what changed since `sent`, the hashes of the rows that a sink has; of facts that have only some rows, the
+    hashes of those that they replace. Of rows with the same key the first counts.
     """
     hashes: dict[RowKey, int] = {}
+    changed: list[RowKey] = []
     rows: dict[str, list[tuple[Value, ...]]] = {}
     deleted: dict[str, list[tuple[Value, str]]] = {}
-    digest = 0
     remaining = set(sent)
     for number, table in enumerate(ROW_TABLES):
-        changed = rows[table.name] = []
+        rows[table.name] = []
         deleted[table.name] = []
         seen: set[Value] = set()
         for row in facts.rows[table.name]:
@@ -73,15 +74,27 @@ def compare_facts(facts: FileFacts, base: FactState | None, sent: Mapping[RowKey
                 continue
             seen.add(name)
             key = (number, name, str(row[_DAY_INDEX[number]]))
-            hashed = hash_row(row)
-            digest += hashed
+            hashes[key] = hashed = hash_row(row)
             remaining.discard(key)
             if sent.get(key) != hashed:
-                hashes[key] = hashed
-                changed.append(row)
+                changed.append(key)
+                rows[table.name].append(row)
     for number, name, day in remaining:
         deleted[ROW_TABLES[number].name].append((name, day))
-    return FactChange(facts, base, _signed(digest), hashes, rows, deleted)
+    others = base.digest - sum(sent.values()) if base else 0
+    return FactChange(facts, base, _signed(others + sum(hashes.values())), hashes, changed, rows, deleted)
+
+
+def compare_all(facts: FileFacts) -> FactChange:
+    """Return all rows of a file as a change of unknown facts."""
+    return compare_facts(facts.continues.build_all() if facts.continues else facts, None, {})
+
+
+def row_keys(rows: Mapping[str, list[tuple[Value, ...]]]) -> Iterator[RowKey]:
+    """Yield the keys of all rows but that of the file."""
+    for number, table in enumerate(ROW_TABLES):
+        for row in rows[table.name]:
+            yield number, row[_KEY_INDEX[number]], str(row[_DAY_INDEX[number]])
 
 
 def hash_row(row: tuple[Value, ...]) -> int:

@@ -9,8 +9,9 @@ import apsw
 
 from clew.collect.masking import Policy
 from clew.collect.sinks.outbox import SequenceCursor
-from clew.collect.sql.fact_rows import build_facts, changed_since
+from clew.collect.sql.fact_rows import changed_since
 from clew.collect.sql.fact_tables import FileFacts
+from clew.collect.sql.open_files import OpenFiles
 from clew.facts.prices import Prices
 
 _REST_FACTOR = 20  # pause per file, as a multiple of the time to build its facts: a growing session costs 5 % of a core
@@ -24,7 +25,7 @@ class FactCursor:
     ) -> None:
         self.connection = connection
         self.place = SequenceCursor(connection, sink)
-        self.prices = prices
+        self.open_files = OpenFiles(connection, prices)
         self.clock = clock
         self._accepted: dict[int, int] = {}
         self._rests_until: dict[int, float] = {}
@@ -35,6 +36,7 @@ class FactCursor:
         host = str(self.connection.execute("SELECT value FROM about WHERE name = 'host'").get)
         last = int(self.connection.execute("SELECT max(seq) FROM occurrence").get or 0)
         self._is_held = False
+        self.open_files.close_resting(self.clock())
         if self.place.position < self._last:  # everything is sent again
             self._accepted.clear()
         self._last = self.place.position
@@ -45,7 +47,7 @@ class FactCursor:
             if began < self._rests_until.get(file.file, began):
                 self._is_held = True
                 continue
-            facts = build_facts(self.connection, host, file, policy, self.prices)
+            facts = self.open_files.build(host, file, policy, began)
             self._rests_until[file.file] = began + _REST_FACTOR * (self.clock() - began)
             yield [facts]
         if not self._is_held:

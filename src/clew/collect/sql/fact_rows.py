@@ -1,41 +1,37 @@
-"""Build the fact rows of one file from its archived lines."""
+"""Build the fact rows of a file from its session and what its lines add up to."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from datetime import date, datetime
-from functools import cached_property
-from hashlib import sha256
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import apsw
 
-from clew.collect.identity import Owner, read_owner
-from clew.collect.masking import Policy
+from clew.collect.identity import Owner
 from clew.collect.sinks.outbox import DELIVERABLE
-from clew.collect.sinks.record import COLUMNS, DAMAGED, read_records
-from clew.collect.sql.call_facts import agent_type, attribution, git_events, is_refused, skill_name
-from clew.collect.sql.fact_tables import CALL, FILE, GIT, REPLY, TURN, FileFacts, Value
+from clew.collect.sql.call_facts import OF_SKILL, GitEvent, agent_type, attribution, is_refused, skill_name
+from clew.collect.sql.fact_tables import Value
+from clew.collect.sql.line_totals import LineTotals
+from clew.collect.sql.sql_values import (
+    sql_integer,
+    sql_name,
+    sql_text,
+    sql_times,
+    sql_times_and_week,
+    sql_week,
+)
 from clew.conversation.replies import Call, Reply
 from clew.conversation.reply_ids import reply_key
 from clew.conversation.session import Session
+from clew.conversation.turns import Turn
 from clew.facts.file_changes import changed_path, count_lines
 from clew.facts.prices import Prices, priced
-from clew.facts.token_usage import SYNTHETIC, Count, Spend, usage
+from clew.facts.token_usage import SYNTHETIC, Count, Spend
 from clew.facts.tool_catalog import subject
-from clew.wire.bulk_scan import scan
-from clew.wire.entry import Entry
-from clew.wire.entry_types import ORIGIN_TYPE
-from clew.wire.timestamps import format_timestamp, parse_timestamp
-from clew.wire.usage_fields import USAGE_KEY, Billed
+from clew.wire.timestamps import parse_timestamp
 
-_MAX_NAME = 200  # characters of a key column; a PostgreSQL index entry has at most 2,704 bytes
+Row = tuple[Value, ...]
 _MAX_ERROR = 2000  # characters of the error of a failed call
-_MAX_NUMBER = 10**15
-_NO_TIME = ("", 0, "")
-_OF_AGENT, _OF_SKILL = "attributionAgent", "attributionSkill"
-_UNSUPPORTED = re.compile("[\0\ud800-\udfff]")
 
 _CHANGED_FILES = f"""
 SELECT f.id, g.id, f.path, f.project, f.session, f.agent, max(o.seq) AS last, g.offset
@@ -62,156 +58,73 @@ def changed_since(connection: apsw.Connection, seq: int) -> list[ChangedFile]:
     return [ChangedFile(*row) for row in connection.execute(_CHANGED_FILES, (seq,))]
 
 
-def build_facts(connection: apsw.Connection, host: str, file: ChangedFile, policy: Policy, prices: Prices) -> FileFacts:
-    """Build the rows of a file. Secrets are masked in its lines first, so that no derived value contains any."""
-    query = f"SELECT {COLUMNS} WHERE o.generation = ? ORDER BY o.offset"
-    rows = connection.execute(query, (file.generation,))
-    lines: list[bytes] = []
-    damaged: list[int] = []
-    for record in read_records(connection, host, rows, policy):
-        lines.append(record.raw or b"")
-        if record.withheld == DAMAGED:
-            damaged.append(record.line)
-    data = b"".join(line + b"\n" for line in lines)
-    builder = _FactBuilder(host, read_owner(connection), file, data, prices)
-    facts = builder.facts(len(lines))
-    vars(builder.session).clear()  # it and its turns refer to each other, and would stay until garbage is collected
-    return facts._replace(damaged=tuple(damaged))
+def owner_columns(host: str, owner: Owner, file: ChangedFile) -> Row:
+    """Return the first columns of every row of a file."""
+    return (
+        host,
+        file.file,
+        sql_text(file.path),
+        sql_text(file.project),
+        sql_name(file.session),
+        sql_name(file.agent),
+        sql_text(owner.developer),
+        sql_text(owner.machine),
+        sql_text(owner.team),
+    )
 
 
-def sql_text(value: str | None) -> str:
-    """Return a text that every engine can store: NUL becomes its symbol, an unpaired surrogate the replacement
-    character.
+class RowBuilder:
+    """Builds rows of a file. `turn_of` has the turn of each entry on the active path by its uuid, all others belong to
+    turn 0; `commands` has the slash command of each turn that is one.
     """
-    if not value:
-        return ""
-    return _UNSUPPORTED.sub(lambda found: "\u2400" if found[0] == "\0" else "\ufffd", value)
 
-
-def sql_name(value: str | None) -> str:
-    """Return a text for a key column; one that is too long for an index becomes its hash."""
-    cleaned = sql_text(value)
-    return cleaned if len(cleaned) <= _MAX_NAME else f"sha256:{sha256(cleaned.encode()).hexdigest()}"
-
-
-def sql_times(moment: datetime | None) -> tuple[str, int, str]:
-    """Return a time as text, in milliseconds, and its day."""
-    try:
-        written = format_timestamp(moment) if moment else ""
-    except OverflowError:  # its time zone moves it out of the years 1 to 9999
-        written = ""
-    return (written, round(moment.timestamp() * 1000), written[:10]) if moment and written else _NO_TIME
-
-
-def sql_week(day: str) -> str:
-    """Return the ISO week of a day: `2026-W47` for `2026-11-16`; empty without a day."""
-    if not day:
-        return ""
-    year, week, _ = date.fromisoformat(day).isocalendar()
-    return f"{year:04}-W{week:02}"
-
-
-def sql_times_and_week(moment: datetime | None) -> tuple[str, int, str, str]:
-    """Return a time as text, in milliseconds, its day, and its week."""
-    times = sql_times(moment)
-    return *times, sql_week(times[2])
-
-
-def sql_integer(value: float | None) -> int:
-    """Return a number that every engine can store and sum; files may contain any value."""
-    if not value or value != value:
-        return 0
-    return round(max(-_MAX_NUMBER, min(_MAX_NUMBER, value)))
-
-
-class _FactBuilder:
-    def __init__(self, host: str, owner: Owner, file: ChangedFile, data: bytes, prices: Prices) -> None:
-        self.host = host
-        self.file = file
-        self.data = data
+    def __init__(
+        self,
+        owner: Row,
+        prices: Prices,
+        session: Session,
+        totals: LineTotals,
+        turn_of: dict[str, int],
+        commands: dict[int, str],
+    ) -> None:
+        self.owner = owner
         self.prices = prices
-        self.session = Session(data)
-        self.place = (
-            host,
-            file.file,
-            sql_text(file.path),
-            sql_text(file.project),
-            sql_name(file.session),
-            sql_name(file.agent),
-            sql_text(owner.developer),
-            sql_text(owner.machine),
-            sql_text(owner.team),
-        )
+        self.session = session
+        self.totals = totals
+        self.turn_of = turn_of
+        self.commands = commands
 
-    def facts(self, lines: int) -> FileFacts:
-        rows = {
-            FILE.name: [self._file_row(lines)],
-            TURN.name: list(self._turn_rows()),
-            REPLY.name: list(self._reply_rows()),
-            CALL.name: list(self._call_rows()),
-            GIT.name: list(self._git_rows()),
-        }
-        return FileFacts(self.host, self.file.file, self.file.seq, rows)
-
-    @cached_property
-    def _spent(self) -> dict[str, Spend]:
-        billed = (entry for piece in scan(self.data, shape=Billed, holding=USAGE_KEY) for entry in piece.spoken)
-        return dict(usage(billed).own)
-
-    @cached_property
-    def _turn_of(self) -> dict[str, int]:
-        """The turn of each entry on the active path; all others belong to turn 0."""
-        return {e.uuid: turn.number for turn in self.session.turns for e in turn.entries if e.uuid}
-
-    @cached_property
-    def _commands(self) -> dict[int, str]:
-        """The slash command of each turn that is one."""
-        commands = {turn.number: turn.text.split(maxsplit=1) for turn in self.session.turns if turn.kind == "command"}
-        return {number: sql_name(words[0]) for number, words in commands.items() if words}
-
-    @cached_property
-    def _attributed(self) -> frozenset[str]:
-        """The fields for attributions that occur in the file: most files have none."""
-        return frozenset(field for field in (_OF_AGENT, _OF_SKILL) if field.encode() in self.data)
-
-    def _attribution(self, entries: tuple[Entry, ...], field: str) -> str:
-        return attribution(entries, field) if field in self._attributed else ""
-
-    @cached_property
-    def _copied_before(self) -> int:
-        """The offset before which every line was copied from another session by an edit of clew; 0 in an original."""
-        origins = [entry for entry in self.session.entries if entry.type == ORIGIN_TYPE]
-        return max((e.offset for e in origins if e.data.get("source") and not e.data.get("foreign")), default=0)
-
-    def _file_row(self, lines: int) -> tuple[Value, ...]:
-        session = self.session
-        started, ended = sql_times(session.started), sql_times(session.ended)
+    def file_row(self, file: ChangedFile, lines: int) -> Row:
+        session, totals = self.session, self.totals
+        started, ended = sql_times(totals.started), sql_times(totals.ended)
         return (
-            *self.place,
-            self.file.seq,
+            *self.owner,
+            file.seq,
             sql_text(session.title),
-            sql_text(session.cwd),
-            sql_text(session.branch_name),
-            sql_text(next(reversed(session.versions), "")),
+            sql_text(totals.cwd),
+            sql_text(totals.branch_name),
+            sql_text(next(reversed(totals.versions), "")),
             *started[:2],
             *ended[:2],
             started[2],
             sql_week(started[2]),
             lines,
-            self.file.size,
-            len(session.damage),
-            len(session.compactions),
+            file.size,
+            totals.damaged,
+            totals.compactions,
             len(session.branches),
-            len(session.rounds),
-            sql_text(session.slug),
-            sql_name(self._attribution(session.entries, _OF_AGENT) if self.file.agent else ""),
+            len(totals.openings),
+            sql_text(totals.slug),
+            sql_name(totals.agent_type if file.agent else ""),
         )
 
-    def _turn_rows(self) -> Iterator[tuple[Value, ...]]:
-        for turn in self.session.turns:
+    def turn_rows(self, turns: Iterable[Turn]) -> Iterator[Row]:
+        for turn in turns:
             calls = turn.calls
+            opening = self.totals.openings.get(turn.prompt.offset)
+            features = opening.features if opening else None
             yield (
-                *self.place,
+                *self.owner,
                 turn.number,
                 *sql_times_and_week(turn.time),
                 turn.kind,
@@ -221,27 +134,30 @@ class _FactBuilder:
                 len(calls),
                 sum(call.failed for call in calls),
                 sql_text(turn.text),
-                turn.round.number if turn.round else 0,
-                turn.round.kind if turn.round else "",
+                opening.number if opening else 0,
+                features.kind(opening.pause) if opening and features else "",
                 turn.input,
-                (turn.round.complexity if turn.round else None) or "",
-                self._commands.get(turn.number, ""),
+                (features.complexity if features else None) or "",
+                self.commands.get(turn.number, ""),
             )
 
-    def _reply_rows(self) -> Iterator[tuple[Value, ...]]:
-        """Yield every reply that has usage, also those of agents that the session only repeats."""
-        written = {reply.id: reply for reply in self.session.replies if reply.model != SYNTHETIC}
-        for key in {**self._spent, **written}:
-            spend = self._spent.get(key)
-            yield self._reply(key, written.get(key), spend or Spend(Count(), "", ""), spend is None)
+    def reply_rows(self, keys: Iterable[str]) -> Iterator[Row]:
+        """Yield the replies among some that have usage or were written by a model."""
+        for key in keys:
+            spend, entries = self.totals.spent.get(key), self.totals.replies.get(key)
+            reply = Reply(key, tuple(entries)) if entries else None
+            if reply is not None and reply.model == SYNTHETIC:
+                reply = None
+            if spend is not None or reply is not None:
+                yield self._reply(key, reply, spend or Spend(Count(), "", ""), spend is None)
 
-    def _reply(self, key: str, reply: Reply | None, spend: Spend, is_silent: bool) -> tuple[Value, ...]:
+    def _reply(self, key: str, reply: Reply | None, spend: Spend, is_silent: bool) -> Row:
         count = spend.count
         cost = priced(self.prices, spend)
         first = reply.entries[0] if reply else None
-        turn = self._turn_of.get((first.uuid if first else None) or "", 0)
+        turn = self.turn_of.get((first.uuid if first else None) or "", 0)
         return (
-            *self.place,
+            *self.owner,
             sql_name(key),
             turn,
             *sql_times_and_week(parse_timestamp(spend.timestamp) or (reply.time if reply else None)),
@@ -257,50 +173,51 @@ class _FactBuilder:
             None if is_silent or cost is None else sql_integer(cost),
             len(spend.calls),
             int(spend.is_final and not is_silent),
-            int(spend.is_copy or reply is None or reply.entries[-1].offset < self._copied_before),
+            int(spend.is_copy or reply is None or reply.entries[-1].offset < self.totals.copied_before),
             sql_text(reply.text if reply else ""),
-            self._commands.get(turn, ""),
-            sql_name(self._attribution(reply.entries, _OF_SKILL) if reply else ""),
+            self.commands.get(turn, ""),
+            sql_name(attribution(reply.entries, OF_SKILL) if reply else ""),
         )
 
-    def _call_rows(self) -> Iterator[tuple[Value, ...]]:
-        for call in self.session.calls:
+    def call_rows(self, calls: Iterable[Call]) -> Iterator[Row]:
+        totals = self.totals
+        for call in calls:
             key = reply_key(call.entry) or ""
-            spend = self._spent.get(key)
+            spend = totals.spent.get(key)
             yield (
-                *self.place,
+                *self.owner,
                 sql_name(call.id),
                 sql_name(key),
-                self._turn_of.get(call.entry.uuid or "", 0),
+                self.turn_of.get(call.entry.uuid or "", 0),
                 *sql_times_and_week(call.entry.time),
                 *_split_tool_name(call.name),
-                sql_text(subject(call.name, call.input, self.session.cwd)),
+                sql_text(subject(call.name, call.input, totals.cwd or None)),
                 sql_integer((call.seconds or 0) * 1000),
                 int(call.is_open),
                 int(call.failed),
                 sql_text(_error_text(call)),
                 len(call.output),
                 sql_name(call.agent_id),
-                int(bool(spend and spend.is_copy) or call.entry.offset < self._copied_before),
+                int(bool(spend and spend.is_copy) or call.entry.offset < totals.copied_before),
                 *_file_change(call),
                 int(is_refused(call)),
                 sql_name(agent_type(call)),
                 sql_name(skill_name(call)),
             )
 
-    def _git_rows(self) -> Iterator[tuple[Value, ...]]:
-        for event in git_events(self.session):
+    def git_rows(self, events: Iterable[GitEvent]) -> Iterator[Row]:
+        for event in events:
             yield (
-                *self.place,
+                *self.owner,
                 sql_name(event.name),
                 event.kind,
-                self._turn_of.get(event.entry.uuid or "", 0),
+                self.turn_of.get(event.entry.uuid or "", 0),
                 *sql_times_and_week(event.entry.time),
                 sql_name(event.call),
                 sql_text(event.repository),
                 sql_text(event.branch),
                 sql_text(event.message),
-                int(event.entry.offset < self._copied_before),
+                int(event.entry.offset < self.totals.copied_before),
             )
 
 

@@ -7,6 +7,7 @@ replaced together; `views` builds the queryable views on them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 Type = Literal["text", "number", "number or nothing"]
@@ -158,6 +159,20 @@ GIT = FactTable(
 TABLES = (FILE, TURN, REPLY, CALL, GIT)
 
 
+RowKey = tuple[int, Value, str]  # the position of the table in TABLES after FILE, the last key column, and the day
+
+
+class Continuation(NamedTuple):
+    """Says of facts that they have only some rows of a file: all others are those of the facts that were built before."""
+
+    seq: int
+    """The number of the last line of the facts before."""
+    replaced: frozenset[RowKey]
+    """The rows of the facts before that are built again, or do not exist any more."""
+    build_all: Callable[[], FileFacts]
+    """Returns all rows, for a sink that does not have the facts before."""
+
+
 class FileFacts(NamedTuple):
     """The rows of one file, by table. `seq` is the number of the last line that they were built from."""
 
@@ -167,3 +182,5 @@ class FileFacts(NamedTuple):
     rows: dict[str, list[tuple[Value, ...]]]
     damaged: tuple[int, ...] = ()
     """The numbers of lines that are damaged in the archive, and left out."""
+    continues: Continuation | None = None
+    """What is missing in `rows`; None if they are all rows."""

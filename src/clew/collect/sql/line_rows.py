@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from clew.collect.discovery import is_replaced_kind
 from clew.collect.sinks.record import Record
-from clew.collect.sql.fact_rows import sql_name, sql_text, sql_times
 from clew.collect.sql.fact_tables import FactTable
+from clew.collect.sql.sql_values import sql_name, sql_text, sql_times
 from clew.wire.entry import Entry, parse_line
 from clew.wire.line import Line
 

@@ -8,7 +8,6 @@ from math import inf
 
 from clew.collect.archive.reader import archive_path
 from clew.collect.archive.sqlite_errors import translate_errors
-from clew.collect.sinks.address import LAKE, POSTGRES, open_lake
 from clew.collect.sql.archive_engine import Progress, open_archive_engine
 from clew.collect.sql.query_result import QueryEngine
 from clew.errors import StoreError
@@ -33,6 +32,8 @@ def open_engine(
         with translate_errors(path), open_archive_engine(path, progress, timeout) as archive_queries:
             yield archive_queries
         return
+    from clew.collect.sinks.address import LAKE, POSTGRES
+
     if store.startswith(LAKE):
         with _open_lake_engine(store, password, engine, timeout) as lake_queries:
             yield lake_queries
@@ -56,6 +57,8 @@ def open_engine(
 
 @contextmanager
 def _open_lake_engine(store: str, password: str, engine: str, timeout: float) -> Iterator[QueryEngine]:
+    from clew.collect.sinks.address import open_lake
+
     lake = open_lake(store, password)
     if not lake.has_tables():
         hint = "Correct the address, or fill it with: clew collect --to …"

@@ -7,16 +7,18 @@ store has, and sends the facts of a file completely if they differ.
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apsw
 
-from clew.collect.sql.fact_changes import FactChange, FactState, RowKey, compare_facts, sum_hashes
-from clew.collect.sql.fact_tables import FileFacts
+from clew.collect.sql.fact_changes import FactChange, FactState, compare_all, compare_facts, sum_hashes
+from clew.collect.sql.fact_tables import Continuation, FileFacts, RowKey
 from clew.system.sqlite_file import DAMAGE, UNUSABLE, WriteTransaction, open_cache, reset_database
 
 _NAME = "facts-sent.db"
+_MAX_KEPT = 8  # files whose last hashes are kept in memory: as many as are open at a time (`open_files`)
 _VERSION = 1
 _SCHEMA = """
 CREATE TABLE file(
@@ -36,6 +38,7 @@ class SentFacts:
 
     def __init__(self, sink: str, folder: str | None = None) -> None:
         self.sink = sink
+        self._kept: OrderedDict[tuple[str, int], tuple[FactState, dict[RowKey, int]]] = OrderedDict()
         try:
             self.connection = open_cache(folder, _NAME, _create_tables)
         except UNUSABLE:
@@ -49,12 +52,25 @@ class SentFacts:
     def compare(self, facts: FileFacts) -> FactChange:
         """Compute what changed since the facts of a file were sent. Without newer lines everything is sent again."""
         try:
+            if facts.continues:
+                if change := self._compare_continued(facts, facts.continues):
+                    return change
+                facts = facts.continues.build_all()
             state, sent = self._read(facts)
         except DAMAGE:
             self._reset()
-            state, sent = None, {}
+            return compare_all(facts)
         is_usable = state is not None and sum_hashes(sent) == state.digest and state.seq < facts.seq
-        return compare_facts(facts, state, sent) if is_usable else compare_facts(facts, None, {})
+        return compare_facts(facts, state, sent) if is_usable else compare_all(facts)
+
+    def _compare_continued(self, facts: FileFacts, continued: Continuation) -> FactChange | None:
+        """Compute what changed since facts that this process sent; None if others were sent last."""
+        found = self._find(facts.host, facts.file)
+        state, hashes = self._kept.get((facts.host, facts.file), (None, {}))
+        is_usable = state is not None and found is not None and found[1] == state and state.seq == continued.seq
+        if not is_usable or not continued.replaced <= hashes.keys():
+            return None
+        return compare_facts(facts, state, {key: hashes[key] for key in continued.replaced})
 
     def note(self, changes: Sequence[tuple[FactChange, FactState]], marks: Mapping[tuple[str, str], int]) -> None:
         """Remember what the sink has after changes, and the marks of a lake by host and table."""
@@ -62,6 +78,7 @@ class SentFacts:
             with WriteTransaction(self.connection):
                 for change, state in changes:
                     self._note(change, state)
+                    self._keep(change, state)
                 values = [(self.sink, *name, mark) for name, mark in marks.items()]
                 self.connection.executemany("INSERT OR REPLACE INTO mark VALUES(?, ?, ?, ?)", values)
         except DAMAGE:
@@ -75,6 +92,13 @@ class SentFacts:
             return None, {}
         rows: Any = self.connection.execute("SELECT kind, key, day, hash FROM row WHERE file = ?", (found[0],))
         return found[1], {(kind, key, day): hashed for kind, key, day, hashed in rows}
+
+    def _keep(self, change: FactChange, state: FactState) -> None:
+        name = (change.facts.host, change.facts.file)
+        self._kept.pop(name, None)
+        self._kept[name] = state, change.hashes
+        if len(self._kept) > _MAX_KEPT:
+            self._kept.popitem(last=False)
 
     def _reset(self) -> None:
         reset_database(self.connection)
@@ -93,7 +117,7 @@ class SentFacts:
         self.connection.executemany("DELETE FROM row WHERE file = ? AND kind = ? AND key = ? AND day = ?", removed)
         self.connection.executemany(
             "INSERT OR REPLACE INTO row VALUES(?, ?, ?, ?, ?)",
-            [(number, *key, hashed) for key, hashed in change.hashes.items()],
+            [(number, *key, change.hashes[key]) for key in change.changed],
         )
 
     def _find(self, host: str, file: int) -> tuple[int, FactState] | None:
@@ -134,4 +158,4 @@ def _create_tables(connection: apsw.Connection) -> None:
 
 def compare_with(sent: SentFacts | None, facts: FileFacts) -> FactChange:
     """Compute what changed since the facts of a file were sent; everything if that is not remembered."""
-    return sent.compare(facts) if sent else compare_facts(facts, None, {})
+    return sent.compare(facts) if sent else compare_all(facts)

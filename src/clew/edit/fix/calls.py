@@ -31,6 +31,9 @@ def separate_calls(session: Session) -> Repaired | None:
     """
     # Example: toolu_1 is used by two replies, each with a result. The second use gets a new id, and so does the result
     # after it. If one reply repeats toolu_1, the repetition is removed instead.
+    ids = [block.id for entry in session.entries for block in entry.uses if block.id]
+    if len(ids) == len(set(ids)):
+        return None
     owner: dict[str, str | None] = {}
     new_ids: dict[str, str] = {}
     changes: dict[int, dict[int, bytes | None]] = {}
@@ -66,6 +69,8 @@ def _new_call_id(session: Session, seed: str) -> str:
 
 def keep_first_results(session: Session) -> Repaired | None:
     """Keep one result for each call on the active path: the first, which the newest version uses too."""
+    if not any(call.extras for call in session.calls):
+        return None
     active = {e.offset for e in session.active}
     extras: dict[int, set[str]] = {}
     for call in session.calls:
@@ -116,7 +121,7 @@ def answer_open_calls(session: Session) -> Repaired | None:
     A last reply without a message after it is not changed: it may be waiting, and Claude Code answers it.
     """
     end = session.leaf
-    if end is None:
+    if end is None or not session.pairing.open:
         return None
     path = after_compaction(session.resume_links.path_to(end))
     waiting = _waiting_reply(path)

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from clew.conversation.active_path import NIL
 from clew.conversation.load import request
 from clew.conversation.parent_links import SPOKEN
-from clew.conversation.resume_request import choose_path
 from clew.conversation.session import Session
 from clew.edit.fix.links import LINKED, Repaired, replace_entries
 from clew.edit.relink import pin_leaf
@@ -28,8 +27,9 @@ def add_missing_times(session: Session) -> Repaired | None:
     last = first - _STEP * len(chain) if first else _file_time(session)
     revised: dict[int, Entry] = {}
     for entry in chain:
-        last = entry.time or last + _STEP
-        if entry.time is None or not isinstance(entry.timestamp, str):
+        time = entry.time
+        last = time or last + _STEP
+        if time is None or not isinstance(entry.timestamp, str):
             revised[entry.offset] = revise(entry, {"timestamp": encode(format_timestamp(last))})
     return replace_entries(session, revised)
 
@@ -90,7 +90,7 @@ def _last_message(session: Session) -> Entry | None:
 
 def make_leaf_newest(session: Session) -> Repaired | None:
     """Give the leaf the newest time, where versions that choose by time would stop at an entry above it."""
-    end, old = session.leaf, choose_path(session.items, BY_TIME, session.link_for_resume).leaf
+    end, old = session.leaf, session.version_paths.choose(BY_TIME).leaf
     if end is None or old is None or old.uuid == end.uuid:
         return None
     path = session.resume_links.path_to(end)

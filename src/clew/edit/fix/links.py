@@ -105,6 +105,8 @@ def open_cycles(session: Session) -> Repaired | None:
     """Link the first entry of each cycle below the line before it."""
     revised: dict[int, Entry] = {}
     cycles = [problem for problem in session.graph.problems if isinstance(problem, Cycle)]
+    if not cycles:
+        return None
     lines = _LinkedLines(session)
     for cycle in cycles:
         first = min((session.graph.nodes[u] for u in cycle.uuids), key=lambda e: e.offset)
@@ -119,7 +121,7 @@ def replace_missing_parents(session: Session) -> Repaired | None:
     """
     nodes, links = session.graph.nodes, session.links
     first = next((e for e in session.entries if e.type in LINKED), None)
-    lines = _LinkedLines(session)
+    lines: _LinkedLines | None = None
     revised: dict[int, Entry] = {}
     replacements: dict[str, str | None] = {}
     for entry in sorted(nodes.values(), key=lambda e: e.offset):
@@ -130,6 +132,7 @@ def replace_missing_parents(session: Session) -> Repaired | None:
         elif entry.parent in nodes and (not is_linked or links.named_parent(entry) or not links.above.get(entry.uuid)):
             continue
         if is_linked or entry.type == "progress":
+            lines = lines or _LinkedLines(session)
             parent = lines.before(entry)
             if entry.parent and entry.parent not in nodes and is_linked:
                 parent = replacements.setdefault(entry.parent, parent)

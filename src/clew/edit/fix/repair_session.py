@@ -6,12 +6,11 @@ Each fix reports the lines it changed and how many prompts each version of Claud
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from clew.conversation.resume_request import choose_path
 from clew.conversation.session import Session
 from clew.edit.fix.calls import answer_open_calls, keep_first_results, orphans_to_text, separate_calls
 from clew.edit.fix.leaf import (
@@ -37,7 +36,6 @@ from clew.facts.inventory import unique_prompts
 from clew.wire.entry import Damaged
 from clew.wire.entry_edit import parse_at
 from clew.wire.json_codec import encode
-from clew.wire.line import BOM
 
 if TYPE_CHECKING:
     from clew.edit.plan import Plan
@@ -45,8 +43,7 @@ if TYPE_CHECKING:
 Kept = tuple[int, ...]  # the number of prompts that each of VERSIONS restores
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(Struct, frozen=True):
     """One repaired kind of flaw: its lines, and the number of prompts that a resume restores before and after."""
 
     name: str
@@ -82,7 +79,7 @@ def repair(plan: Plan) -> tuple[Plan, tuple[Fix, ...]]:
 def restored_prompts(session: Session) -> Kept:
     """Return how many prompts each version restores; 0 if it refuses to resume the session."""
     prompts = {entry.offset for entry in unique_prompts(session)}
-    chosen = (choose_path(session.items, version, session.link_for_resume) for version in VERSIONS)
+    chosen = map(session.version_paths.choose, VERSIONS)
     return () if session.is_agent else tuple(len(prompts & {e.offset for e in sent.path}) for sent in chosen)
 
 
@@ -94,7 +91,7 @@ def _record_fix(fixes: list[Fix], name: str, lines: tuple[int, ...], before: Kep
 
 def fix_encoding(session: Session) -> Repaired | None:
     """Rewrite lines with invalid UTF-8 or a byte order mark so that every version reads them."""
-    odd = {e.offset: e for e in session.entries if e.leniency == BAD_TEXT or e.line.head(len(BOM)) == BOM}
+    odd = {e.offset: e for e in session.entries if e.leniency == BAD_TEXT or e.line.has_bom}
     return replace_entries(session, {offset: parse_at(encode(e.data), e.line) for offset, e in odd.items()})
 
 

@@ -7,15 +7,16 @@ So everything that must be sent is linked below the boundary by its parents.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from clew.conversation.session import Session
 from clew.conversation.speaker import starts_turn
 from clew.conversation.turns import Turn, split_turns
 from clew.edit.restate_usage import restate_usage
-from clew.facts.context_size import measure_context
+from clew.facts.context_size import WeighedPath
 from clew.wire.entry import Entry, Item
 from clew.wire.entry_edit import new_entry, renumber, revise
 from clew.wire.json_codec import encode
@@ -27,8 +28,7 @@ _SHARED = ("isSidechain", "userType", "entrypoint", "cwd", "sessionId", "version
 _TICK = timedelta(milliseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class ResumeContent:
+class ResumeContent(Struct, frozen=True):
     """What a resume would send: the entries before the first prompt, and the turns with their numbers in the
     session.
     """
@@ -110,13 +110,14 @@ def make_summary(session: Session, like: Entry, time: datetime, parent: str | No
 def restate_sizes(session: Session, items: Iterable[Item], mark: str | None) -> tuple[Item, ...]:
     """Return the items with the context sizes before and after in the boundary, and the usage restated."""
     compacted = tuple(items)
-    old = measure_context(session)
-    new = measure_context(Session(compacted, file=session.file), old.scale)
+    was = WeighedPath(session)
+    old = was.context()
+    new = WeighedPath(Session(compacted, file=session.file), was).context(old.scale)
     sizes = {"preTokens": encode(old.tokens), "postTokens": encode(new.tokens)}
     changed = (
         _with_sizes(item, sizes) if isinstance(item, Entry) and item.uuid == mark else item for item in compacted
     )
-    return restate_usage(session, renumber(changed))
+    return restate_usage(session, renumber(changed), was)
 
 
 def earliest_time(times: Iterable[datetime | None], steps: int = 0) -> datetime:

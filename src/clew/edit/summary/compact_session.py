@@ -10,8 +10,9 @@ the summary by their parents: versions before 2.1.80 do not know the lists by wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from clew.conversation.session import Session
 from clew.conversation.speaker import has_caveat
@@ -37,8 +38,7 @@ LEAST = 1_500  # characters of each part, however many there are
 CHUNK = 160_000  # characters summarised by one request, about 40,000 tokens
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """The turns to summarise, and the turns around them."""
 
     sent: ResumeContent

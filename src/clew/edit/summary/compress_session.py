@@ -14,8 +14,9 @@ A compressed text is marked, so that a second compression changes it only for a 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from clew.conversation.session import Session
 from clew.edit.relink import pin_leaf, remove_entries
@@ -44,8 +45,7 @@ _TITLE = 160
 _PRESERVED = ("preservedSegment", "preservedMessages")
 
 
-@dataclass(frozen=True, slots=True)
-class Compressed:
+class Compressed(Struct, frozen=True):
     """The items, the turns that were shortened, and the turns that were not because of an error."""
 
     items: tuple[Item, ...]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from clew.conversation.turns import Turn
 from clew.edit.summary.age_levels import LEVELS, VERBATIM, Level
@@ -26,8 +27,7 @@ _NOTE = re.compile(r"\s*\[Calls left out: [^\]]*\]\s*\Z")
 _SERVER = re.compile(r"(?:server|mcp)_tool_use|\w+_tool_result")
 
 
-@dataclass(frozen=True, slots=True)
-class CompressTurn:
+class CompressTurn(Struct, frozen=True):
     """A turn to shorten. `text` is the text of its replies, to be summarised if it is longer than the level."""
 
     turn: Turn

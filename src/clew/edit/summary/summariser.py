@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clew.conversation.replies import merge_replies
 from clew.conversation.turns import Turn
@@ -22,8 +23,7 @@ _MAX_PROMPT = 200
 _MAX_CALL = 160
 
 
-@dataclass(frozen=True, slots=True)
-class TurnText:
+class TurnText(Struct, frozen=True):
     """A prompt, the text of its replies, and its calls by name; an earlier summary has only a text."""
 
     number: int | None
@@ -32,8 +32,7 @@ class TurnText:
     calls: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryTask:
+class SummaryTask(Struct, frozen=True):
     """Turns to summarise in about `limit` characters. The prompts are part of it, or only an explanation."""
 
     turn_texts: tuple[TurnText, ...]

@@ -30,7 +30,7 @@ from clew.facts.secrets.secret_words import classify_foreign_name, find_stated, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any, NamedTuple, TypeVar
 
     _Data = TypeVar("_Data")
@@ -99,7 +99,7 @@ def mask_data(value: _Data, key: bytes | None = None, suspects: set[str] | None 
     """
     if suspects is None:
         texts, is_named = _gather(value)
-        suspects = _suspects(list(texts))
+        suspects = _suspects(set(texts))
         if not suspects and not is_named:
             return value, 0
     nodes = [_Node([value], None, 0, None)]
@@ -113,16 +113,16 @@ def mask_data(value: _Data, key: bytes | None = None, suspects: set[str] | None 
     return masked, count
 
 
-def find_suspects(values: Sequence[Any]) -> tuple[list[bool], set[str]]:
+def find_suspects(values: Iterable[Any]) -> tuple[list[bool], set[str]]:
     """Return for each value whether `mask_data` could mask anything in it, and the texts that contain a secret; to search
     many values together is cheapest.
     """
     gathered = [_gather(value) for value in values]
-    suspects = _suspects(list(set().union(*(texts for texts, _ in gathered))))
+    suspects = _suspects(set().union(*(texts for texts, _ in gathered)))
     return [is_named or not suspects.isdisjoint(texts) for texts, is_named in gathered], suspects
 
 
-def may_contain_secrets(values: Sequence[Any]) -> list[bool]:
+def may_contain_secrets(values: Iterable[Any]) -> list[bool]:
     """Return for each value whether `mask_data` could mask anything in it."""
     return find_suspects(values)[0]
 
@@ -249,28 +249,31 @@ _LONGEST_HARMLESS = 2_000  # characters
 _SCALARS = frozenset((int, float, bool, type(None)))
 
 
-def _gather(value: Any) -> tuple[set[str], bool]:
-    """Return the distinct texts in decoded JSON without harmless keys, and whether a key announces a secret."""
-    texts: set[str] = set()
+def _gather(value: Any) -> tuple[list[str], bool]:
+    """Return the texts in decoded JSON without harmless keys, and whether a key announces a secret."""
+    texts: list[str] = []
     is_named = False
     nodes: list[Any] = [[value]]
+    add_text, add_node = texts.append, nodes.append
     for node in nodes:
         children = node
         if isinstance(node, dict):
             children = node.values()
             if not _HARMLESS_NAMES.issuperset(node):
                 names = [name for name in node if name not in _HARMLESS_NAMES and isinstance(name, str)]
-                texts.update(names)
+                texts += names
                 is_named = is_named or any(_announces(node, name) for name in names)
         for child in children:
             kind = type(child)
             if kind is str:
-                texts.add(child)
+                add_text(child)
+            elif kind is dict or kind is list:
+                add_node(child)
             elif kind not in _SCALARS:
                 if isinstance(child, dict | list):
-                    nodes.append(child)
+                    add_node(child)
                 elif isinstance(child, str):
-                    texts.add(child)
+                    add_text(child)
     return texts, is_named
 
 
@@ -286,15 +289,27 @@ def _announces(node: dict[Any, Any], name: str) -> bool:
     return False
 
 
-def _suspects(texts: list[str]) -> set[str]:
+def _suspects(texts: set[str]) -> set[str]:
     """Return the texts that contain a secret.
 
-    They are searched as one text, with walls between them, which costs a fraction of separate searches. Texts without
-    one are remembered: folders, names and results occur again and again.
+    Texts without one are remembered: folders, names and results occur again and again. ASCII texts are searched apart
+    from the others, because Python stores them with one byte for each character.
     """
-    texts = [text for text in texts if text not in _HARMLESS_TEXTS]
-    claims = sorted(_claims(_canvas(WALL.join(texts))))
+    new = texts - _HARMLESS_TEXTS
+    suspects = _search_together([text for text in new if text.isascii()])
+    suspects |= _search_together([text for text in new if not text.isascii()])
+    if len(_HARMLESS_TEXTS) > _MAX_HARMLESS_TEXTS:
+        _HARMLESS_TEXTS.clear()
+    _HARMLESS_TEXTS.update([text for text in new if len(text) <= _LONGEST_HARMLESS and text not in suspects])
+    return suspects
+
+
+def _search_together(texts: list[str]) -> set[str]:
+    """Return the texts that contain a secret, searched as one text with walls between them, which costs a fraction of
+    separate searches.
+    """
     suspects: set[str] = set()
+    claims = sorted(_claims(_canvas(WALL.join(texts)))) if texts else []
     if claims:
         starts = [claim.start for claim in reversed(claims)]
         end = -1
@@ -303,9 +318,6 @@ def _suspects(texts: list[str]) -> set[str]:
             while starts and starts[-1] < end:
                 starts.pop()
                 suspects.add(text)
-    if len(_HARMLESS_TEXTS) > _MAX_HARMLESS_TEXTS:
-        _HARMLESS_TEXTS.clear()
-    _HARMLESS_TEXTS.update(text for text in texts if len(text) <= _LONGEST_HARMLESS and text not in suspects)
     return suspects
 
 

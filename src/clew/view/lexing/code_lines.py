@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from html import escape
-from typing import Any, NamedTuple
+from typing import TypeAlias, cast
 
-from clew.view.lexing.lexer_rules import RuleScanner, State
+from clew.view.lexing.lexer_rules import RuleScanner, Span, State, TextChangedError
 
 Token = tuple[str, str]  # CSS class or "", text without line breaks
 
 _MAX_KEPT = 2_000_000  # characters of pieces
-_PIECE = re.compile(r"\s*[^\n]*")
+_match_piece = cast("Callable[[str, int], re.Match[str]]", re.compile(r"\s*[^\n]*").match)  # always matches
 _SPECIAL = re.compile("[&<>\"']").search  # most tokens have none, and escaping them would take five searches
 
 
@@ -32,13 +32,9 @@ class Line(tuple[Token, ...]):
 
 
 NO_TOKENS = Line()
-
-
-class _Piece(NamedTuple):
-    """What stands between two line breaks: its lines, and the state at its end."""
-
-    lines: list[Line]
-    state: State
+Piece: TypeAlias = (
+    "tuple[list[Line], State]"  # what stands between two line breaks: its lines, and the state at its end
+)
 
 
 def token_html(kind: str, text: str) -> str:
@@ -47,10 +43,10 @@ def token_html(kind: str, text: str) -> str:
 
 
 class LineReader:
-    """Reads code into lines with the rules of a lexer; `css_class` gives the class of a kind of token."""
+    """Reads code into lines with the rules of a lexer, whose labels are CSS classes."""
 
-    def __init__(self, scanner: RuleScanner, css_class: Callable[[Any], str]) -> None:
-        self._scanner, self._css_class = scanner, css_class
+    def __init__(self, scanner: RuleScanner) -> None:
+        self._scanner = scanner
         self._root, self._kept = scanner.state(), 0
 
     def read(self, text: str, seconds: float) -> list[Line] | None:
@@ -61,68 +57,53 @@ class LineReader:
         lines: list[Line] = []
         at, state = 0, self._root
         while at < len(text):
-            stop = _piece_end(text, at)
+            stop = _match_piece(text, at).end()  # a line, after blank lines: one rule often reads those and its indent
             # A rule may look at the characters on both sides. No text has a carriage return, which marks the start.
             key = text[at - 1 : stop + 1] if at else "\r" + text[: stop + 1]
-            piece: _Piece | None = state.pieces.get(key)
+            piece: Piece | None = state.pieces.get(key)
             if piece is None:
                 if time.monotonic() > deadline:
                     return None
-                end, piece, is_certain = self._read_piece(text, at, stop, state)
-                if piece is None:
+                try:
+                    end, piece, is_certain = self._read_piece(text, at, stop, state)
+                except TextChangedError:
                     return None
                 if is_certain:
                     state.pieces[key] = piece
                     self._kept += len(key)
                 stop = end
-            lines += piece.lines
-            at, state = stop, piece.state
+            lines += piece[0]
+            at, state = stop, piece[1]
         return lines or [NO_TOKENS]
 
-    def _read_piece(self, text: str, start: int, stop: int, state: State) -> tuple[int, _Piece | None, bool]:
+    def _read_piece(self, text: str, start: int, stop: int, state: State) -> tuple[int, Piece, bool]:
         """Read tokens until one ends at a line break, from `stop` on. Return where that is, what was read, and whether it
         depends on nothing that follows.
         """
-        tokens: list[tuple[Any, str]] = []
-        end, state, is_certain = self._scanner.run(text, start, stop, state, tokens)
+        spans: list[Span] = []
+        end, state, is_certain = self._scanner.run(text, start, stop, state, spans)
         while end < len(text) and text[end] != "\n":
-            end, state, _ = self._scanner.run(text, end, _piece_end(text, end), state, tokens)
+            end, state, _ = self._scanner.run(text, end, _match_piece(text, end).end(), state, spans)
             is_certain = False
-        if "".join([value for _, value in tokens]) != text[start:end]:
-            return end, None, False
-        found = split_lines((self._css_class(kind), value) for kind, value in tokens)
-        return end, _Piece(found[1:] if start else found, state), is_certain and end == stop
+        found = split_lines(text, start, spans)
+        return end, (found[1:] if start else found, state), is_certain and end == stop
 
 
-def _piece_end(text: str, start: int) -> int:
-    """Return where the line ends that begins at a place, after blank lines: one rule often reads those and its indent."""
-    match = _PIECE.match(text, start)
-    return match.end() if match else start
-
-
-def split_lines(tokens: Iterable[Token]) -> list[Line]:
-    """Return tokens by line; those of the same class that follow each other are one."""
+def split_lines(text: str, at: int, spans: Iterable[Span]) -> list[Line]:
+    """Return the text from a place on as tokens by line."""
     lines: list[Line] = []
     line: list[Token] = []
-    for css, value in _merge(tokens):
-        first, *others = value.split("\n") if "\n" in value else (value,)
-        if first:
-            line.append((css, first))
-        for other in others:
-            lines.append(Line(line))
-            line = [(css, other)] if other else []
+    for css, end in spans:
+        value = text[at:end]
+        at = end
+        if "\n" in value:
+            value, *others = value.split("\n")
+            if value:
+                line.append((css, value))
+            for other in others:
+                lines.append(Line(line))
+                line = [(css, other)] if other else []
+        elif value:
+            line.append((css, value))
     lines.append(Line(line))
     return lines
-
-
-def _merge(tokens: Iterable[Token]) -> Iterator[Token]:
-    last: str | None = None
-    values: list[str] = []
-    for css, value in tokens:
-        if css != last:
-            if last is not None:
-                yield last, "".join(values)
-            last, values = css, []
-        values.append(value)
-    if last is not None:
-        yield last, "".join(values)

@@ -16,19 +16,12 @@ from collections.abc import Iterable
 from re import _constants as ops  # type: ignore[attr-defined]
 from typing import Any
 
+from clew.view.lexing.regex_text import character_text, set_text
 from clew.view.lexing.regex_tree import Items
 
 _ALWAYS = ""
 _END = r"\Z"  # of the piece, since a match is told to stop there
 _ANYTHING = r"[\s\S]*"
-_CATEGORIES = {
-    ops.CATEGORY_DIGIT: r"\d",
-    ops.CATEGORY_NOT_DIGIT: r"\D",
-    ops.CATEGORY_SPACE: r"\s",
-    ops.CATEGORY_NOT_SPACE: r"\S",
-    ops.CATEGORY_WORD: r"\w",
-    ops.CATEGORY_NOT_WORD: r"\W",
-}
 _WITH_BREAK = (ops.CATEGORY_NOT_DIGIT, ops.CATEGORY_SPACE, ops.CATEGORY_NOT_WORD)
 _REPEATS = (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT)
 _LETTERS = {re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s"}
@@ -37,7 +30,25 @@ _LETTERS = {re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s"}
 def reach_text(tree: Any) -> str | None:
     """Return the text of an expression that matches from where a parsed one may read past the end; None if it never does."""
     text = _Reach(tree.state.flags).sequence(tree)
-    return None if text is None else f"(?{_letters(tree.state.flags)}:{text})"
+    if text is None:
+        return None
+    read = _characters(tree)  # one other character up to the end, and there is no way: said sooner than by trying all
+    guard = "" if not read else f"(?=[{''.join(dict.fromkeys(read))}]*+{_END})"
+    first = _first_literals(tree)
+    return f"(?{_letters(tree.state.flags)}:{f'(?={first})' if first and guard else ''}{guard}{text})"
+
+
+def _first_literals(items: Items) -> str:
+    """Return the characters that everything begins with that an expression matches. None of them is a line break."""
+    found = ""
+    for operation, argument in items:
+        if operation is ops.SUBPATTERN and not (argument[1] or argument[2]):
+            return found + _first_literals(argument[3])
+        if operation is ops.LITERAL and argument != 10:
+            found += character_text(argument)
+        elif operation is not ops.AT:
+            break
+    return found
 
 
 def _letters(flags: int) -> str:
@@ -120,6 +131,31 @@ def _set_has_break(items: Items) -> bool:
     return has_break is not is_negated
 
 
+def _characters(items: Items) -> list[str] | None:
+    """Return the parts of a set of all characters that items read; None if that may be any, or if it is not known."""
+    found: list[str] = []
+    for operation, argument in items:
+        read: list[str] | None = None
+        if operation is ops.LITERAL:
+            read = [character_text(argument)]
+        elif operation is ops.IN and argument[0][0] is not ops.NEGATE:
+            read = [set_text(item) for item in argument]
+        elif operation in _REPEATS:
+            read = _characters(argument[2])
+        elif operation is ops.SUBPATTERN and not (argument[1] or argument[2]):
+            read = _characters(argument[3])
+        elif operation is ops.BRANCH:
+            read = _characters([item for branch in argument[1] for item in branch])
+        elif operation is ops.AT:
+            read = []
+        elif operation in (ops.ASSERT, ops.ASSERT_NOT) and argument[0] > 0:
+            read = _characters(argument[1])
+        if read is None:
+            return None
+        found += read
+    return found
+
+
 def _any(ways: Iterable[str | None]) -> str | None:
     found = [way for way in ways if way is not None]
     if not found:
@@ -137,11 +173,11 @@ def _texts(items: Items) -> str:
 def _text(item: tuple[Any, Any]) -> str:
     operation, argument = item
     if operation is ops.LITERAL:
-        return _character(argument)
+        return character_text(argument)
     if operation is ops.NOT_LITERAL:
-        return f"[^{_character(argument)}]"
+        return f"[^{character_text(argument)}]"
     if operation is ops.IN:
-        return f"[{''.join(map(_set_text, argument))}]"
+        return f"[{''.join(map(set_text, argument))}]"
     if operation is ops.ANY:
         return "."
     if operation in _REPEATS:
@@ -154,18 +190,3 @@ def _text(item: tuple[Any, Any]) -> str:
     if operation is ops.ATOMIC_GROUP:
         return f"(?:{_texts(argument)})"
     return "" if operation in (ops.AT, ops.ASSERT, ops.ASSERT_NOT) else _ANYTHING
-
-
-def _set_text(item: tuple[Any, Any]) -> str:
-    operation, argument = item
-    if operation is ops.NEGATE:
-        return "^"
-    if operation is ops.CATEGORY:
-        return _CATEGORIES[argument]
-    if operation is ops.RANGE:
-        return f"{_character(argument[0])}-{_character(argument[1])}"
-    return _character(argument)
-
-
-def _character(code: int) -> str:
-    return f"\\U{code:08x}"

@@ -1,97 +1,117 @@
-"""Find out which regular expressions may match at a character.
+"""Find out at which characters a regular expression may match.
 
-    trees = [parse(re.compile(text)) for text in (r"\\s+", "[(){}]", r"\\w+")]
-    fitting(trees, "(")      # [1]: the others cannot match there, so they need not be tried
+    tree = parse(re.compile(r"[(){}]+|;"))
+    starts = start_set(tree)              # the characters as bits: `starts >> ord("(") & 1` is 1
 
-The answer errs on one side only: an expression that is left out cannot match.
+The answer errs on one side only: at a character of ASCII that is left out the expression cannot match.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from re import _constants as ops  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 from clew.view.lexing.regex_tree import Items
 
+Characters = int  # characters of ASCII as bits
+
+ALL: Characters = (1 << 128) - 1
+_BREAK: Characters = 1 << 10
+_LETTERS: Characters = sum(1 << code for code in range(128) if chr(code).isalpha())
 _REPEATS = (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT)
-_CATEGORIES = {
-    ops.CATEGORY_DIGIT: re.compile(r"\d"),
-    ops.CATEGORY_NOT_DIGIT: re.compile(r"\D"),
-    ops.CATEGORY_SPACE: re.compile(r"\s"),
-    ops.CATEGORY_NOT_SPACE: re.compile(r"\S"),
-    ops.CATEGORY_WORD: re.compile(r"\w"),
-    ops.CATEGORY_NOT_WORD: re.compile(r"\W"),
+_SINGLE = (ops.LITERAL, ops.NOT_LITERAL, ops.IN, ops.ANY)
+_CATEGORIES: dict[Any, Characters] = {
+    category: sum(1 << code for code in range(128) if re.match(text, chr(code)))
+    for category, text in (
+        (ops.CATEGORY_DIGIT, r"\d"),
+        (ops.CATEGORY_NOT_DIGIT, r"\D"),
+        (ops.CATEGORY_SPACE, r"\s"),
+        (ops.CATEGORY_NOT_SPACE, r"\S"),
+        (ops.CATEGORY_WORD, r"\w"),
+        (ops.CATEGORY_NOT_WORD, r"\W"),
+    )
 }
 
 
-def fitting(trees: Sequence[Any], character: str) -> list[int]:
-    """Return the numbers of the parsed expressions that may match at a printable ASCII character or line break."""
-    return [number for number, tree in enumerate(trees) if any(_Character(character, tree).sequence(tree))]
+class Start(NamedTuple):
+    """The characters that a part of an expression may read, and those at which it may match without reading anything."""
+
+    reads: Characters
+    is_empty: Characters
 
 
-class _Start(NamedTuple):
-    """Whether a part of an expression may read the character, and whether it may match without reading anything."""
+def start_set(tree: Any) -> Characters:
+    """Return the characters at which a parsed expression may match."""
+    start = sequence_start(tree, tree.state.flags)
+    return start.reads | start.is_empty
 
-    reads: bool
-    is_empty: bool
+
+def sequence_start(items: Items, flags: int) -> Start:
+    """Return the start of items that follow each other."""
+    reads, is_empty = 0, ALL
+    for operation, argument in items:
+        start = _item_start(operation, argument, flags)
+        reads |= start.reads & is_empty
+        is_empty &= start.is_empty
+        if not is_empty:
+            break
+    return Start(reads, is_empty)
 
 
-class _Character:
-    """A character at which an expression is tried."""
+def is_single(operation: Any) -> bool:
+    """Return whether an operation reads exactly one character."""
+    return operation in _SINGLE
 
-    def __init__(self, character: str, tree: Any) -> None:
-        flags = tree.state.flags
-        self._text, self._code = character, ord(character)
-        self._ignores_case, self._dot_is_all = bool(flags & re.IGNORECASE), bool(flags & re.DOTALL)
 
-    def sequence(self, items: Items) -> _Start:
-        reads = False
-        for item in items:
-            start = self._item(*item)
-            reads = reads or start.reads
-            if not start.is_empty:
-                return _Start(reads, False)
-        return _Start(reads, True)
-
-    def _item(self, operation: Any, argument: Any) -> _Start:
-        if operation in _REPEATS:
-            reads, is_empty = self.sequence(argument[2])
-            return _Start(reads, is_empty or not argument[0])
-        if operation is ops.SUBPATTERN:  # flags for a part are rare, and not followed
-            return _Start(True, True) if argument[1] or argument[2] else self.sequence(argument[3])
-        if operation is ops.BRANCH:
-            starts = [self.sequence(branch) for branch in argument[1]]
-            return _Start(any(start.reads for start in starts), any(start.is_empty for start in starts))
-        if operation is ops.ATOMIC_GROUP:
-            return self.sequence(argument)
-        if operation is ops.ASSERT and argument[0] > 0:
-            return _Start(False, any(self.sequence(argument[1])))
-        if operation in (ops.ASSERT, ops.ASSERT_NOT):
-            return _Start(False, True)
-        if operation is ops.AT:  # the end of a text is not at a character, that of a line only at a line break
-            is_end = argument is ops.AT_END_STRING or (argument is ops.AT_END and self._text != "\n")
-            return _Start(False, not is_end)
-        if operation in (ops.LITERAL, ops.NOT_LITERAL, ops.IN, ops.ANY):
-            return _Start(self._is_read(operation, argument), False)
-        return _Start(True, True)
-
-    def _is_read(self, operation: Any, argument: Any) -> bool:
-        if operation is ops.ANY:
-            return self._dot_is_all or self._text != "\n"
-        if self._ignores_case and self._text.isalpha():
-            return True
-        if operation is ops.LITERAL:
-            return bool(argument == self._code)
-        if operation is ops.NOT_LITERAL:
-            return bool(argument != self._code)
+def read_set(operation: Any, argument: Any, flags: int) -> Characters:
+    """Return the characters that an operation reads which reads one."""
+    if operation is ops.ANY:
+        return ALL if flags & re.DOTALL else ALL & ~_BREAK
+    if operation is ops.IN:
+        found = 0
+        for item in argument:
+            found |= _set_part(*item)
         is_negated = argument[0][0] is ops.NEGATE
-        return any(self._is_in(*item) for item in argument) is not is_negated
+    else:
+        found, is_negated = _range(argument, argument), operation is ops.NOT_LITERAL
+    found = ALL & ~found if is_negated else found
+    return found | _LETTERS if flags & re.IGNORECASE else found
 
-    def _is_in(self, operation: Any, argument: Any) -> bool:
-        if operation is ops.RANGE:
-            return bool(argument[0] <= self._code <= argument[1])
-        if operation is ops.CATEGORY:
-            return _CATEGORIES[argument].match(self._text) is not None
-        return operation is ops.LITERAL and bool(argument == self._code)
+
+def _item_start(operation: Any, argument: Any, flags: int) -> Start:
+    if operation in _SINGLE:
+        return Start(read_set(operation, argument, flags), 0)
+    if operation in _REPEATS:
+        start = sequence_start(argument[2], flags)
+        return start if argument[0] else Start(start.reads, ALL)
+    if operation is ops.SUBPATTERN:  # flags for a part are rare, and not followed
+        return Start(ALL, ALL) if argument[1] or argument[2] else sequence_start(argument[3], flags)
+    if operation is ops.BRANCH:
+        reads = is_empty = 0
+        for branch in argument[1]:
+            start = sequence_start(branch, flags)
+            reads, is_empty = reads | start.reads, is_empty | start.is_empty
+        return Start(reads, is_empty)
+    if operation is ops.ATOMIC_GROUP:
+        return sequence_start(argument, flags)
+    if operation is ops.ASSERT and argument[0] > 0:
+        start = sequence_start(argument[1], flags)
+        return Start(0, start.reads | start.is_empty)
+    if operation in (ops.ASSERT, ops.ASSERT_NOT):
+        return Start(0, ALL)
+    if operation is ops.AT:  # the end of a text is not at a character, that of a line only at a line break
+        return Start(0, 0 if argument is ops.AT_END_STRING else _BREAK if argument is ops.AT_END else ALL)
+    return Start(ALL, ALL)
+
+
+def _set_part(operation: Any, argument: Any) -> Characters:
+    if operation is ops.RANGE:
+        return _range(*argument)
+    if operation is ops.CATEGORY:
+        return _CATEGORIES[argument]
+    return _range(argument, argument) if operation is ops.LITERAL else 0
+
+
+def _range(first: int, last: int) -> Characters:
+    return (1 << min(last, 127) + 1) - (1 << first) if first < 128 else 0

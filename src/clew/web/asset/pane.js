@@ -88,7 +88,8 @@
   clew.key("[", "previous session of the list", () => step(-1));
   if (pane) open(); else document.body.append(unfold);
   wide.addEventListener("change", () => { if (pane) open(); });
-  clew.follow("sessions", ({ version }) => {
-    if (rows && !document.hidden && clew.one(".about", rows)?.dataset.version !== version) load();
-  });
+  const PAUSE = 1000;  // milliseconds after a change: the turns of the session come first, and a session is often written to
+  let newest = "", timer = 0;
+  const renew = () => { timer = 0; if (rows && !document.hidden && clew.one(".about", rows)?.dataset.version !== newest) load(); };
+  clew.follow("sessions", ({ version }) => { newest = version; timer = timer || setTimeout(renew, PAUSE); });
 })();

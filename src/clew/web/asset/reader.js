@@ -3,7 +3,8 @@
 (() => {
   const main = clew.one("#content"), pages = clew.one("#pages"), field = clew.one("#find"), found = clew.one("#found");
   const base = main.dataset.base;
-  const MOST = 10;  // pages in the document at a time
+  const MOST = 10, LARGEST = 10000;  // pages in the document at a time, and their elements: what is added moves all of them
+  const isFull = () => pages.children.length > MOST || (pages.children.length > 3 && pages.getElementsByTagName("*").length > LARGEST);
   const address = (path, values) => {  // with the choices of the reader
     const query = new URLSearchParams(main.dataset.query);
     Object.entries(values || {}).forEach(([name, value]) => { if (value) query.set(name, value); });
@@ -36,10 +37,10 @@
       if (isEarlier) {
         pages.prepend(page);
         scrollBy({ top: root.scrollHeight - height, behavior: "instant" });
-        if (pages.children.length > MOST) pages.lastElementChild.remove();
+        while (isFull()) pages.lastElementChild.remove();
       } else {
         pages.append(page);
-        if (pages.children.length > MOST) {
+        while (isFull()) {
           const gone = pages.firstElementChild.offsetHeight;
           pages.firstElementChild.remove();
           scrollBy({ top: -gone, behavior: "instant" });
@@ -169,7 +170,19 @@
   // -- what is new
 
   let state = pages.dataset.state, isBusy = false, isStale = false;
+  // The numbers and the outline follow after a pause: until then the new turns come into all windows.
+  const PAUSE = 300;  // milliseconds
+  let timer = 0, hasGrown = false;
   const put = async (selector, path) => clew.one(selector).replaceChildren(...(await read(address(path))).childNodes);
+  const putAround = async () => {
+    const isOutlined = hasGrown;
+    timer = 0;
+    hasGrown = false;
+    try {
+      await put("#numbers", "/header");
+      if (isOutlined) { await put("#outline", "/outline"); ticks(); }
+    } catch (failed) { clew.toast("The new turns cannot be read.", "bad"); }
+  };
   const renew = async () => {
     if (isBusy) { isStale = true; return; }
     isBusy = true;
@@ -190,12 +203,9 @@
           watch();
           if (isBelow) scrollTo({ top: document.documentElement.scrollHeight });
         }
-        await put("#numbers", "/header");
-        if (grew) {
-          await put("#outline", "/outline");
-          ticks();
-          clew.toast("Turn " + fresh.dataset.turns + " has begun.");
-        }
+        if (grew) clew.toast("Turn " + fresh.dataset.turns + " has begun.");
+        hasGrown = hasGrown || grew;
+        timer = timer || setTimeout(putAround, PAUSE);
       } while (isStale);
     } catch (failed) { clew.toast("The new turns cannot be read.", "bad"); }
     finally { isBusy = false; }

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from clew.api.token_estimate import CHARACTERS_PER_TOKEN, estimate_tokens
 from clew.chat.tools.atomic_files import MAX_EDIT_BYTES, Content, digest, open_regular, read_content

@@ -8,12 +8,14 @@ the same id. A span is final from the line on that ends it, and is sent then; la
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import sha256
 from typing import NamedTuple
 from uuid import UUID
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.collect.sinks.otlp.attribute_names import (
     AGENT_ID,
@@ -66,8 +68,7 @@ class SpanEvent(NamedTuple):
     time: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A span. `final` is the sequence number of the line that ended it; None while it may still change."""
 
     trace: bytes
@@ -83,8 +84,7 @@ class Span:
     events: tuple[SpanEvent, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SpanSource:
+class SpanSource(Struct, frozen=True):
     """The conversation of one file: its owner, and the sequence number of each of its lines."""
 
     session: str

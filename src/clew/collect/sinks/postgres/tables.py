@@ -17,7 +17,7 @@ from clew.collect.sinks.postgres.connection import Connection, PostgresConnectio
 from clew.collect.sinks.postgres.store_version import StoreLayout, pick_columns
 from clew.collect.sinks.record import Record
 from clew.collect.sinks.store_check import StoreState
-from clew.collect.sql.fact_changes import ROW_TABLES, FactChange, hash_row, whole_rows
+from clew.collect.sql.fact_changes import ROW_TABLES, FactChange, compare_all, hash_row, whole_rows
 from clew.collect.sql.fact_tables import FILE, FactTable, FileFacts
 from clew.collect.sql.line_rows import LINE, build_line_row
 from clew.collect.sql.sent_facts import SentFacts, compare_with
@@ -203,13 +203,13 @@ class PostgresFacts:
         with self.link.use() as connection:
             layout = self.link.layout(connection)
             with connection.transaction():
-                written = [change for change in changes if self._apply(connection, change, layout)]
+                applied = [self._apply(connection, change, layout) for change in changes]
                 if not layout.has("host", _FACT_MARK):
                     self.next_mark = 0
                 if self.next_mark:
                     connection.execute(_SAVE_FACT_MARK, (batch[0].host, self.next_mark))
         if self.sent:
-            self.sent.note([(change, change.state) for change in written], {})
+            self.sent.note([(change, change.state) for change in applied if change], {})
 
     def fact_mark(self, host: str) -> int | None:
         """Return the mark of the last facts of a host, for `fact_check`."""
@@ -225,14 +225,17 @@ class PostgresFacts:
             query = "SELECT file FROM clew.fact_file WHERE host = %s AND seq > %s"
             return [int(row[0]) for row in connection.execute(query, (host, seq))]
 
-    def _apply(self, connection: Connection, change: FactChange, layout: StoreLayout) -> bool:
-        """Write a change; return False if the store has newer facts. The row of the file comes first: it locks out
-        other writers and shows what the store has.
+    def _apply(self, connection: Connection, change: FactChange, layout: StoreLayout) -> FactChange | None:
+        """Write a change, or all facts if the store does not have what it was computed from. Returns what was written;
+        None if the store has newer facts. The row of the file comes first: it locks out other writers and shows what
+        the store has.
         """
-        facts = change.facts
         has_base = self._has_base(connection, change, layout)
+        if not has_base and change.facts.continues:
+            change = compare_all(change.facts)
         if not self._write_file(connection, change, layout):
-            return False
+            return None
+        facts = change.facts
         for table in ROW_TABLES:
             fitted = layout.fit(table)
             if not fitted.columns:  # tables of an earlier version
@@ -245,7 +248,7 @@ class PostgresFacts:
                 connection.execute(_delete_sql(table), (list(keys), list(days), facts.host, facts.file))
             if rows := change.rows[table.name]:
                 connection.execute(f"{_insert_sql(fitted)} {_replace_sql(fitted)}", pick_columns(rows, table, fitted))
-        return True
+        return change
 
     def _replace_rows(self, connection: Connection, facts: FileFacts, table: FactTable, fitted: FactTable) -> None:
         """Bring the rows of a table to those of a file. Rows that are the same in the store are not written again."""
