@@ -336,10 +336,12 @@ def test_the_number_of_processes_does_not_change_what_is_reported(run: Run, clau
     put(whole(1).user("x" * (9 << 20)).reply("y"), claude)
     put(whole(2).user("x" * (9 << 20)).reply("y"), claude, drop=[3])
     (one := put(whole(3), claude)).write_bytes(b'{"type":\n')
-    for words in (("--all",), ("--all", "--json")):
-        answers = [run(*words, "--jobs", jobs) for jobs in ("1", "2", "3")]
-        assert answers[0] == answers[1] == answers[2]
-        assert one.stem[:8] in answers[0][1]
+    put(whole(4).line({"type": "x-new"}), claude)
+    for words in (("--all",), ("--drift",), ("--inventory",)):
+        for more in ((), ("--json",)):
+            answers = [run(*words, *more, "--jobs", jobs) for jobs in ("1", "2", "3")]
+            assert answers[0] == answers[1] == answers[2]
+            assert ("x-new" if words == ("--drift",) else one.stem[:8]) in answers[0][1]
 
 
 @pytest.mark.parametrize("bad", ["0", "-1", "two", "257", ""])

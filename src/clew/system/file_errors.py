@@ -42,11 +42,7 @@ class ErrorCollector:
         except BrokenPipeError:
             raise
         except READ_ERRORS as error:
-            if is_debugging() and isinstance(error, UNEXPECTED_ERRORS):
-                import traceback
-
-                traceback.print_exception(error)
-            self.add(path, describe_error(error))
+            self.add(path, explain_error(error))
 
     def add(self, path: str | PathLike[str], reason: str) -> None:
         """Report a file or folder as unreadable."""
@@ -69,6 +65,15 @@ def unreadable_reason(path: str | PathLike[str]) -> str:
     except OSError as error:
         return describe_error(error)
     return "it has unexpected content"
+
+
+def explain_error(error: BaseException) -> str:
+    """Describe an error in a few words; print its traceback if it is unexpected and clew is being debugged."""
+    if is_debugging() and isinstance(error, UNEXPECTED_ERRORS):
+        import traceback
+
+        traceback.print_exception(error)
+    return describe_error(error)
 
 
 def describe_error(error: BaseException) -> str:

@@ -10,6 +10,7 @@ Modules:
     check_inventory  `clew check --inventory`: count the content of sessions in one table, with a total.
     check_print      Print the reports of `clew check`: tables and colours on a terminal.
     check_run        Run `clew check`: report on one session, or on all.
+    check_workers    Run a part of `clew check` over many session files, in several processes.
     compare          `clew compare`: compare two branches, two points of a session, or two sessions.
     files            `clew files`: list the files that sessions changed, with the prompts that led to it.
     follow           `clew follow`: watch a session as it is written.

@@ -34,7 +34,7 @@ def add_arguments(command: ArgumentParser) -> None:
         action="append",
         help="judge by what this version of Claude Code would resume (may be repeated)",
     )
-    add_jobs_option(command, "--all: ")
+    add_jobs_option(command, "several sessions: ")
     add_common_options(command, lists=True)
 
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from msgspec import convert, to_builtins
 from msgspec.structs import asdict
 
 from clew.cli.output import print_json, print_message
 from clew.cli.progress import ProgressLine
 from clew.cli.read.check_print import Line, format_table, print_lines
+from clew.cli.read.check_workers import map_files
 from clew.cli.select_session import open_session, session_files
 from clew.conversation.session import Session
 from clew.errors import READ_ERRORS
 from clew.facts.format_drift import Drift, Unknown, drift, known_names
-from clew.system.file_errors import describe_error
+from clew.system.file_errors import explain_error
 from clew.system.plural import plural
-from clew.wire.layout import SessionFile
+from clew.wire.layout import SessionFile, session_at
 
 _SHOWN = 10  # sessions to name
 
@@ -34,14 +36,14 @@ def run(options: Namespace) -> int | None:
     sessions = []
     code = 0
     progress = ProgressLine(1.0, quiet=options.quiet)
-    for file in progress.count(selected, "sessions"):
-        try:
-            drifts = sum((drift(s.entries) for s in _with_agents(file)), Drift())
-        except READ_ERRORS as error:
+    found = map_files(prepare_drift, None, selected, options.jobs)
+    for file, (value, reason) in zip(progress.count(selected, "sessions"), found, strict=True):
+        if reason:
             progress.erase()
-            print_message(f"{file.id[:8]} cannot be read: {describe_error(error)}.")
+            print_message(f"{file.id[:8]} cannot be read: {reason}.")
             code = 2
             continue
+        drifts = convert(value, Drift)
         sessions += [file.id[:8]] if drifts.by_key else []
         total += drifts
     if not total.files:
@@ -53,6 +55,20 @@ def run(options: Namespace) -> int | None:
     if sessions and not options.id and not options.quiet:
         print_message(f"They are in {', '.join(sessions[:_SHOWN])}{' …' if len(sessions) > _SHOWN else ''}")
     return code
+
+
+def prepare_drift(_: None) -> Callable[[str], tuple[Any, str]]:
+    """Return the function that reads one file with its agents, for a worker process."""
+    return _read_drift
+
+
+def _read_drift(path: str) -> tuple[Any, str]:
+    """Return the new names in a file as plain values; if it cannot be read, None and the reason."""
+    try:
+        drifts = sum((drift(session.entries) for session in _with_agents(session_at(path))), Drift())
+    except READ_ERRORS as error:
+        return None, explain_error(error)
+    return to_builtins(drifts), ""
 
 
 def _with_agents(file: SessionFile) -> Iterator[Session]:

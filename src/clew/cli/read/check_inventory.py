@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any
 
 from msgspec.structs import asdict
 
 from clew.cli.output import format_size, one_line, print_json
+from clew.cli.read.check_workers import map_files
 from clew.cli.select_session import error_fence, open_session, report_unlisted_folders, session_files
 from clew.cli.text_columns import Column, print_folded
 from clew.conversation.session import Session
+from clew.errors import READ_ERRORS
 from clew.facts.inventory import inventory
+from clew.system.file_errors import explain_error
 from clew.wire.json_codec import JsonView
+from clew.wire.layout import session_at
 
 _COUNTED = ("types", "stop_reasons", "blocks", "tools", "versions")
 _NAME = 30  # characters of a name in the heading
@@ -29,9 +33,12 @@ def run(options: Namespace) -> int | None:
     if options.id:
         rows = [_session_row(open_session(options, options.id, archived=True))]
     else:
-        for file in islice(session_files(options), options.limit):
-            with fence.catch(file.path):
-                rows.append(_session_row(Session(file.path, file=file)))
+        files = list(islice(session_files(options), options.limit))
+        for file, (row, reason) in zip(files, map_files(prepare_inventory, None, files, options.jobs), strict=True):
+            if row:
+                rows.append(row)
+            else:
+                fence.add(file.path, reason)
     if not rows:
         return None
     rows.append(_total_row(rows))
@@ -42,6 +49,20 @@ def run(options: Namespace) -> int | None:
     if not options.id:
         report_unlisted_folders(options, fence)
     return 1 if fence.problems else 0
+
+
+def prepare_inventory(_: None) -> Callable[[str], tuple[JsonView, str]]:
+    """Return the function that counts one file, for a worker process."""
+    return _count_file
+
+
+def _count_file(path: str) -> tuple[JsonView, str]:
+    """Return the row of a file; if it cannot be read, an empty one and the reason."""
+    try:
+        file = session_at(path)
+        return _session_row(Session(file.path, file=file)), ""
+    except READ_ERRORS as error:
+        return {}, explain_error(error)
 
 
 def _session_row(session: Session) -> JsonView:

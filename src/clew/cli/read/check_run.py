@@ -20,6 +20,7 @@ from clew.cli.read.check_print import (
     format_table,
     print_lines,
 )
+from clew.cli.read.check_workers import map_files
 from clew.cli.select_session import open_tree, session_files
 from clew.conversation.session import Session
 from clew.errors import READ_ERRORS
@@ -42,7 +43,6 @@ from clew.system.file_errors import describe_error
 from clew.system.plural import plural
 from clew.wire.layout import session_at
 
-MIN_BYTES = 16 << 20  # bytes of sessions from which several processes pay off
 _SHOWN = 10  # damaged lines and line numbers to show; the others are counted
 _STYLES = {SOUND: "bold good", DAMAGED: "bold warn", LOSES: "bold bad", BROKEN: "bold bad"}
 
@@ -264,13 +264,7 @@ def _check_all(options: Namespace) -> int:
     versions = options.versions or (VERSIONS if options.json else VERSIONS[-1:])
     totals: Counter[str] = Counter()
     progress = ProgressLine(1.0, quiet=options.quiet)
-    paths = [str(file.path.absolute()) for file in selected]
-    settings = (list(versions), bool(options.json))
-    from clew.system.worker_processes import map_in_workers
-
-    reports = map_in_workers(
-        prepare_check, settings, paths, [file.size for file in selected], jobs=options.jobs, min_bytes=MIN_BYTES
-    )
+    reports = map_files(prepare_check, (list(versions), bool(options.json)), selected, options.jobs)
     for file, (verdict, value, why) in zip(progress.count(selected, "sessions"), reports, strict=True):
         totals[verdict] += 1
         if options.json:
