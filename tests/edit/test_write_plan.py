@@ -21,6 +21,8 @@ from clew.edit.verify import compare_lines
 from clew.edit.write_plan import SessionLines, planned_files
 from clew.errors import NotFound, Refused
 from clew.wire import rename_ids
+from clew.wire.line import BOM
+from tests.edit.steps import STEPS
 
 SAVED = "/home/ada/garden/gate.py"
 
@@ -189,6 +191,40 @@ def test_each_reference_to_another_entry_is_found(root: Path) -> None:
                 assert wrong != line
                 with pytest.raises(Refused, match=f"line {at + 1} is not"):
                     compare(planned, [*lines[:at], wrong, *lines[at + 1 :]])
+
+
+@pytest.mark.parametrize("step", ["clone", "move", *STEPS])
+@pytest.mark.parametrize("last", [1, 2, 4, 100])
+def test_a_byte_order_mark_stays_so_a_resume_sends_what_was_planned(root: Path, step: str, last: int) -> None:
+    """A line with the mark is read by some versions only: without it a copy would send more than its source."""
+    path = full().write(root)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:-last], *[BOM + line for line in lines[-last:]]]))
+    source = plan(clew.read(path))
+    steps = {"clone": lambda: source, "move": lambda: source.move("/home/ada/elsewhere")}
+    try:
+        planned = steps[step]() if step in steps else STEPS[step](source, 0.0)
+        made = planned.write()
+    except Refused as refused:
+        assert not any("is not" in text for text in refused.violations)  # refused as a plan, not when it was read back
+        return
+    written = clew.read(made.path)
+    assert clew.request(written).messages == planned.request.messages
+    marks = [entry.line.has_bom for entry in planned.session.entries]
+    assert [entry.line.has_bom for entry in written.entries][: len(marks)] == marks
+
+
+def test_a_byte_order_mark_that_is_lost_or_added_is_found(root: Path) -> None:
+    planned, lines = written_lines(root)
+    for at in range(len(planned.items)):
+        with pytest.raises(Refused, match=f"line {at + 1} is not"):
+            compare(planned, [*lines[:at], BOM + lines[at], *lines[at + 1 :]])
+    path = next(root.glob("projects/*/*.jsonl"))
+    path.write_bytes(b"".join(BOM + line for line in path.read_bytes().splitlines(keepends=True)))
+    marked = planned_files(plan(clew.read(path)), "c1", root)[root / "c1.jsonl"]
+    assert isinstance(marked, SessionLines)
+    with pytest.raises(Refused, match="line 1 is not"):
+        compare(marked, lines)
 
 
 def test_entries_that_would_get_the_same_id_are_found(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from clew.edit.salvaged_entries import split_damaged
 from clew.edit.summary.age_levels import DEFAULT
 from clew.system.plural import noun
 from clew.wire.entry import Item
+from clew.wire.entry_edit import move_to_start
 
 if TYPE_CHECKING:
     from clew.conversation.resume_request import Request
@@ -156,7 +157,7 @@ class Plan(Struct, frozen=True, dict=True):
 
     def then(self, items: tuple[Item, ...], step: str) -> Plan:
         """Add a step that results in these items."""
-        return replace(self, session=self.session.with_items(items), steps=(*self.steps, step))
+        return replace(self, session=self.session.with_items(move_to_start(items)), steps=(*self.steps, step))
 
     def _cut(self, items: tuple[Item, ...], step: str) -> Plan:
         """Add a step that removes something, and remove results that lose their call."""

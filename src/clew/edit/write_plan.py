@@ -168,7 +168,7 @@ def _lines(items: Iterable[Item], names: IdMapping) -> Iterator[bytes]:
             yield unchanged_line(item)[:-1]
         else:
             line = rename_references(item, names)
-            yield relocate_references(line, move) if move else line
+            yield item.line.with_bom_of_line(relocate_references(line, move) if move else line)
 
 
 def _origin(plan: Plan, new_id: str, time: datetime) -> bytes:

@@ -52,7 +52,7 @@ def with_parent(entry: Entry, parent: str | None) -> Entry:
     at = json.find(stated)
     if at < 0 or json.find(stated, at + 1) >= 0 or not entry.line.whole:
         return revise(entry, {"parentUuid": encode(parent)})
-    raw = json[:at] + b'"parentUuid":' + encode(parent) + json[at + len(stated) :] + b"\n"
+    raw = entry.line.with_bom_of_line(json[:at] + b'"parentUuid":' + encode(parent) + json[at + len(stated) :] + b"\n")
     return replace(entry, parent=parent, line=replace(entry.line, buffer=raw, start=0, stop=len(raw)))
 
 
@@ -62,12 +62,23 @@ def new_entry(data: Mapping[str, Any]) -> Entry:
 
 
 def parse_at(json: bytes, line: Line) -> Entry:
-    """Parse JSON as the entry at the position of `line`. Raises ValueError if it is not an entry."""
-    raw = json + b"\n"
+    """Parse JSON as the entry at the position of `line`, whose byte order mark it keeps. Raises ValueError if it is not
+    an entry.
+    """
+    raw = line.with_bom_of_line(json + b"\n")
     item = parse_line(Line(line.number, line.offset, raw, 0, len(raw)))
     if not isinstance(item, Entry):
         raise ValueError("the edited JSON is not an entry")
     return item
+
+
+def move_to_start(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Return items of which the first is at the start of a file if it has a byte order mark: new versions of Claude Code
+    read such a line only there.
+    """
+    if items and (line := items[0].line).offset and line.has_bom:
+        return replace(items[0], line=replace(line, offset=0)), *items[1:]
+    return items
 
 
 def renumber(items: Iterable[Item]) -> tuple[Item, ...]:

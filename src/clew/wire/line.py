@@ -110,6 +110,13 @@ class Line(Struct, frozen=True, gc=False):
         stop = self.stop - 1 if self.is_terminated else self.stop  # else the newline would be removed from a copy
         return self.buffer[self.start : stop].removeprefix(BOM).strip()
 
+    def with_bom_of_line(self, json: bytes) -> bytes:
+        """Return JSON that takes the place of this line's, with the byte order mark of the line if it has one.
+
+        The mark decides whether Claude Code reads the line, so an edit must neither lose nor add it.
+        """
+        return BOM + json if self.has_bom else json
+
     @property
     def view(self) -> bytes | memoryview:
         """The bytes without the newline at the end, for a decoder: they are not copied."""

@@ -16,6 +16,7 @@ from clew.errors import Refused
 from clew.wire.entry import Entry
 from clew.wire.json_codec import decode, encode
 from clew.wire.json_splice import join_fields, object_frame, splice, split_fields
+from clew.wire.line import BOM
 from clew.wire.path_mapping import PathMapping
 
 UUID_FIELDS = (
@@ -146,8 +147,12 @@ def is_renamed(entry: Entry, written: bytes, names: IdMapping, original_ids: Map
     """Return whether a line is the entry with its references renamed.
 
     With the old names put back it must be the old line, byte for byte. Lines with references inside of a field, or that
-    had to be encoded again (a field was repeated), must have the same values.
+    had to be encoded again (a field was repeated), must have the same values. A byte order mark stays.
     """
+    if entry.line.has_bom:
+        if not written.startswith(BOM):
+            return False
+        written = written.removeprefix(BOM)
     fields = split_fields(written)
     if fields is not None:
         values = list(fields.values())

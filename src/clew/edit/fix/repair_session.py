@@ -33,7 +33,7 @@ from clew.edit.fix.links import (
 from clew.edit.salvaged_entries import split_damaged
 from clew.facts.health import BAD_TEXT, VERSIONS
 from clew.facts.inventory import unique_prompts
-from clew.wire.entry import Damaged
+from clew.wire.entry import Damaged, Entry
 from clew.wire.entry_edit import parse_at
 from clew.wire.json_codec import encode
 
@@ -92,7 +92,12 @@ def _record_fix(fixes: list[Fix], name: str, lines: tuple[int, ...], before: Kep
 def fix_encoding(session: Session) -> Repaired | None:
     """Rewrite lines with invalid UTF-8 or a byte order mark so that every version reads them."""
     odd = {e.offset: e for e in session.entries if e.leniency == BAD_TEXT or e.line.has_bom}
-    return replace_entries(session, {offset: parse_at(encode(e.data), e.line) for offset, e in odd.items()})
+    return replace_entries(session, {offset: _encode_again(entry) for offset, entry in odd.items()})
+
+
+def _encode_again(entry: Entry) -> Entry:
+    """Return an entry without byte order mark, in valid UTF-8."""
+    return parse_at(encode(entry.data), replace(entry.line, buffer=b"", start=0, stop=0))
 
 
 def drop_unreadable(session: Session) -> Repaired | None:
