@@ -90,3 +90,20 @@ def test_a_fork_to_an_earlier_turn_is_built_as_a_whole_and_extended_again() -> N
     for session in sessions:
         check(session)
     assert sessions[-1].settled is not None
+
+
+def test_a_line_of_the_main_conversation_that_follows_an_agent_is_linked_as_in_the_whole_file() -> None:
+    """The path then begins at the agent's line, not at the line where the session is divided."""
+    told = long_talk(12)
+    count = len(told.lines())
+    prompt = {"type": "user", "uuid": "00000000-0000-4000-8000-00000000a9e1", "parentUuid": None, "isSidechain": True}
+    times = [f"2099-01-01T00:00:{second:02}.000Z" for second in range(12)]
+    lines = [prompt | {"timestamp": times[0], "message": {"role": "user", "content": "look"}}]
+    for number, time in enumerate(times[1:], 2):
+        uuid, parent = f"00000000-0000-4000-8000-00000000a9e{number:x}", lines[-1]["uuid"]
+        message = {"role": "user", "content": f"and {number}"}
+        line = {"type": "user", "uuid": uuid, "parentUuid": parent, "isSidechain": False}
+        lines.append(line | {"timestamp": time, "message": message})
+    items = tuple(read(told.bytes() + b"".join(encode(line) + b"\n" for line in lines)))
+    for session in grow(items, range(count - 5, len(items)), 8):
+        check(session)

@@ -120,6 +120,16 @@ def test_a_session_that_is_gone_is_not_found_and_not_kept(tmp_path: Path) -> Non
         opened(shelf, path.stem)
 
 
+def test_an_open_session_that_moves_to_another_project_is_found_there(tmp_path: Path) -> None:
+    path = long_talk(2).write(tmp_path)
+    shelf = SessionCache(str(tmp_path))
+    opened(shelf, path.stem)
+    moved = path.parent.parent / "-home-ada-elsewhere" / path.name
+    moved.parent.mkdir()
+    path.rename(moved)
+    assert opened(shelf, path.stem).session.path == moved
+
+
 def test_no_more_sessions_are_kept_than_there_is_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [talk(seed=number).user("hi").reply("ho").write(tmp_path) for number in range(7)]
     shelf = SessionCache(str(tmp_path))

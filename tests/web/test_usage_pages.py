@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -175,6 +176,20 @@ def test_a_new_user_is_told_what_to_do(tmp_path: Any) -> None:
     with serving(tmp_path / "claude", tmp_path / "cache") as served, served.client() as client:
         assert "No sessions yet" in overview(client) and "clew demo" in overview(client)
         assert "No usage here" in client.get("/usage/body").text
+
+
+@pytest.mark.parametrize(
+    "time", ["0001-01-01T00:00:00.000Z", "9998-12-30T23:59:59.999Z", "9999-12-31T23:59:59.999Z", "9999-12-31"]
+)
+def test_a_time_at_either_end_of_the_calendar_has_pages(tmp_path: Path, time: str) -> None:
+    told = talk(cwd="/home/ada/x").user("go", timestamp=time).reply("done", timestamp=time)
+    told.write(tmp_path / "claude")
+    with serving(tmp_path / "claude", tmp_path / "cache") as served, served.client() as client:
+        assert overview(client)
+        for by in ("hour", "day", "week", "month", "block"):
+            for days in ("30", "all"):
+                answer = client.get(f"/usage/body?by={by}&days={days}")
+                assert answer.status_code == 200 and ("Total" in answer.text or "No usage here" in answer.text)
 
 
 # -- in a browser

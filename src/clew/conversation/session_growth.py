@@ -149,6 +149,8 @@ def _divide_tail(tail: Sequence[Entry], names: Container[str], gap: int, is_agen
     if leaf is None:
         return None
     path = tuple(insert_siblings(chain.path_to(leaf, history=True), chain))
+    if path[0] is not tail[0]:  # it begins at a line of an agent, which the whole file may link elsewhere
+        return None
     first, turns = split_turns(path, lambda entry: starts_turn(entry, is_agent))
     return _Tail(leaf, path, first, turns, pair_calls(tail), list_branches(chain, path))
 

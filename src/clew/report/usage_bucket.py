@@ -96,11 +96,14 @@ def parse_seconds(timestamp: str, hours: dict[str, int]) -> int:
 def _parse_any_time(timestamp: str) -> int:
     from datetime import UTC, datetime
 
+    from clew.wire.timestamps import LATEST
+
     try:
         time = datetime.fromisoformat(timestamp)
     except ValueError:
         return -1
-    return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp())
+    seconds = (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    return int(seconds) if seconds <= LATEST.timestamp() else -1  # days cannot be added to a later time
 
 
 def add_bucket(sums: Sums, bucket: UsageBucket, sign: int = 1) -> None:

@@ -213,8 +213,7 @@ class SessionCache:
 
     def find(self, session: str) -> SessionFile:
         """Return the newest file of a session by its full id. Raises NotFound."""
-        opened = self._open_sessions.get(session)
-        if opened is not None and self.holds(str(opened.file.path)) and opened.file.path.exists():
+        if opened := self._opened(session):
             return opened.file
         files = [
             file
@@ -226,6 +225,14 @@ class SessionCache:
             raise NotFound(session)
         newest = min(files, key=sort_key)
         return CachedFile(newest, self.root)
+
+    def _opened(self, session: str) -> OpenSession | None:
+        """Return an open session. One whose file was moved or deleted is closed: it may be elsewhere now."""
+        opened = self._open_sessions.get(session)
+        if opened is not None and not (self.holds(str(opened.file.path)) and opened.file.path.exists()):
+            self._open_sessions.pop(session, None)
+            return None
+        return opened
 
     def is_open(self, session: str) -> bool:
         """Return whether a session has been read."""
@@ -239,8 +246,8 @@ class SessionCache:
 
     async def open(self, session: str) -> SessionSnapshot:
         """Return the current snapshot of a session. Raises NotFound."""
-        opened = self._open_sessions.get(session)
-        if opened is None or not self.holds(str(opened.file.path)):
+        opened = self._opened(session)
+        if opened is None:
             file = await asyncio.to_thread(self.find, session)
             opened = self._open_sessions.setdefault(session, OpenSession(file))
         self._open_sessions.move_to_end(session)
