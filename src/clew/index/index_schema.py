@@ -72,10 +72,10 @@ CREATE VIRTUAL TABLE done USING fts5(
   text, content='', contentless_delete=1, tokenize="{TOKENIZER}");
 """
 # Merging while inserting stalled single inserts for seconds (measured), so `merge_segments` does it in small steps.
-_FTS_SETTINGS = (("hashsize", 24 << 20), ("automerge", 0), ("crisismerge", 1000))
+_FTS_SETTINGS = (("hashsize", 6 << 20), ("automerge", 0), ("crisismerge", 1000))
 
 
-_PRAGMAS = "PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16000; PRAGMA journal_size_limit=1000000"
+_PRAGMAS = "PRAGMA synchronous=NORMAL; PRAGMA cache_size=-4000; PRAGMA journal_size_limit=1000000"
 
 
 MAX_KEPT_ROWS = 10_000

@@ -79,7 +79,7 @@ CREATE TABLE rejected(
 """
 _PRAGMAS = (
     "PRAGMA synchronous=FULL; PRAGMA fullfsync=1; PRAGMA checkpoint_fullfsync=1; "
-    "PRAGMA cache_size=-32000; PRAGMA journal_size_limit=64000000"
+    "PRAGMA cache_size=-8000; PRAGMA journal_size_limit=64000000"
 )
 _PAGE_BYTES = 8 << 10
 """Of a new archive. Larger ones need fewer calls to write packs, but more bytes for a line that is appended (measured)."""
