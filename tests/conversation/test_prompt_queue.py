@@ -14,6 +14,8 @@ from clew.conversation.session import Session
 from clew.demo.talk import talk
 from clew.wire.entry import entries, read
 from clew.wire.json_codec import encode
+from tests.conversation.lines import opened
+from tests.step_count import Work, assert_linear
 
 
 def queue(*operations: tuple[str, Any]) -> Timeline:
@@ -97,3 +99,16 @@ def test_the_queue_of_a_real_session(shared: Path) -> None:
     (message,) = queue_timeline(Session(path).entries).messages
     assert (message.text, message.outcome, message.reason) == ("Just also say this", "remove", "absorbed_mid_turn")
     assert message.seconds == 6.163
+
+
+def test_messages_that_wait_in_the_queue_together() -> None:
+    def prepare(count: int) -> Work:
+        told = talk()
+        for number in range(count):
+            told = told.queue("enqueue", f"do {number}")
+        for number in range(count):
+            told = told.queue("remove", f"do {number}") if number % 2 else told.queue("dequeue")
+        entries = opened(told).entries
+        return lambda: queue_timeline(entries)
+
+    assert_linear(prepare, 30)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -49,30 +50,35 @@ class Timeline(Struct, frozen=True):
 def queue_timeline(entries: Iterable[Entry]) -> Timeline:
     """Match each enqueue with its dequeue or removal: by text if the operation has one, else the oldest."""
     messages: list[Queued] = []
-    waiting: list[int] = []
+    arrived: deque[int] = deque()  # indexes of messages in the order of their arrival, some of which were removed
+    same: dict[str, deque[int]] = {}  # the same by text
     strays: list[Entry] = []
     for entry in entries:
         if entry.type != "queue-operation":
             continue
         operation = QueueOperation.of(entry)
+        text = operation.text
         if operation.operation == "enqueue":
-            waiting.append(len(messages))
-            messages.append(Queued(operation.text, entry))
+            arrived.append(len(messages))
+            same.setdefault(text, deque()).append(len(messages))
+            messages.append(Queued(text, entry))
             continue
-        removed = _removed_by(operation, [(index, messages[index].text) for index in waiting])
+        queue = same.get(text, deque()) if text and operation.operation != "popAll" else arrived
+        removed = list(_take_waiting(queue, messages, operation.operation))
         if not removed:
             strays.append(entry)
         for index in removed:
-            waiting.remove(index)
             messages[index] = replace(messages[index], ending=entry)
     return Timeline(tuple(messages), tuple(strays))
 
 
-def _removed_by(operation: QueueOperation, waiting: list[tuple[int, str]]) -> list[int]:
-    """Return the indexes of the messages that an operation removes from the queue."""
-    if operation.operation == "popAll":
-        return [index for index, _ in waiting]
-    if operation.operation not in ("dequeue", "remove"):
-        return []
-    same = [index for index, text in waiting if text == operation.text]
-    return (same if operation.text else [index for index, _ in waiting])[:1]
+def _take_waiting(queue: deque[int], messages: Sequence[Queued], operation: str) -> Iterator[int]:
+    """Take the messages that an operation removes from a queue: the oldest that still waits, or all of them."""
+    if operation not in ("dequeue", "remove", "popAll"):
+        return
+    while queue:
+        index = queue.popleft()
+        if messages[index].ending is None:
+            yield index
+            if operation != "popAll":
+                return
