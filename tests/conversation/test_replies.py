@@ -10,6 +10,7 @@ import clew
 from clew.conversation.replies import merge_replies, pair_calls
 from clew.demo.talk import bash, read, talk
 from tests.conversation.lines import Json, opened, reply, result, session, text, texts, use, user
+from tests.step_count import Work, assert_linear
 
 THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "EpMC"}
 
@@ -260,3 +261,13 @@ def test_progress_belongs_to_its_call() -> None:
 def test_nothing_makes_nothing() -> None:
     assert merge_replies([]) == ()
     assert pair_calls([]).calls == ()
+
+
+def test_a_reply_of_many_lines() -> None:
+    def prepare(count: int) -> Work:
+        blocks = [use(f"toolu_{n}") if n % 2 else text(f"Part {n}.") for n in range(count)]
+        lines = [reply(f"L{n}", f"L{n - 1}" if n else None, block, mid="msg_X") for n, block in enumerate(blocks)]
+        (found,) = session(*lines).replies
+        return lambda: found.blocks
+
+    assert_linear(prepare, 30)

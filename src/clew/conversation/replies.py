@@ -79,15 +79,28 @@ def _merge_blocks(entries: Sequence[Entry]) -> list[Block]:
     if len(entries) == 1:
         return entries[0].blocks
     merged: list[Block] = []
+    alike: dict[tuple[str | None, ...], list[Block]] = {}  # the merged blocks, by what a repeated one has in common
     for entry in entries:
         blocks = entry.blocks
         # A line either repeats what came before and extends it ([text "Hel"], then [text "Hello", call]), which
         # replaces it, or it has the next block alone ([text "Hello"], then [call]), which is added.
         if merged and len(blocks) >= len(merged) and all(map(_extends, blocks, merged)):
-            merged = list(blocks)
-        else:
-            merged.extend(b for b in blocks if not _is_repeated(b, merged))
+            merged, alike = list(blocks), {}
+            for block in blocks:
+                alike.setdefault(_likeness(block), []).append(block)
+            continue
+        for block in blocks:
+            others = alike.setdefault(_likeness(block), [])
+            if not _is_repeated(block, others):
+                others.append(block)
+                merged.append(block)
     return merged
+
+
+def _likeness(block: Block) -> tuple[str | None, ...]:
+    if block.type == "tool_use" and block.id:
+        return block.type, block.id
+    return block.type, block.text, block.thinking, block.tool_use_id
 
 
 def _extends(block: Block, earlier: Block) -> bool:
@@ -102,9 +115,8 @@ def _extends(block: Block, earlier: Block) -> bool:
 
 
 def _is_repeated(block: Block, blocks: Sequence[Block]) -> bool:
-    if block.type == "tool_use" and block.id:
-        return any(b.id == block.id for b in blocks if b.type == "tool_use")
-    return any(b == block for b in blocks)
+    """Return whether a block is one of those that have the same likeness: a call by its id."""
+    return bool(blocks) if block.type == "tool_use" and block.id else block in blocks
 
 
 class Call(Struct, frozen=True):
