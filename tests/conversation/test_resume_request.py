@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 import clew
-from clew.conversation.cli_version import NEWEST
+from clew.conversation.api_messages import _match_results
+from clew.conversation.cli_version import NEWEST, Era
+from clew.conversation.message_drafts import MessageDraft
 from clew.conversation.resume_request import build_request
 from clew.conversation.session import Session
 from clew.demo.talk import bash, read, talk
@@ -331,3 +333,24 @@ def test_a_request_is_the_same_with_the_links_of_its_session(lines: bytes) -> No
     assert opened_session.turns
     for version in (NEWEST, "2.1.200", "2.1.29"):
         assert clew.request(opened_session, version) == build_request(Session(lines + data).items, version)
+
+
+class Counted(str):
+    """A text that counts how often it is compared with another."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return super().__eq__(other)
+
+    __hash__ = str.__hash__
+
+
+def test_results_of_many_calls_in_one_message() -> None:
+    ids = [Counted(f"toolu_{number}") for number in range(100)]
+    called = MessageDraft("assistant", [{"type": "tool_use", "id": id} for id in ids], None)
+    results: list[Json] = [{"type": "tool_result", "tool_use_id": id} for id in ids]
+    Counted.compared = 0
+    assert _match_results(MessageDraft("user", results, None), called, Era.newest()).blocks == results
+    assert Counted.compared <= 4 * len(ids)

@@ -328,7 +328,7 @@ def _drop_repeated_calls(draft: MessageDraft, known_ids: set[Any]) -> MessageDra
 def _match_results(draft: MessageDraft, before: MessageDraft | None, era: Era) -> MessageDraft:
     if before is None and not era.first_result_counts:
         return draft
-    calls = _call_ids(before) if before and before.role == "assistant" else []
+    calls = dict.fromkeys(_call_ids(before) if before and before.role == "assistant" else ())
     blocks: list[Json] = []
     answered: set[Any] = set()
     for block in draft.blocks:
