@@ -9,6 +9,7 @@ import pytest
 from clew.conversation.speaker import prompt_text
 from clew.demo.talk import Talk, bash, talk
 from tests.conversation.lines import opened, pin, reply, session, text, user
+from tests.step_count import Work, assert_linear
 
 
 def asked(told: Talk) -> list[list[str]]:
@@ -119,3 +120,16 @@ def test_long_branches_are_read_in_one_pass() -> None:
     begun = time.perf_counter()
     assert [len(found.turns_of(branch)) for branch in found.branches] == [1500, 750]
     assert time.perf_counter() - begun < 10
+
+
+def test_turns_of_many_branches_from_one_reply() -> None:
+    def prepare(count: int) -> Work:
+        told = talk().user("Begin.").reply(calls=[bash("a"), bash("b")]).result("A").result("B").reply("Begun.")
+        at = told.leaf
+        assert at is not None
+        for number in range(count):
+            told = told.at(at).user(f"Try {number}.").reply("Tried.")
+        found = opened(told)
+        return lambda: [found.turns_of(branch) for branch in found.branches]
+
+    assert_linear(prepare, 15)

@@ -12,7 +12,7 @@ from itertools import takewhile
 from operator import is_
 
 from clew.conversation.cli_version import Era
-from clew.conversation.parent_links import SPOKEN, Chain
+from clew.conversation.parent_links import SPOKEN, Chain, answered_call, call_ids
 from clew.conversation.reply_ids import reply_id
 from clew.wire.entry import Entry
 from clew.wire.entry_types import LastPrompt
@@ -172,30 +172,27 @@ def insert_siblings(path: list[Entry], links: Chain) -> list[Entry]:
         return path
     on_path = {entry.uuid for entry in path}
     last = _reply_ends(path)
-    off_path = [e for uuid, e in links.nodes.items() if uuid not in on_path]
-    blocks: dict[str | None, list[Entry]] = {}
-    for entry in off_path:
-        if entry.type == "assistant" and (mid := reply_id(entry)) is not None and mid in last:
-            blocks.setdefault(mid, []).append(entry)
-    answers = [(e, use) for e in off_path if e.type == "user" and (use := _answered_call(e)) is not None]
+    lines, results_of = links.siblings
+    found = ([e for e in lines.get(mid, ()) if e.uuid not in on_path] for mid in last if mid is not None)
+    groups = sorted(filter(None, found), key=lambda group: links.ranks[group[0].uuid])
+    blocks = {reply_id(group[0]): group for group in groups}
+    owner = {u: reply_id(e) for e in path if e.type == "assistant" for u in call_ids(e)}
+    owner |= {u: mid for mid, group in blocks.items() for e in group for u in call_ids(e)}
+    answers = [(e, use) for use in owner for e in results_of.get(use, ()) if e.uuid not in on_path]
     if not blocks and not answers:
         return path
-    owner = {u: reply_id(e) for e in path if e.type == "assistant" for u in _call_ids(e)}
-    owner |= {u: mid for mid, group in blocks.items() for e in group for u in _call_ids(e)}
-    incomplete = {owner[use] for _, use in answers if owner.get(use) is not None} | set(blocks)  # no id, no siblings
+    incomplete = {owner[use] for _, use in answers if owner[use] is not None} | set(blocks)  # no id, no siblings
     for index, entry in enumerate(path):
-        use = _answered_call(entry) if entry.type == "user" else None
+        use = answered_call(entry) if entry.type == "user" else None
         if use is not None and index > last.get(owner.get(use), -1):
             answers.append((entry, use))
     results: dict[str | None, list[Entry]] = {}
     for entry, use in answers:
         if use in owner and owner[use] in incomplete:
             results.setdefault(owner[use], []).append(entry)
-    # A line can be repeated later in the file; it keeps the rank of its first occurrence.
-    ranks = {uuid: rank for rank, uuid in enumerate(links.nodes)}
     for group in results.values():
-        group.sort(key=lambda e: ranks[e.uuid])
-    return _splice_siblings(path, incomplete, blocks, results, last, ranks)
+        group.sort(key=lambda e: links.ranks[e.uuid])
+    return _splice_siblings(path, incomplete, blocks, results, last, links.ranks)
 
 
 def insert_siblings_by_time(path: list[Entry], links: Chain) -> list[Entry]:
@@ -210,8 +207,7 @@ def insert_siblings_by_time(path: list[Entry], links: Chain) -> list[Entry]:
     blocks = [e for e in off_path if e.type == "assistant" and reply_id(e) is not None and reply_id(e) in last]
     reply_of = {e.uuid: reply_id(e) for e in (*path, *blocks) if e.type == "assistant" and reply_id(e) is not None}
     results = [e for e in off_path if e.type == "user" and e.results and links.above.get(e.uuid) in reply_of]
-    ranks = {uuid: rank for rank, uuid in enumerate(links.nodes)}
-    results.sort(key=lambda e: ranks[links.above[e.uuid]])  # results of one time are in the order of their calls
+    results.sort(key=lambda e: links.ranks[links.above[e.uuid]])  # results of one time are in the order of their calls
     inserted: dict[int, list[Entry]] = {}
     for group in (blocks, results):
         for entry in sorted(group, key=lambda e: as_text(e.timestamp)):
@@ -231,7 +227,7 @@ def _reply_ends(path: Sequence[Entry]) -> dict[str | None, int]:
     open_calls: set[str | None] = set()
     for index, entry in enumerate(path):
         if entry.type == "assistant":
-            mid, has_calls = reply_id(entry), bool(_call_ids(entry))
+            mid, has_calls = reply_id(entry), bool(call_ids(entry))
             if has_calls or mid not in calling:
                 ends[mid] = index
             if has_calls:
@@ -258,8 +254,8 @@ def insert_notes(path: list[Entry], links: Chain) -> list[Entry]:
     for uuid, entry in links.nodes.items():
         if links.above.get(uuid) in notes or uuid in notes:
             below.setdefault(links.above.get(uuid), []).append(entry)
-    owner = {use: reply_id(e) for e in path if e.type == "assistant" for use in _call_ids(e)}
-    replies = [reply_id(e) if e.type == "assistant" else owner.get(_answered_call(e)) for e in path]
+    owner = {use: reply_id(e) for e in path if e.type == "assistant" for use in call_ids(e)}
+    replies = [reply_id(e) if e.type == "assistant" else owner.get(answered_call(e)) for e in path]
     positions: dict[str | None, list[int]] = {}
     for index, mid in enumerate(replies):
         positions.setdefault(mid, []).append(index)
@@ -300,19 +296,6 @@ def _note_chain(top: Entry, below: dict[str | None, list[Entry]], notes: dict[st
         chain.append(entry)
         following = below.get(entry.uuid, [])
     return chain
-
-
-def _call_ids(entry: Entry) -> list[str | None]:
-    content = entry.message.content if entry.message else None
-    return [b.id for b in content if b.type == "tool_use"] if isinstance(content, list) else []
-
-
-def _answered_call(entry: Entry) -> str | None:
-    """Return the id of the first call that an entry answers, or None."""
-    content = entry.message.content if entry.message else None
-    if not isinstance(content, list):
-        return None
-    return next((b.tool_use_id or "" for b in content if b.type == "tool_result"), None)
 
 
 def _splice_siblings(

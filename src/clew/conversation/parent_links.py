@@ -15,6 +15,7 @@ from functools import cached_property
 from msgspec import Struct, field
 
 from clew.conversation.cli_version import Era
+from clew.conversation.reply_ids import reply_id
 from clew.wire.entry import Entry
 from clew.wire.json_codec import as_text
 
@@ -47,6 +48,23 @@ class Chain(Struct, frozen=True, dict=True):
     def completed(self) -> dict[str, tuple[list[Entry], list[Entry]]]:
         """By version, the last path that `active_path.complete_path` completed, and what it returned."""
         return {}
+
+    @cached_property
+    def ranks(self) -> dict[str | None, int]:
+        """The position of each entry in the file. A line that comes again keeps that of its first occurrence."""
+        return {uuid: rank for rank, uuid in enumerate(self.nodes)}
+
+    @cached_property
+    def siblings(self) -> tuple[dict[str | None, list[Entry]], dict[str | None, list[Entry]]]:
+        """The lines of each reply and the results of each call, in file order and on whatever branch."""
+        lines: dict[str | None, list[Entry]] = {}
+        answers: dict[str | None, list[Entry]] = {}
+        for entry in self.nodes.values():
+            if entry.type == "assistant":
+                lines.setdefault(reply_id(entry), []).append(entry)
+            elif entry.type == "user" and (use := answered_call(entry)) is not None:
+                answers.setdefault(use, []).append(entry)
+        return lines, answers
 
     def named_parent(self, entry: Entry) -> Entry | None:
         """Return the parent that an entry names, if it is in the file."""
@@ -202,6 +220,21 @@ def link_entries(entries: Iterable[Entry], era: Era, agent: bool = False) -> Cha
 def has_content(entry: Entry) -> bool:
     """Return whether an entry has a message with content; an empty list is content."""
     return entry.message is not None and isinstance(entry.message.content, str | list)
+
+
+def call_ids(entry: Entry) -> list[str | None]:
+    """Return the ids of the calls on a line of a reply."""
+    content = entry.message.content if entry.message else None
+    return [b.id for b in content if b.type == "tool_use"] if isinstance(content, list) else []
+
+
+def answered_call(entry: Entry) -> str | None:
+    """Return the id of the first call that an entry answers, or None."""
+    content = entry.message.content if entry.message else None
+    for block in content if isinstance(content, list) else ():
+        if block.type == "tool_result":
+            return block.tool_use_id or ""
+    return None
 
 
 def _malformed_parent(entry: Entry) -> str | None:
