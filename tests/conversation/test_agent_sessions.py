@@ -6,14 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import clew
-from clew.conversation.agent_sessions import Agent
+from clew.conversation.agent_sessions import Agent, _link_to_calls
 from clew.conversation.session import Session
 from clew.conversation.titles import first_prompt
 from clew.demo.talk import ABSENT, Talk, bash, talk, task
 from clew.wire.layout import Project, SessionFile
 from tests.conversation.lines import Json, opened, reply, result, session, text, use, user, written
+from tests.step_count import Work, assert_linear
 
 VERSIONS = ("1.0.90", "2.0.50", "2.0.76", "2.1.29", "2.1.45", "2.1.100", "2.1.232", "2.1.325")
 ERRAND = task("Look around", "Look around and report.", "Explore")
@@ -285,5 +287,27 @@ def test_agents_come_in_the_order_of_their_calls(tmp_path: Path) -> None:
     assert found.path is not None
     assert list(calls(found)) == list(calls(clew.read(found.path))) == ["c", "a", "b"]
     later = [reply(f"L{i}", "B", use(f"toolu_{i}", "Task", prompt="Look.")) for i in (3, 2, 1)]
-    found = write(tmp_path / "2", [*errands(), *later], {k: ({"toolUseId": v}, said(k)) for k, v in metas.items()})
+    found = write(
+        tmp_path / "2", [*errands(), *later], {k: ({"toolUseId": v}, said(k)) for k, v in metas.items()}
+    )
     assert list(calls(found)) == ["b", "a", "c"]
+
+
+def session_with_agents(count: int, root: Path) -> Session:
+    """A session with agents that no call names, so that their prompts lead to the calls."""
+    told = talk(version="2.0.50").user("Go.")
+    for number in range(count):
+        errand = task(f"Errand {number}.", f"Errand {number}.", "Explore")
+        told = told.reply(call=errand).agent(None, child("2.0.50", f"Errand {number}.")).reply("So.")
+    found = clew.read(told.write(root / str(count)))
+    assert len([agent for agent in found.agents if agent.call]) == count
+    return found
+
+
+def test_many_agents(tmp_path: Path) -> None:
+    def prepare(count: int) -> Work:
+        found = session_with_agents(count, tmp_path / str(len(list(tmp_path.iterdir()))))
+        agents = [replace(agent, call=None, parent=None) for agent in found.agents]
+        return lambda: (_link_to_calls(found, agents), [found.agents_for(call) for call in found.calls])
+
+    assert_linear(prepare, 15)

@@ -6,7 +6,8 @@ file. The call is known from the agent's meta file, from the result of the call,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -120,31 +121,54 @@ def _link_to_calls(session: Session, agents: list[Agent]) -> list[Agent]:
     if not agents:
         return []
     callers: list[tuple[str | None, Session]] = [(None, session), *((a.id, a.session) for a in agents)]
-    calls = [(owner, call, call.agent_id) for owner, s in callers for call in s.calls if call.name in AGENT_TOOLS]
-    matched: set[str] = set()
-    linked = [_match_call(agent, calls, matched) for agent in agents]
-    positions = {call.id: index for index, (_, call, _) in reversed(list(enumerate(calls)))}
-    return sorted(linked, key=lambda a: (positions[a.call.id] if a.call else len(calls), a.id))
+    known = _KnownCalls([(owner, call) for owner, s in callers for call in s.calls if call.name in AGENT_TOOLS])
+    linked = [known.link(agent) for agent in agents]
+    positions = {call.id: index for index, (_, call) in reversed(list(enumerate(known.calls)))}
+    return sorted(linked, key=lambda a: (positions[a.call.id] if a.call else len(known.calls), a.id))
 
 
-def _match_call(agent: Agent, calls: Sequence[tuple[str | None, Call, str | None]], matched: set[str]) -> Agent:
-    use = agent.meta.tool_use_id if agent.meta else None
-    others = [(o, c, named) for o, c, named in calls if o != agent.id]
-    run = agent.file.run if agent.file else None
-    match = next(((o, c) for o, c, named in others if (use and c.id == use) or named == agent.id), None)
-    match = match or next(((o, c) for o, c, _ in others if run and c.name == "Workflow" and run in c.output), None)
-    free = ((o, c) for o, c, named in others if not named and c.id not in matched)
-    match = match or next(((o, c) for o, c in free if _has_prompt_of(c, agent)), None)
-    if match is None:
-        return agent
-    matched.add(match[1].id)
-    return replace(agent, parent=match[0], call=match[1])
+class _KnownCalls:
+    """The calls that can have started an agent, with the agents that made them, by what leads to a call."""
 
+    def __init__(self, calls: Sequence[tuple[str | None, Call]]) -> None:
+        self.calls = calls
+        self._by_id: dict[str, list[int]] = {}
+        self._by_agent: dict[str, list[int]] = {}  # named by the result of the call
+        self._by_prompt: dict[str, deque[int]] = {}  # of calls whose result names no agent
+        self._workflows: list[int] = []
+        self._matched: set[str] = set()
+        for index, (_, call) in enumerate(calls):
+            self._by_id.setdefault(call.id, []).append(index)
+            prompt = call.input.get("prompt")
+            if named := call.agent_id:
+                self._by_agent.setdefault(named, []).append(index)
+            elif isinstance(prompt, str) and prompt.strip():
+                self._by_prompt.setdefault(prompt.strip(), deque()).append(index)
+            if call.name == "Workflow":
+                self._workflows.append(index)
 
-def _has_prompt_of(call: Call, agent: Agent) -> bool:
-    """Return whether the agent's first entry is the prompt of this call: the last resort when nothing names the
-    call.
-    """
-    first = next((e for e in agent.session.entries if e.type == "user"), None)
-    prompt = call.input.get("prompt")
-    return bool(first and isinstance(prompt, str) and prompt.strip() and first.text.strip() == prompt.strip())
+    def link(self, agent: Agent) -> Agent:
+        """Attach the call of an agent, if there is one: no agent is started by a call of its own."""
+        use = agent.meta.tool_use_id if agent.meta else None
+        named = sorted([*(self._by_id.get(use, ()) if use else ()), *self._by_agent.get(agent.id, ())])
+        match = next((i for i in (*named, *self._runs(agent)) if self.calls[i][0] != agent.id), None)
+        match = self._call_with_prompt(agent) if match is None else match
+        if match is None:
+            return agent
+        owner, call = self.calls[match]
+        self._matched.add(call.id)
+        return replace(agent, parent=owner, call=call)
+
+    def _runs(self, agent: Agent) -> Iterator[int]:
+        """Yield the calls that report the workflow run of an agent."""
+        run = agent.file.run if agent.file else None
+        return (index for index in self._workflows if run and run in self.calls[index][1].output)
+
+    def _call_with_prompt(self, agent: Agent) -> int | None:
+        """Return the first free call whose prompt is the agent's first entry: the last resort when nothing names it."""
+        first = next((e for e in agent.session.entries if e.type == "user"), None)
+        alike = self._by_prompt.get(first.text.strip(), deque()) if first else deque[int]()
+        while alike and self.calls[alike[0]][1].id in self._matched:
+            alike.popleft()
+        free = (index for index in alike if self.calls[index][1].id not in self._matched)
+        return next((index for index in free if self.calls[index][0] != agent.id), None)

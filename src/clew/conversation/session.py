@@ -304,9 +304,15 @@ class Session:
 
     def agents_for(self, call: Call) -> list[Agent]:
         """Return the agents that a call started, also a call of an agent below this session."""
-        if call.name not in agent_sessions.AGENT_TOOLS:
-            return []
-        return [agent for agent in self.agents if agent.call is not None and agent.call.id == call.id]
+        return self._agents_by_call.get(call.id, []) if call.name in agent_sessions.AGENT_TOOLS else []
+
+    @cached_property
+    def _agents_by_call(self) -> dict[str, list[Agent]]:
+        agents: dict[str, list[Agent]] = {}
+        for agent in self.agents:
+            if agent.call is not None:
+                agents.setdefault(agent.call.id, []).append(agent)
+        return agents
 
     @cached_property
     def folder(self) -> Path | None:

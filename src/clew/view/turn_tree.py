@@ -257,7 +257,8 @@ def _find_agents(tree: TurnTree) -> OwnedEvents:
     ids = {agent.id for agent in agents}
     below: dict[str | None, list[Agent]] = {}
     for agent in agents:
-        below.setdefault(agent.parent if agent.parent in ids - {agent.id} else None, []).append(agent)
+        is_inner = agent.parent in ids and agent.parent != agent.id
+        below.setdefault(agent.parent if is_inner else None, []).append(agent)
     listed: set[str] = set()
     for agent in (*below.get(None, ()), *agents):
         if agent.id not in listed:
