@@ -22,7 +22,6 @@ from clew.conversation.load import Root
 from clew.conversation.replies import Call
 from clew.conversation.session import Session
 from clew.conversation.speaker import prompt_text
-from clew.conversation.turns import Turn
 from clew.errors import READ_ERRORS, NotFound
 from clew.facts.file_changes import WRITING_TOOLS, changed_path, count_lines
 from clew.wire.content_time import is_within
@@ -260,7 +259,7 @@ class _SessionReader(Struct, frozen=True, dict=True):
 
     def read(self, path: str, call: Call, agent: Agent | None) -> RecordedChange:
         caller = call.entry if agent is None else self._session_call(agent)
-        turn = self._turn_of(caller) if caller else None
+        number, prompt = self._turn_of(caller) if caller else (0, None)
         cwd = call.entry.cwd or self.session.cwd or ""
         added, removed = count_lines(call)
         file = self.session.file
@@ -268,8 +267,8 @@ class _SessionReader(Struct, frozen=True, dict=True):
             path=path if _is_absolute(path) else os.path.join(cwd, path),
             session=(file.session_id or "") if isinstance(file, AgentFile) else self.session.id,
             agent=agent.id if agent else file.id if isinstance(file, AgentFile) else "",
-            turn=turn.number if turn and not isinstance(file, AgentFile) else 0,
-            prompt=turn.text if turn else self._first_prompt(agent),
+            turn=0 if isinstance(file, AgentFile) else number,
+            prompt=prompt_text(prompt) if prompt else self._first_prompt(agent),
             time=(call.result_entry.time if call.result_entry else None) or call.entry.time,
             tool=call.name,
             added=added,
@@ -284,23 +283,41 @@ class _SessionReader(Struct, frozen=True, dict=True):
 
     def _session_call(self, agent: Agent) -> Entry | None:
         """Return the entry of the session that started an agent, also if another agent is in between."""
-        by_id = {each.id: each for each in self.session.agents}
-        for _ in by_id:
+        for _ in self._agents:
             if agent.call is None or agent.parent is None:
                 break
-            agent = by_id[agent.parent]
+            agent = self._agents[agent.parent]
         return agent.call.entry if agent.call and agent.parent is None else None
 
     @cached_property
-    def _turns(self) -> dict[str, Turn]:
-        return {entry.uuid: turn for turn in self.session.turns for entry in turn.entries if entry.uuid}
+    def _agents(self) -> dict[str, Agent]:
+        return {agent.id: agent for agent in self.session.agents}
 
-    def _turn_of(self, entry: Entry) -> Turn | None:
-        """Return the turn of an entry, also on a branch that the conversation left."""
-        if entry.uuid in self._turns:
-            return self._turns[entry.uuid]
-        turns = self.session.turns_to(entry) if entry.uuid in self.session.links.nodes else ()
-        return turns[-1] if turns else None
+    @cached_property
+    def _prompts(self) -> set[int]:
+        return {prompt.offset for prompt in self.session.prompts}
+
+    @cached_property
+    def _turns(self) -> dict[str | None, tuple[int, Entry | None]]:
+        """The number and the prompt of the turn of each entry: those of the active path, and others that were asked for."""
+        return {entry.uuid: (turn.number, turn.prompt) for turn in self.session.turns for entry in turn.entries}
+
+    def _turn_of(self, entry: Entry) -> tuple[int, Entry | None]:
+        """Return the number and the prompt of the turn of an entry, also on a branch that the conversation left."""
+        links = self.session.links
+        if entry.uuid is None or entry.uuid not in links.nodes:
+            return 0, None
+        walked: dict[str | None, Entry] = {}
+        step: Entry | None = entry
+        while step is not None and step.uuid not in self._turns:
+            walked[step.uuid] = step
+            step = links.parent(step, history=True, visited=walked)
+        number, prompt = self._turns[step.uuid] if step is not None else (0, None)
+        for uuid, step in reversed(walked.items()):
+            if step.offset in self._prompts:
+                number, prompt = number + 1, step
+            self._turns[uuid] = number, prompt
+        return number, prompt
 
     def _first_prompt(self, agent: Agent | None) -> str:
         entries = agent.session.entries if agent else self.session.entries
