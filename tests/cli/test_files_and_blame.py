@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import overload
 
 import pytest
 from msgspec.structs import replace
 
+from clew.cli.read.files import _by_prompt
 from clew.demo.talk import Talk, edit, talk, task, write
+from clew.provenance.recorded_changes import RecordedChange, changes_of
+from tests.conversation.lines import opened
 
 Run = Callable[..., tuple[int, str, str]]
 LONG = "the_total_of_the_order = compute_total(order)"
@@ -132,3 +136,31 @@ def test_secrets_are_masked(clew: Run, claude: Path, project: Path) -> None:
     saved(talk(cwd=str(project)).user(f"Use {key}"), path, f'key = "{key}"\n').write(claude)
     for words in (("files",), ("files", "--json"), ("blame", str(path)), ("blame", str(path), "--json")):
         assert key not in clew(*words)[1] and key[:12] in clew(*words, "--reveal")[1]
+
+
+class Visited(Sequence[RecordedChange]):
+    """Changes that count how often one of them is looked at."""
+
+    def __init__(self, changes: Sequence[RecordedChange]) -> None:
+        self.changes = changes
+        self.visits = 0
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+    @overload
+    def __getitem__(self, index: int) -> RecordedChange: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[RecordedChange]: ...
+    def __getitem__(self, index: int | slice) -> RecordedChange | Sequence[RecordedChange]:
+        self.visits += 1
+        return self.changes[index]
+
+
+def test_changes_of_one_file_by_many_prompts() -> None:
+    told = talk()
+    for number in range(50):
+        told = told.user(f"Do {number}.").reply(call=write("gate.py", f"{number}\n")).result().reply("Done.")
+    changes = Visited(changes_of(opened(told)))
+    assert [[change.turn for change in group] for group in _by_prompt(changes)] == [[n] for n in range(1, 51)]
+    assert changes.visits <= 2 * len(changes)

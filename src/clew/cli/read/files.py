@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 from clew.cli.options import add_common_options, add_store_options
 from clew.cli.output import clean, clean_name, format_age, is_terminal, one_line, print_json, print_message
@@ -104,9 +103,10 @@ def _paint_counts(text: str, style: TerminalStyle) -> str:
 
 def _by_prompt(changes: Sequence[RecordedChange]) -> list[list[RecordedChange]]:
     """Return the changes of each prompt; those of agents are separate."""
-    ordered = sorted(changes, key=_prompt_key)  # changes of a prompt keep their order
-    groups = [list(group) for _, group in groupby(ordered, key=_prompt_key)]
-    return sorted(groups, key=lambda group: changes.index(group[0]))
+    groups: dict[tuple[str, int, str], list[RecordedChange]] = {}
+    for change in changes:
+        groups.setdefault(_prompt_key(change), []).append(change)
+    return list(groups.values())
 
 
 def _prompt_key(change: RecordedChange) -> tuple[str, int, str]:
