@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.edit.summary.sentence_extract import extract_sentences, shorten_line
+from clew.edit.summary.sentence_extract import _INFORMATIVE, extract_sentences, shorten_line
 
 REPORT = """I had a look around. It is a nice day. The total in `pricing.py` is a binary float. Nothing else matters here.
 That is the way it is. We decided to use Decimal instead of float. The weather stays fine. So it goes on for a while.
@@ -54,3 +57,16 @@ def test_an_extract_is_bounded_and_always_the_same(text: str, limit: int) -> Non
     assert found == extract_sentences(text, limit)
     assert bool(found) == bool(text.strip())
     assert len(shorten_line(text, limit)) <= limit
+
+
+@pytest.mark.parametrize("part", ["a/", "a-", "a.", "a.b-", "--/", "eyJhbGci."])
+def test_a_long_text_without_spaces(part: str) -> None:
+    """A search that begins again at each word would take hours."""
+    assert extract_sentences(part * 500_000, 40).startswith(part)
+    assert "--/--.py" in extract_sentences(f"One. Two {'x ' * 40}. a/--/--.py is a file. {'Three. ' * 20}", 40)
+
+
+@given(st.text("aZ1_-./\\ `é", max_size=30))
+def test_what_names_a_file_or_a_symbol(text: str) -> None:
+    named = re.search(r"`[^`\n]+`|\b[\w-]+(?:[./\\][\w-]+)*\.[A-Za-z]\w{0,4}\b", text)
+    assert bool(_INFORMATIVE[0][0].search(text)) == bool(named)

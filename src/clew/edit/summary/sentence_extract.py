@@ -12,7 +12,7 @@ _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE 
 _END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _MARKUP = re.compile(r"^\s*(?:(?:[#>*+|-]+|\d+[.)])\s+)+")
 _INFORMATIVE: tuple[tuple[re.Pattern[str], int], ...] = (
-    (re.compile(r"`[^`\n]+`|\b[\w-]+(?:[./\\][\w-]+)*\.[A-Za-z]\w{0,4}\b"), 3),  # a file or a symbol
+    (re.compile(r"`[^`\n]+`|\w-*(?:[./\\]-+)*\.[A-Za-z]\w{0,4}\b"), 3),  # a symbol, or the end of the path of a file
     (re.compile(r"\b(?:error|fail|exception|traceback|bug|broke|crash|wrong|missing|refus|denied)", re.IGNORECASE), 3),
     (re.compile(r"\b(?:decid|because|instead|so that|therefore|must|chose|agreed|rather than)", re.IGNORECASE), 3),
     (re.compile(r"\b(?:fix|add|remov|renam|replac|chang|creat|wrote|pass|done|merged|test)", re.IGNORECASE), 2),
