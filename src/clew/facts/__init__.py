@@ -2,6 +2,7 @@
 
 Modules:
     blank_text        Find messages of white space only, which a resume sends and the API rejects.
+    bounded_matcher   Compare texts line by line like difflib, but give up where that would take long.
     context_size      Estimate how much of the context window a session uses, and by what.
     file_changes      Derive what the calls of a conversation changed in each file, from their records.
     format_drift      Find names in session files that no known version of the format uses.

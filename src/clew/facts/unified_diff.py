@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+Step = tuple[str, int, int, int, int]  # of difflib: what is to do, and the lines of both texts
+
 MAX_PAIRS = 200_000  # pairs of equal lines for difflib to compare: about two seconds (measured)
+MAX_STEPS = 10_000_000  # lines and pairs that difflib looks at, most of them again and again: the same
 
 
 def unified(
@@ -19,11 +22,38 @@ def unified(
     while stop < size - start and old[-1 - stop] == new[-1 - stop]:
         stop += 1
     removed, added = old[start : len(old) - stop], new[start : len(new) - stop]
-    if _count_equal_pairs(removed, added) <= MAX_PAIRS:
-        from difflib import unified_diff
+    pairs = _count_equal_pairs(removed, added)
+    if pairs <= MAX_PAIRS:
+        from clew.facts.bounded_matcher import BoundedMatcher, TooManyStepsError
 
-        return list(unified_diff(old, new, *names, n=around, lineterm=end))
+        matcher = BoundedMatcher(old, new, MAX_STEPS // (1 + pairs // max(1, len(removed))))
+        try:
+            return list(_hunks(list(matcher.get_grouped_opcodes(around)), old, new, names, end))
+        except TooManyStepsError:
+            pass
     return list(_one_hunk(old, removed, added, (names, start, around, end)))
+
+
+def _hunks(
+    groups: Sequence[Sequence[Step]], old: Sequence[str], new: Sequence[str], names: tuple[str, str], end: str
+) -> Iterator[str]:
+    if groups:
+        yield from (f"--- {names[0]}{end}", f"+++ {names[1]}{end}")
+    for steps in groups:
+        (_, first, _, new_first, _), (_, _, last, _, new_last) = steps[0], steps[-1]
+        yield f"@@ -{_line_range(first, last)} +{_line_range(new_first, new_last)} @@{end}"
+        for kind, at, stop, new_at, new_stop in steps:
+            if kind == "equal":
+                yield from (f" {line}" for line in old[at:stop])
+                continue
+            yield from (f"-{line}" for line in old[at:stop])
+            yield from (f"+{line}" for line in new[new_at:new_stop])
+
+
+def _line_range(start: int, stop: int) -> str:
+    """Return a range of lines as patch reads it: an empty one begins at the line before."""
+    count = stop - start
+    return f"{start + 1}" if count == 1 else f"{start + 1 if count else start},{count}"
 
 
 def _count_equal_pairs(old: Sequence[str], new: Sequence[str]) -> int:
