@@ -22,10 +22,13 @@ from clew.chat.sdk.sdk_rewind import rewind_files
 from clew.chat.store import journal_lines
 from clew.chat.tools.toolbox import create_tools
 from clew.conversation.load import read
+from clew.demo.talk import talk as conversation
 from clew.errors import Busy, NotFound, Refused
 from clew.wire.json_codec import encode
 from tests.chat.chat_fixture import KINDS, MODEL, SESSION, World, open_engine, sound, use, world
 from tests.chat.test_resume_session import spec
+from tests.conversation.lines import opened
+from tests.step_count import Work, assert_linear
 
 
 @pytest.fixture(autouse=True)
@@ -461,3 +464,15 @@ def test_programs_ask_first_what_would_change(made: World) -> None:
             await rewind_files(engine, "2")
 
     drive(made, work, session_id=SESSION, watches_commands=True)
+
+
+def test_the_points_of_a_long_session() -> None:
+    def prepare(count: int) -> Work:
+        told = conversation()
+        for number in range(count):
+            told = told.user(f"Do {number}.").reply("Done.")
+        found = opened(told)
+        assert len(found.turns) == count
+        return lambda: rewind_points(found)
+
+    assert_linear(prepare, 15)

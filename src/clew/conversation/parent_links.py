@@ -102,15 +102,18 @@ class Chain(Struct, frozen=True, dict=True):
 
     def path_to(self, leaf: Entry, history: bool = False) -> list[Entry]:
         """Return the path to a leaf, root first."""
-        path: list[Entry] = []
+        path = [*self.path_from(leaf, history)]
+        path.reverse()
+        return path
+
+    def path_from(self, leaf: Entry, history: bool = False) -> Iterator[Entry]:
+        """Yield the path to a leaf from its end, to look only as far up as necessary."""
         visited: set[str | None] = set()
         entry: Entry | None = leaf
         while entry is not None:
             visited.add(entry.uuid)
-            path.append(entry)
+            yield entry
             entry = self.parent(entry, history, visited)
-        path.reverse()
-        return path
 
     def ancestors(self, entry: Entry) -> Iterator[Entry]:
         """Yield an entry and those above it by the parents that they name, without bridges."""

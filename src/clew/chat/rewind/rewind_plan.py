@@ -197,7 +197,7 @@ def find_point(session: Session, asked: str) -> RewindPoint:
 def _point(session: Session, turn: Turn, known: Mapping[str, FileState]) -> RewindPoint:
     uuid = turn.prompt.uuid or ""
     above = session.links.parent(turn.prompt)
-    is_said = above is not None and any(e.type in ("user", "assistant") for e in session.links.path_to(above))
+    is_said = above is not None and any(e.type in ("user", "assistant") for e in session.links.path_from(above))
     return RewindPoint(
         uuid,
         turn.number,
