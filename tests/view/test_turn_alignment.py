@@ -7,8 +7,10 @@ import pytest
 from clew.conversation.session import Session
 from clew.conversation.turns import Turn
 from clew.demo.talk import bash, talk
+from clew.view import turn_alignment
 from clew.view.diff_html import changed_words
 from clew.view.turn_alignment import align_turns
+from tests.step_count import Work, assert_linear
 
 LONG = "please rename the function in the module and run all tests"
 
@@ -56,3 +58,14 @@ def test_changed_words_are_found() -> None:
     assert [("read the old file now"[a:b]) for a, b in old] == ["old", " now"]
     assert [("read the new file"[a:b]) for a, b in new] == ["new"]
     assert changed_words("one two", "three four five six") == ([], [])
+
+
+def test_a_prompt_is_compared_with_some_of_the_prompts_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turn_alignment, "_REACH", 10)
+
+    def prepare(count: int) -> Work:
+        left = turns(*(f"one {number} {number}" for number in range(count)))
+        right = turns(*(f"other{number} prompt" for number in range(count)))
+        return lambda: align_turns(left, right)
+
+    assert_linear(prepare, 15)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import zip_longest
@@ -11,6 +12,7 @@ from clew.conversation.turns import Turn
 
 PairKind = Literal["same", "changed", "different", "left", "right"]
 _SIMILAR = 0.5  # ratio of words from which two prompts are versions of each other
+_REACH = 500  # prompts that are compared with each prompt to find a version of it
 _MAX_WORDS = 400  # words of a prompt that are compared
 
 
@@ -55,8 +57,11 @@ def _content(turn: Turn) -> tuple[str, list[tuple[str, object]], list[str]]:
 
 def _align_similar(left: Sequence[Turn], right: Sequence[Turn]) -> Iterator[TurnPair]:
     start = waiting = 0  # the first turns of both sides that are not in a pair yet
+    others = [_PromptWords.of(turn) for turn in right]
     for number, turn in enumerate(left):
-        found = next((i for i in range(start, len(right)) if _is_similar(turn.text, right[i].text)), None)
+        words = _PromptWords.of(turn)
+        near = range(start, min(start + _REACH, len(right)))
+        found = next((i for i in near if words.is_similar(others[i])), None)
         if found is not None:
             yield from _place_together(left[waiting:number], right[start:found])
             yield _pair(turn, right[found])
@@ -69,7 +74,22 @@ def _place_together(left: Sequence[Turn], right: Sequence[Turn]) -> Iterator[Tur
         yield TurnPair("different" if one and other else "left" if one else "right", one, other)
 
 
-def _is_similar(one: str, other: str) -> bool:
-    words, other_words = (text.lower().split()[:_MAX_WORDS] for text in (one, other))
-    matcher = SequenceMatcher(None, words, other_words, autojunk=False)
-    return matcher.real_quick_ratio() >= _SIMILAR and matcher.quick_ratio() >= _SIMILAR and matcher.ratio() >= _SIMILAR
+class _PromptWords(NamedTuple):
+    """The words of a prompt, in their order and by their number."""
+
+    words: list[str]
+    counts: Counter[str]
+
+    @classmethod
+    def of(cls, turn: Turn) -> _PromptWords:
+        words = turn.text.lower().split()[:_MAX_WORDS]
+        return cls(words, Counter(words))
+
+    def is_similar(self, other: _PromptWords) -> bool:
+        """Return whether enough words are the same, in the same order. Most pairs have too few in any order."""
+        least = (len(self.words) + len(other.words)) * _SIMILAR / 2
+        if min(len(self.words), len(other.words)) < least:
+            return False
+        if sum(min(self.counts[word], other.counts[word]) for word in self.counts.keys() & other.counts.keys()) < least:
+            return False
+        return SequenceMatcher(None, self.words, other.words, autojunk=False).ratio() >= _SIMILAR
