@@ -53,7 +53,7 @@ class LineReader:
         """Return the lines of a text; None if that takes too long, or if the lexer changes the text."""
         if self._kept > _MAX_KEPT:
             self._root, self._kept = self._scanner.state(), 0
-        deadline = time.monotonic() + seconds
+        deadline = time.thread_time() + seconds
         lines: list[Line] = []
         at, state = 0, self._root
         while at < len(text):
@@ -62,7 +62,7 @@ class LineReader:
             key = text[at - 1 : stop + 1] if at else "\r" + text[: stop + 1]
             piece: Piece | None = state.pieces.get(key)
             if piece is None:
-                if time.monotonic() > deadline:
+                if time.thread_time() > deadline:
                     return None
                 try:
                     end, piece, is_certain = self._read_piece(text, at, stop, state)
