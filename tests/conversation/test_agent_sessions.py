@@ -287,9 +287,7 @@ def test_agents_come_in_the_order_of_their_calls(tmp_path: Path) -> None:
     assert found.path is not None
     assert list(calls(found)) == list(calls(clew.read(found.path))) == ["c", "a", "b"]
     later = [reply(f"L{i}", "B", use(f"toolu_{i}", "Task", prompt="Look.")) for i in (3, 2, 1)]
-    found = write(
-        tmp_path / "2", [*errands(), *later], {k: ({"toolUseId": v}, said(k)) for k, v in metas.items()}
-    )
+    found = write(tmp_path / "2", [*errands(), *later], {k: ({"toolUseId": v}, said(k)) for k, v in metas.items()})
     assert list(calls(found)) == ["b", "a", "c"]
 
 

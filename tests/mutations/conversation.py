@@ -160,9 +160,9 @@ def waiting_is_complete(patch: Patch) -> None:
 
 @violates("R190", "a call does not lead to its agent")
 def calls_lead_nowhere(patch: Patch) -> None:
-    @patch.wrap(agent_sessions._match_call)
-    def wrong(original, found, calls, taken):
-        return found
+    @patch.wrap(agent_sessions._KnownCalls.link)
+    def wrong(original, self, agent):
+        return agent
 
 
 @violates("R191", "an agent does not know its session")

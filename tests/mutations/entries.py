@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -154,9 +155,9 @@ def few_operations(patch: Patch) -> None:
 
 @violates("R067", "what leaves the queue is the newest message")
 def queue_is_a_stack(patch: Patch) -> None:
-    @patch.wrap(prompt_queue._removed_by)
-    def wrong(original, operation, waiting):
-        return original(operation, waiting[::-1])
+    @patch.wrap(prompt_queue._take_waiting)
+    def wrong(original, queue, messages, operation):
+        return original(deque(reversed(queue)), messages, operation)
 
 
 @violates("R067", "what matches no message is not listed")

@@ -127,6 +127,15 @@ def _link_to_calls(session: Session, agents: list[Agent]) -> list[Agent]:
     return sorted(linked, key=lambda a: (positions[a.call.id] if a.call else len(known.calls), a.id))
 
 
+def group_by_call(agents: Sequence[Agent]) -> dict[str, list[Agent]]:
+    """Return the agents that have a call, by its id."""
+    groups: dict[str, list[Agent]] = {}
+    for agent in agents:
+        if agent.call is not None:
+            groups.setdefault(agent.call.id, []).append(agent)
+    return groups
+
+
 class _KnownCalls:
     """The calls that can have started an agent, with the agents that made them, by what leads to a call."""
 

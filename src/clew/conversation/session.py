@@ -308,11 +308,7 @@ class Session:
 
     @cached_property
     def _agents_by_call(self) -> dict[str, list[Agent]]:
-        agents: dict[str, list[Agent]] = {}
-        for agent in self.agents:
-            if agent.call is not None:
-                agents.setdefault(agent.call.id, []).append(agent)
-        return agents
+        return agent_sessions.group_by_call(self.agents)
 
     @cached_property
     def folder(self) -> Path | None:
