@@ -375,3 +375,11 @@ SOUP = st.lists(
 @given(SOUP.map("".join))
 def test_no_soup_is_too_thick(html: str) -> None:
     assert isinstance(convert_html(html), str)
+
+
+@pytest.mark.parametrize("part", ["<a ", "<a b='", "<!-- >", "<http://", "<![CDATA["])
+def test_a_page_of_tags_that_do_not_end(part: str) -> None:
+    """To look for the end of each of them in all that follows would take hours."""
+    text = convert_html("<p>The <b>beginning</b>.</p>" + part * 200_000 + "<p>The end.</p>")
+    assert text.startswith("The **beginning**.")
+    assert "The end." in text

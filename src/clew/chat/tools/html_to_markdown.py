@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 from urllib.parse import urljoin
 
@@ -14,14 +15,27 @@ _INLINE = (
     *("var", "wbr", "input", "bdi", "bdo", "dfn", "ins", "picture", "source", "tt", "big", "data"),
 )
 _SPACE = re.compile(r"\s+")
+_TAG = re.compile(r"<[^<>]*>")
+_MAX_SEARCHED = 16 << 20  # characters that are searched for the ends of tags and comments: about a second (measured)
 
 
 def convert_html(html: str, base: str = "") -> str:
     """Convert a page. Broken HTML gives as much text as can be recovered."""
     parser = _Parser(base)
-    parser.feed(html)
-    parser.close()
+    try:
+        parser.feed(html)
+        parser.close()
+    except _TooManyUnclosedError as stop:
+        parser.handle_data(unescape(_TAG.sub(" ", html[len(html) - stop.left :])))
     return parser.text()
+
+
+class _TooManyUnclosedError(Exception):
+    """`left` characters at the end of a page contain too many tags and comments without an end to look for them all."""
+
+    def __init__(self, left: int) -> None:
+        super().__init__()
+        self.left = left
 
 
 class _Parser(HTMLParser):
@@ -40,6 +54,27 @@ class _Parser(HTMLParser):
         self._links: list[tuple[str, int]] = []
         self._row: list[str] | None = None
         self._is_first_row = True
+        self._searched = 0  # characters after tags and comments without an end
+
+    def parse_starttag(self, i: int) -> int:
+        return self._count_unclosed(i, super().parse_starttag(i))
+
+    def parse_comment(self, i: int, report: bool = True) -> int:
+        return self._count_unclosed(i, super().parse_comment(i, report))
+
+    def parse_pi(self, i: int) -> int:
+        return self._count_unclosed(i, super().parse_pi(i))
+
+    def parse_html_declaration(self, i: int) -> int:
+        return self._count_unclosed(i, super().parse_html_declaration(i))
+
+    def _count_unclosed(self, start: int, stop: int) -> int:
+        """Return where a tag or comment stops. The end of each that has none is searched in all that is left."""
+        if stop < 0:
+            self._searched += len(self.rawdata) - start
+            if self._searched > _MAX_SEARCHED:
+                raise _TooManyUnclosedError(len(self.rawdata) - start)
+        return stop
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = {name: value or "" for name, value in attrs}
