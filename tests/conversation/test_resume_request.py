@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 import clew
-from clew.conversation.api_messages import _match_results
+from clew.conversation.api_messages import _match_results, _move_context_after_replies
 from clew.conversation.cli_version import NEWEST, Era
-from clew.conversation.message_drafts import MessageDraft
+from clew.conversation.message_drafts import MessageDraft, build_drafts
 from clew.conversation.resume_request import build_request
 from clew.conversation.session import Session
 from clew.demo.talk import bash, read, talk
 from tests.conversation.lines import Json, opened, reply, result, session, text, texts, use, user
+from tests.step_count import Work, assert_linear
 
 OLDEST, MIDDLE, OLD, NEW = "2.0.50", "2.1.29", "2.1.45", "2.1.325"
 EVERY = (OLDEST, MIDDLE, OLD, NEW)
@@ -354,3 +355,16 @@ def test_results_of_many_calls_in_one_message() -> None:
     Counted.compared = 0
     assert _match_results(MessageDraft("user", results, None), called, Era.newest()).blocks == results
     assert Counted.compared <= 4 * len(ids)
+
+
+def test_many_attachments_after_the_last_reply() -> None:
+    def prepare(count: int) -> Work:
+        told = talk(version=NEWEST).user("Go.").reply("Done.")
+        for number in range(count):
+            told = told.attachment("hook_success", rendered=f"Hook {number}.", fields={"isMeta": False})
+        drafts = build_drafts(opened(told).resume_path, Era.newest(), "claude-opus-4-6")
+        assert len(drafts) > count
+        contexts = [draft for draft in drafts if draft.kind != "mark"]
+        return lambda: _move_context_after_replies(contexts)
+
+    assert_linear(prepare, 30)

@@ -76,9 +76,9 @@ def _move_context_after_replies(drafts: Sequence[MessageDraft]) -> list[MessageD
     moved: list[MessageDraft] = []
     for draft in drafts:
         at = len(moved)
-        while at and _is_attached(moved[at - 1]):
+        while draft.role == "assistant" and at and _is_attached(moved[at - 1]):
             at -= 1
-        same = at and draft.role == "assistant" and moved[at - 1].role == "assistant" and moved[at - 1].mid == draft.mid
+        same = draft.role == "assistant" and at and moved[at - 1].role == "assistant" and moved[at - 1].mid == draft.mid
         moved.insert(at if same else len(moved), draft)
     return moved
 
