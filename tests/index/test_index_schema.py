@@ -18,5 +18,5 @@ def test_every_setting_holds_in_a_new_shard_and_in_one_that_was_there(tmp_path: 
         connection, _ = open_shard(str(tmp_path / "0.db"))
         assert connection.pragma("journal_mode") == "wal"
         assert connection.pragma("synchronous") == NORMAL
-        assert connection.pragma("cache_size") == -4000
+        assert connection.pragma("cache_size") == -16000
         connection.close()

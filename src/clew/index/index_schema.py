@@ -75,7 +75,7 @@ CREATE VIRTUAL TABLE done USING fts5(
 _FTS_SETTINGS = (("hashsize", 6 << 20), ("automerge", 0), ("crisismerge", 1000))
 
 
-_PRAGMAS = "PRAGMA synchronous=NORMAL; PRAGMA cache_size=-4000; PRAGMA journal_size_limit=1000000"
+_PRAGMAS = "PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16000; PRAGMA journal_size_limit=1000000"
 
 
 MAX_KEPT_ROWS = 10_000

@@ -24,7 +24,7 @@ from clew.wire.layout import is_warmup
 from clew.wire.tree_walk import TranscriptFile
 
 BATCH = 24 << 20  # bytes of transcripts per transaction
-_CHUNK = 4 << 20  # bytes of transcripts whose rows are inserted together: smaller ones compete for the CPU cache
+_CHUNK = 8 << 20  # bytes of transcripts whose rows are inserted together: smaller ones compete for the CPU cache
 
 
 @dataclass
