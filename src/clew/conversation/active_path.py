@@ -234,6 +234,7 @@ def _reply_ends(path: Sequence[Entry]) -> dict[str | None, int]:
                 open_calls.add(mid)
         elif entry.type == "user" and not entry.results:
             calling |= open_calls
+            open_calls.clear()
     return ends
 
 
