@@ -262,7 +262,7 @@ def test_the_result_does_not_depend_on_the_number_of_processes(root: Path, asked
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are found in /proc")
 def test_lines_are_searched_by_workers_and_a_worker_that_is_killed_ends_the_work(root: Path) -> None:
     session = clew.read(large(KEY).write(root))
-    entries = [item for item in session.items if isinstance(item, Entry)] * 3  # more batches than may be answered by then
+    entries = 3 * [item for item in session.items if isinstance(item, Entry)]  # more than both can answer until then
     changes = redact_lines(entries, make_redactor(), jobs=2, min_bytes=0)
     assert next(changes) is not None
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()

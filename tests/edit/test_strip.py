@@ -192,9 +192,38 @@ def test_a_branch_that_begins_before_the_last_compaction_keeps_what_it_hangs_bel
     assert made.violations == ()
 
 
-def test_nothing_goes_while_no_prompt_came_since() -> None:
+def test_nothing_goes_while_there_is_one_turn() -> None:
     before = session(talk().user("one").reply("a").compact("Short."))
     assert plan(before).trim(Trim(compacted=True)).session is before
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("keep", [None, 2])
+def test_a_turn_that_was_compacted_while_it_ran_stays_and_those_before_it_go(preset: str, keep: int | None) -> None:
+    told = talk(version="2.1.325").user("one").reply("a").compact("First.").user("two").reply("b")
+    told = told.user("three").reply(call=bash("ls")).result("x").reply("c", call=bash("pwd")).result("y")
+    before = session(told.compact("Second.", keep=keep).reply("d"))
+    made = plan(before).trim(preset)
+    assert [turn.prompt.text for turn in made.session.turns] == ["three"]
+    assert [e.text for e in made.session.entries if e.is_boundary or e.text in ("one", "two", "First.")] == [""]
+    assert [call.name for call in made.session.calls] == ["Bash", "Bash"]
+    assert made.request.messages == request(before).messages
+    assert made.violations == ()
+
+
+def test_a_branch_from_the_turn_that_was_compacted_while_it_ran_keeps_what_it_hangs_below() -> None:
+    told = talk().user("one").reply("1").user("two").reply("2")
+    fork = told.leaf
+    told = told.compact("So far.").reply("3")
+    end = told.leaf
+    told = told.at(str(fork)).user("aside").reply("left")
+    left = str(told.leaf)
+    before = session(told.at(str(end)).reply("4"))
+    made = plan(before).trim(Trim(compacted=True))
+    assert [e.text for e in made.session.links.path_to(made.session.graph.nodes[left])] == [
+        *("one", "1", "two", "2", "aside", "left")
+    ]
+    assert made.violations == ()
 
 
 # -- what is left alone

@@ -107,20 +107,23 @@ def cut_lines(session: Session, groups: Iterable[str]) -> Removals:
 def drop_compacted(session: Session) -> tuple[Item, ...]:
     """Remove what precedes the last compaction and was not preserved by it: no resume sends that.
 
-    Nothing is removed if no prompt followed: the session would be left without a turn. A branch that was written
-    after the compaction keeps the entries above it.
+    The last turn stays whole if the compaction came within it: the session would be left without a turn. A branch that was
+    written after the compaction keeps the entries above it.
     """
     boundary = next((entry for entry in reversed(session.active) if entry.is_boundary), None)
-    if boundary is None or not any(turn.prompt.offset > boundary.offset for turn in session.turns):
+    if boundary is None or not session.turns:
         return session.items
     preserved = _preserved(session, boundary)
-    removed = {
+    compacted = {
         e.offset
         for e in session.entries
         if e.offset < boundary.offset and e.uuid and e.uuid not in preserved and e.type in _CONVERSATION
     }
-    removed -= _ancestors_of_branches(session, removed, boundary)
-    return remove_entries(session, removed - _halves_of_kept_calls(session, removed))
+    compacted -= _ancestors_of_branches(session, compacted, boundary)
+    last_prompt = session.turns[-1].prompt.offset
+    removed = {offset for offset in compacted if offset < last_prompt}
+    removed -= _halves_of_kept_calls(session, removed)
+    return remove_entries(session, removed) if removed else session.items
 
 
 _CONVERSATION = frozenset({"user", "assistant", "system", "attachment", "progress"})
@@ -197,7 +200,7 @@ def _preserved(session: Session, boundary: Entry) -> set[str]:
     return uuids
 
 
-def _ancestors_of_branches(session: Session, removed: set[int], boundary: Entry) -> set[int]:
+def _ancestors_of_branches(session: Session, compacted: set[int], boundary: Entry) -> set[int]:
     """Return the ancestors of entries written after a compaction, with what earlier compactions preserved for them."""
     nodes = session.graph.nodes
     ancestors: set[int] = set()
@@ -209,7 +212,7 @@ def _ancestors_of_branches(session: Session, removed: set[int], boundary: Entry)
             *(_preserved(session, entry) if entry.offset in ancestors and entry.is_boundary else ()),
         ]
         for parent in (nodes[name] for name in names if name in nodes):
-            if parent.offset in removed and parent.offset not in ancestors:
+            if parent.offset in compacted and parent.offset not in ancestors:
                 ancestors.add(parent.offset)
                 pending.append(parent)
     return ancestors

@@ -44,7 +44,7 @@ class Trim(Struct, frozen=True):
     pictures: bool = False
     copies: bool = False
     lines: frozenset[str] = frozenset()  # groups of lines that no model sees
-    compacted: bool = False  # what stands before the last compaction
+    compacted: bool = False  # what stands before the last compaction, but for the last turn
 
     def __or__(self, other: Trim) -> Trim:
         """Combine two trims; the second one's choice of tools wins."""
@@ -61,7 +61,7 @@ class Trim(Struct, frozen=True):
     def steps(self) -> Iterator[str]:
         """Descriptions of the steps."""
         if self.compacted:
-            yield "remove everything before the last compaction"
+            yield "remove what was compacted, but for the last turn"
         if self.tools:
             yield str(self.tools)
         if self.thinking:

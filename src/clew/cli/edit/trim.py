@@ -20,7 +20,7 @@ _FLAGS = {
     "--snapshots": "remove snapshots of files; rewinding the code is then not possible",
     "--state": "keep only the newest of the lines that replace each other: titles, modes, pins",
     "--requests": "remove the program's logs of its requests",
-    "--before-compaction": "remove what stands before the last compaction and is not sent any more",
+    "--before-compaction": "remove what stands before the last compaction and is not sent any more, but for the last turn",
 }
 _LINES = ("progress", "snapshots", "state", "requests")
 
