@@ -58,7 +58,7 @@ def loose_agents_name_no_session(patch: Patch) -> None:
 @violates("R008", "a long output is not found from its call")
 @violates("R009", "the outputs of agents are not found in the session's folder")
 def output_is_not_found(patch: Patch) -> None:
-    @patch.wrap(overflow_files.find_overflow)
+    @patch.wrap(overflow_files.OverflowFolder.find)
     def wrong(original, *args):
         return None
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.wire.overflow_files import Overflow, find_overflow, list_overflows, parse_placeholder
+from clew.wire.overflow_files import Overflow, OverflowFolder, parse_placeholder
+from tests.step_count import Work, assert_linear
 
 KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEAabcdefgh\n" * 20 + "-----END RSA PRIVATE KEY-----\n"
 
@@ -81,7 +82,7 @@ def test_what_a_placeholder_names_is_looked_for_in_the_sessions_own_folder_alone
     os.mkfifo(kept / "pipe.txt")
 
     def found(text: str, detail: object = None) -> Path | None:
-        one = find_overflow(session, list_overflows(session), "", text, detail)
+        one = OverflowFolder(session).find("", text, detail)
         return one.path if one else None
 
     assert found("saved to: /elsewhere/tool-results/real.txt") == kept / "real.txt"
@@ -97,5 +98,35 @@ def test_linked_folders_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "linked").symlink_to(tmp_path / "real")
     (tmp_path / "half").mkdir()
     (tmp_path / "half" / "tool-results").symlink_to(tmp_path / "real" / "tool-results")
-    assert list_overflows(tmp_path / "real") == ("a.txt",)
-    assert list_overflows(tmp_path / "linked") == list_overflows(tmp_path / "half") == list_overflows(None) == ()
+    assert OverflowFolder(tmp_path / "real").names == ("a.txt",)
+    for folder in (tmp_path / "linked", tmp_path / "half", None):
+        assert OverflowFolder(folder).names == ()
+
+
+@pytest.mark.parametrize(
+    ("names", "call", "found"),
+    [
+        (["toolu_1.txt", "mcp-x-toolu_1.txt", "toolu_1.json"], "toolu_1", "toolu_1.txt"),
+        (["toolu_1.json", "mcp-x-toolu_1.txt"], "toolu_1", "toolu_1.json"),
+        (["b-toolu_1.json", "mcp-x-toolu_1.txt", "a-toolu_1.txt"], "toolu_1", "a-toolu_1.txt"),
+        (["mcp-x-toolu_1.txt"], "x-toolu_1", "mcp-x-toolu_1.txt"),
+        (["toolu_1"], "toolu_1", "toolu_1"),
+        (["toolu_12.txt", "xtoolu_1.txt", "toolu_1-2.txt"], "toolu_1", None),
+        (["toolu_1_.txt", "-.txt"], "", None),
+    ],
+)
+def test_a_file_is_named_after_its_call(tmp_path: Path, names: list[str], call: str, found: str | None) -> None:
+    for name in names:
+        at(tmp_path / "tool-results" / name, b"mine")
+    one = OverflowFolder(tmp_path).find(call, "")
+    assert (one and one.path.name) == found
+
+
+def test_calls_find_their_files_in_time_that_grows_with_their_number(tmp_path: Path) -> None:
+    def prepare(size: int) -> Work:
+        for number in range(size):
+            at(tmp_path / f"{size}" / "tool-results" / f"toolu_{number}.txt", b"")
+        folder = OverflowFolder(tmp_path / f"{size}")
+        return lambda: [folder.find(f"toolu_{number}", "") for number in range(size)]
+
+    assert_linear(prepare, 60)

@@ -321,18 +321,17 @@ class Session:
         return self.path.with_suffix("")
 
     @cached_property
-    def _overflows(self) -> tuple[str, ...]:
-        return overflow_files.list_overflows(self.folder)
+    def _overflows(self) -> overflow_files.OverflowFolder:
+        return overflow_files.OverflowFolder(self.folder)
 
     def overflow(self, call: Call, detail: Any = None) -> Overflow | None:
         """Return the file with the whole output of a call, if the output was too long for the transcript.
 
         `detail` is the record of the call, if it has been decoded already.
         """
-        if not self._overflows or self.folder is None:
+        if not self._overflows.names:
             return None
-        record = call.detail if detail is None else detail
-        return overflow_files.find_overflow(self.folder, self._overflows, call.id, call.output, record)
+        return self._overflows.find(call.id, call.output, call.detail if detail is None else detail)
 
     @cached_property
     def title(self) -> str:

@@ -17,10 +17,8 @@ from clew.index.index_schema import LONG_OUTPUT
 from clew.wire.overflow_files import (
     FOLDER,
     Overflow,
-    find_overflow,
-    list_overflows,
+    OverflowFolder,
     open_without_links,
-    parse_placeholder,
 )
 
 if TYPE_CHECKING:
@@ -50,15 +48,11 @@ class LongOutputs:
 
     def __init__(self, path: str, session_id: str) -> None:
         self.folder = session_folder(path, session_id) if _is_file_name(session_id) else None
-        self.names = list_overflows(self.folder)
-        self._all_names = "\n".join(self.names)
+        self._files = OverflowFolder(self.folder)
+        self.names = self._files.names
 
     def find(self, call_id: str, text: str) -> Overflow | None:
-        if not self.names or self.folder is None:
-            return None
-        if call_id not in self._all_names and not parse_placeholder(text):
-            return None
-        overflow = find_overflow(self.folder, self.names, call_id, text)
+        overflow = self._files.find(call_id, text)
         return None if overflow is None or overflow.is_binary else overflow
 
     def contain(self, needles: tuple[bytes, ...], is_folded: bool) -> bool:

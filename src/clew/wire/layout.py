@@ -195,14 +195,12 @@ class SessionFile(Record):
 
     def tool_results(self) -> list[Path]:
         """Return the outputs that were too long for the transcript, of the session and of its agents."""
-        names = overflow_files.list_overflows(self.folder)
-        return [output.path for name in names if (output := overflow_files.overflow_at(self.folder, name))]
+        return [output.path for output in overflow_files.OverflowFolder(self.folder)]
 
     def tool_result(self, tool_use_id: str) -> Path | None:
         """Return the output that belongs to a call."""
-        outputs = {path.name: path for path in self.tool_results()}
-        name = overflow_files.find_name_of_call(outputs, tool_use_id)
-        return outputs[name] if name else None
+        output = overflow_files.OverflowFolder(self.folder).of_call(tool_use_id)
+        return output.path if output else None
 
 
 class AgentFile(Record):

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any, BinaryIO
@@ -24,6 +25,7 @@ _PLACEHOLDER = re.compile(
 )
 _PLACEHOLDER_HEAD = 1000  # characters of a result in which a placeholder can name its file
 _BREAK = re.compile(rb"[^\n:=,\\]\r?\n(?=[^\n\r])")  # the end of a line that the next one does not continue
+_SEPARATOR = re.compile("[-_]")  # between the parts of a file name
 _GAP = re.compile(rb"[\s,;\"'&|<>]")
 _PEM_BEGIN, _PEM_END = b"-----BEGIN", b"-----END"
 _SAMPLE = 8 << 10
@@ -83,8 +85,67 @@ class Overflow(Struct, frozen=True):
         return len(sample) > 0 and (odd + broken) * 10 > len(sample) * 3
 
 
-def list_overflows(folder: Path | None) -> tuple[str, ...]:
-    """Return the names of the long outputs in a session's folder."""
+class OverflowFolder:
+    """The long outputs of a session. Their folder is listed once."""
+
+    def __init__(self, folder: Path | None) -> None:
+        """`folder` is the one with the session's files, whether or not it exists."""
+        self._folder = folder
+        self.names = _list_names(folder)
+
+    def __iter__(self) -> Iterator[Overflow]:
+        return (found for name in self.names if (found := self._at(name)))
+
+    def find(self, call_id: str, text: str, detail: Any = None) -> Overflow | None:
+        """Find the long output of a call: by the record of the result, by its placeholder, or by the call's id."""
+        if not self.names:
+            return None
+        recorded = detail.get("persistedOutputPath") if isinstance(detail, dict) else None
+        if isinstance(recorded, str) and (found := self._at(re.split(r"[\\/]", recorded)[-1])):
+            return found
+        if (named := parse_placeholder(text)) and (found := self._at(named)):
+            return found
+        return self.of_call(call_id)
+
+    def of_call(self, call_id: str) -> Overflow | None:
+        """Return the long output whose name is built from a call's id, alone or after a prefix such as `mcp-server-`."""
+        name = self._by_call.get(call_id)
+        return self._at(name) if name else None
+
+    def _at(self, name: str) -> Overflow | None:
+        """Return a long output by its name; None for a name that is not listed, a link or a file that is not regular."""
+        if self._folder is None or name not in self._known:
+            return None
+        path = self._folder / FOLDER / name
+        try:
+            if self._folder.is_symlink() or path.parent.is_symlink():
+                return None
+            state = os.lstat(path)
+        except (OSError, ValueError):
+            return None
+        return Overflow(path, state.st_size) if S_ISREG(state.st_mode) else None
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.names)
+
+    @cached_property
+    def _by_call(self) -> dict[str, str]:
+        """The names by every id that they may be built from: `mcp-x-toolu_1.txt` by `mcp-x-toolu_1`, `x-toolu_1`, `toolu_1`
+        and `1`. Of several, one without a prefix counts, then one that ends with `.txt`, then the first."""
+        names = sorted(self.names, key=lambda name: (not name.endswith(".txt"), name))
+        stems = [(name.rpartition(".")[0] or name, name) for name in names]
+        found: dict[str, str] = {}
+        for stem, name in stems:
+            found.setdefault(stem, name)
+        for stem, name in stems:
+            for separator in _SEPARATOR.finditer(stem):
+                found.setdefault(stem[separator.end() :], name)
+        found.pop("", None)
+        return found
+
+
+def _list_names(folder: Path | None) -> tuple[str, ...]:
     if folder is None or folder.is_symlink() or (folder / FOLDER).is_symlink():
         return ()
     try:
@@ -93,57 +154,11 @@ def list_overflows(folder: Path | None) -> tuple[str, ...]:
         return ()
 
 
-def find_overflow(folder: Path, names: Sequence[str], call_id: str, text: str, detail: Any = None) -> Overflow | None:
-    """Find the long output of a call: by the record of the result, by its placeholder, or by the call's id."""
-    for name in _candidate_names(names, call_id, text, detail):
-        if name in names and (overflow := overflow_at(folder, name)):
-            return overflow
-    return None
-
-
-def find_name_of_call(names: Iterable[str], call_id: str) -> str | None:
-    """Return the file name built from a call's id, alone or after a prefix such as `mcp-server-`."""
-    matches = [name for name in names if call_id in name] if call_id else []
-    if not matches:  # as for nearly all calls
-        return None
-    endings = (f"-{call_id}", f"_{call_id}")
-    matches = [name for name in matches if f"_{_stem(name)}".endswith(endings)]
-    return min(matches, key=lambda name: (_stem(name) != call_id, not name.endswith(".txt"), name), default=None)
-
-
-def _stem(name: str) -> str:
-    return name.rpartition(".")[0] or name
-
-
-def overflow_at(folder: Path, name: str) -> Overflow | None:
-    """Return a long output by its name; None for a link, a name with a path in it, or a file that is not regular."""
-    if not name or name in (".", "..") or any(c in name for c in "/\\\0"):
-        return None
-    path = folder / FOLDER / name
-    try:
-        if folder.is_symlink() or path.parent.is_symlink():
-            return None
-        state = os.lstat(path)
-    except (OSError, ValueError):
-        return None
-    return Overflow(path, state.st_size) if S_ISREG(state.st_mode) else None
-
-
 def parse_placeholder(text: str) -> str | None:
     """Return the file name that a placeholder contains, or None."""
     head = text[:_PLACEHOLDER_HEAD]
     match = _PLACEHOLDER.search(head) if FOLDER in head.lower() else None
     return match[1].rstrip(".,;:)") if match else None
-
-
-def _candidate_names(names: Sequence[str], call_id: str, text: str, detail: Any) -> Iterator[str]:
-    recorded = detail.get("persistedOutputPath") if isinstance(detail, dict) else None
-    if isinstance(recorded, str):
-        yield re.split(r"[\\/]", recorded)[-1]
-    if named := parse_placeholder(text):
-        yield named
-    if named := find_name_of_call(names, call_id):
-        yield named
 
 
 def open_without_links(path: str | os.PathLike[str]) -> BinaryIO:
