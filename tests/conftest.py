@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import settings
 
 settings.register_profile("clew", deadline=None)
 settings.load_profile("clew")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs, and their children, ignore Ctrl-C
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

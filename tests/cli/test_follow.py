@@ -23,9 +23,8 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and pipes of
 
 DEADLINE = 30
 SCRIPT = """
-import signal, sys
+import sys
 from clew.cli import main
-signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs ignore, and their children
 sys.exit(main(sys.argv[1:]))
 """
 RUN = [sys.executable, "-c", SCRIPT, "follow"]

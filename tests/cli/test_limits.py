@@ -211,12 +211,15 @@ def test_ctrl_c_ends_a_query_at_once(query: str, archive: str, tmp_path: Path) -
             env=environment,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30)),
         )
-        until = time.monotonic() + 60
-        while time.monotonic() < until and not _is_busy(worker.pid):
-            time.sleep(0.05)
-        worker.send_signal(signal.SIGINT)
-        started = time.monotonic()
-        _, said = worker.communicate(timeout=30)
+        try:
+            until = time.monotonic() + 60
+            while time.monotonic() < until and not _is_busy(worker.pid):
+                time.sleep(0.05)
+            worker.send_signal(signal.SIGINT)
+            started = time.monotonic()
+            _, said = worker.communicate(timeout=30)
+        finally:
+            worker.kill()
     assert worker.returncode == 130 and b"Traceback" not in said
     assert time.monotonic() - started < 20
 
