@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -22,6 +23,7 @@ from clew.wire.lookup import find_project, find_session
 from clew.wire.prompt_history import read_history
 from clew.wire.side_files import read_settings, read_stats, read_todos
 from tests.oracle.claude import Box, Unavailable
+from tests.step_count import assert_linear
 
 ONE = "11111111-aaaa-4bbb-8ccc-000000000001"
 TWO = "11112222-aaaa-4bbb-8ccc-000000000002"
@@ -651,3 +653,36 @@ def test_the_real_program_uses_these_names(tail: str) -> None:
         tree = Tree(box.home / ".claude")
         assert [found.name for found in tree.projects()] == [slug(str(box.project))]
         assert find_project(tree, str(box.project)).path().path == str(box.project)
+
+
+def make_sessions(root: Path, count: int) -> Project:
+    """Return a project of sessions and an agent beside them, as old versions wrote it; nothing changed in it lately."""
+    folder = root / f"projects/-{count}"
+    for number in range(count):
+        put(folder / f"{number:08x}-aaaa-4bbb-8ccc-000000000001.jsonl", user())
+    put(folder / "agent-a1.jsonl", user(sessionId=ONE))
+    put(folder / "subagents/agent-a2.jsonl", user(sessionId=ONE))
+    for each in (folder, folder / "subagents"):
+        os.utime(each, (10**9, 10**9))
+    return Project(folder)
+
+
+def test_the_agents_of_many_sessions_are_found_without_listing_their_project_for_each(tmp_path: Path) -> None:
+    def prepare(size: int) -> Callable[[], object]:
+        project = make_sessions(tmp_path, size)
+        return lambda: [session.agents() for session in project.sessions()]
+
+    assert_linear(prepare, 50)
+
+
+@pytest.mark.parametrize("age", [0, 10**9])
+def test_an_agent_is_found_as_soon_as_it_is_there(tmp_path: Path, age: int) -> None:
+    session = next(file for file in make_sessions(tmp_path, 2).sessions() if file.id.startswith("00000001"))
+    for number, folder in enumerate((session.project_folder, session.project_folder / "subagents")):
+        if age:
+            os.utime(folder, (age, age))
+        assert len(session.agents()) == number
+        agent = put(folder / "agent-new.jsonl", user(sessionId=session.id))
+        assert agent in [found.path for found in session.agents()]
+    (session.project_folder / "agent-new.jsonl").unlink()
+    assert len(session.agents()) == 1

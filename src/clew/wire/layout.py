@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from stat import S_ISREG
 
 from clew.system.environment import claude_home
 from clew.system.record import Record
@@ -28,10 +30,12 @@ if TYPE_CHECKING:
     from clew.wire.side_files import AgentMeta
 
     Layout = Literal["nested", "flat", "project"]
+    _AgentNames = tuple[tuple[str, ...], tuple[str, ...]]  # of files of agents, and of folders
 
 _AGENT = re.compile(r"agent-(.+)\.jsonl")
 _HEAD = 1 << 16  # bytes of the first read of a file
 _REACH = 1 << 20  # bytes to read at most in search of a field
+_SETTLING = 3 * 10**9  # nanoseconds; the coarsest clock of a file system, that of FAT, has steps of two seconds
 _MAX_CWD_FILES = 8  # files to read for a working directory before the first is accepted
 
 
@@ -312,12 +316,47 @@ def _is_id(name: str) -> bool:
 
 
 def _agents(folder: Path, project: Path, layout: Layout) -> Iterator[AgentFile]:
-    for entry in _list_folder(folder):
-        if _AGENT.fullmatch(entry.name) and _check_entry(entry.is_file):
-            if stat := _stat(entry):
-                yield AgentFile(Path(entry.path), layout, project, stat.st_size, stat.st_mtime_ns)
-        elif layout != "flat" and entry.is_dir(follow_symlinks=False):
-            yield from _agents(Path(entry.path), project, layout)
+    """Yield the agents in a folder; in the nested and project layouts also those in the folders below it."""
+    is_deep = layout != "flat"
+    names, folders = _find_agents(folder, is_deep) if layout == "nested" else _find_agents_once(folder, is_deep)
+    for name in names:
+        path = folder / name
+        try:
+            stat = os.stat(path)
+        except OSError:  # it vanished, or cannot be inspected
+            continue
+        if S_ISREG(stat.st_mode):
+            yield AgentFile(path, layout, project, stat.st_size, stat.st_mtime_ns)
+    for name in folders:
+        yield from _agents(folder / name, project, layout)
+
+
+def _find_agents_once(folder: Path, is_deep: bool) -> _AgentNames:
+    """Return `_find_agents` of a folder that many sessions share, without listing it for each of them.
+
+    The list is kept for a time of the folder, which changes whenever a name in it does; but only if that time is so long
+    ago that the next change cannot have the same one.
+    """
+    try:
+        stat = os.stat(folder)
+    except OSError:
+        return (), ()
+    if abs(time.time_ns() - stat.st_mtime_ns) < _SETTLING:
+        return _find_agents(folder, is_deep)
+    return _find_agents_in_state(folder, is_deep, stat.st_dev, stat.st_ino, stat.st_mtime_ns)
+
+
+@lru_cache(maxsize=1 << 12)
+def _find_agents_in_state(folder: Path, is_deep: bool, *state: int) -> _AgentNames:
+    return _find_agents(folder, is_deep)
+
+
+def _find_agents(folder: Path, is_deep: bool) -> _AgentNames:
+    """Return the names of the files of agents in a folder and, if it `is_deep`, of the folders in it."""
+    entries = _list_folder(folder)
+    names = tuple(entry.name for entry in entries if _AGENT.fullmatch(entry.name))
+    folders = (entry.name for entry in entries if entry.is_dir(follow_symlinks=False)) if is_deep else ()
+    return names, tuple(folders)
 
 
 def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
