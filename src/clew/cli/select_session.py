@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
 import os
-from itertools import chain
 
 from clew.cli.output import print_message
 from clew.collect.archive import archive_view
@@ -121,29 +119,39 @@ def resolve_folder(options: Namespace, name: str) -> str:
 
 def session_files(options: Namespace, tree: Tree | None = None, key: SortKey | None = None) -> Iterator[SessionFile]:
     """Session files selected by the common options, newest first."""
-    tree = tree or open_tree(options)
-    projects = [lookup.find_project(tree, options.project)] if options.project else tree.projects()
-    files = (f for p in projects for f in p.sessions() if not f.is_empty)
-    chosen = (f for f in files if content_time.is_within(f, options.since, options.until))
-    yield from sorted(chosen, key=key or content_time.sort_key)
+    yield from _newest_first(list(_selected_files(options, tree or open_tree(options))), key)
 
 
 def all_session_files(options: Namespace, key: SortKey | None = None) -> Iterator[SessionFile]:
     """Session files on the disk and in the archive, newest first; with `--archived` only those in the archive."""
     archive = archive_view.open_deleted_tree(options.claude_dir)
     trees = ([] if options.archived else [open_tree(options)]) + ([Tree(archive.folder)] if archive else [])
-    listings: list[Iterator[SessionFile]] = []
-    missing: NotFound | None = None
+    files: list[SessionFile] = []
+    missing: list[NotFound] = []
     for tree in trees:
         try:
-            first = next(listing := session_files(options, tree, key), None)
+            files += _selected_files(options, tree)
         except NotFound as error:  # the project may be in only one of the trees
-            missing = missing or error
-            continue
-        listings.append(chain([first] if first else [], listing))
-    if missing and not listings:
-        raise missing
-    yield from heapq.merge(*listings, key=key or content_time.sort_key)
+            missing.append(error)
+    if missing and len(missing) == len(trees):
+        raise missing[0]
+    yield from _newest_first(files, key)
+
+
+def _selected_files(options: Namespace, tree: Tree) -> Iterator[SessionFile]:
+    """Yield the session files of a tree that the common options select, project by project."""
+    for project in [lookup.find_project(tree, options.project)] if options.project else tree.projects():
+        for file in project.sessions():
+            if not file.is_empty and content_time.is_within(file, options.since, options.until):
+                yield file
+
+
+def _newest_first(files: list[SessionFile], key: SortKey | None) -> Iterator[SessionFile]:
+    """Yield files newest first, and take each from the list: there can be 100,000."""
+    files.sort(key=key or content_time.sort_key)
+    files.reverse()
+    while files:
+        yield files.pop()
 
 
 def read_outlines(options: Namespace, fence: ErrorCollector) -> Iterator[Outline]:
@@ -153,7 +161,7 @@ def read_outlines(options: Namespace, fence: ErrorCollector) -> Iterator[Outline
     shown = 0
     cache = None if getattr(options, "store_tree", None) else cache_home()  # nothing is kept of the sessions of others
     with OutlineStore(claude_home(options.claude_dir), cache) as store:
-        for file in all_session_files(options, store.sort_key):
+        for file in store.load_rows(all_session_files(options, store.sort_key)):
             if options.limit is not None and shown >= options.limit:
                 return
             outline: Outline | None = None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from clew.cli.output import is_terminal, one_line
@@ -20,21 +21,29 @@ _LOOKS = {  # of the cells of a column, by its heading
 _STATES = {"waiting": "bold warn", "busy": "good", "running": "good", "shell": "good"}
 
 
-def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> None:
-    """Print a heading and one line per row. The last column is cut at the edge of the terminal.
+def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> int:
+    """Print a heading and one line per row, and return the number of rows; nothing if there are none.
 
-    A column is its heading and a function that reads the cell of a row.
+    A column is its heading and a function that reads the cell of a row. The last one is cut at the edge of the terminal.
     """
-    cells = [[head for head, _ in columns], *([one_line(read(row)) for _, read in columns] for row in rows)]
-    widths = column_widths(cells, cell_width)
+    heads = [head for head, _ in columns]
+    cells: list[tuple[list[str], bool]] = []  # of a row, which is not kept: its values take several times the memory
+    widths = list(map(cell_width, heads))
+    for row in rows:
+        line = [one_line(read(row)) for _, read in columns]
+        widths = list(map(max, widths, map(cell_width, line)))
+        cells.append((line, bool(row.get("kept"))))
+    if not cells:
+        return 0
     width = _terminal_columns(100) if is_terminal() else 0
     before = sum(w + 2 for w in widths[:-1])
     room = max(20, width - before) if width else 0
     style = stdout_style()
-    for line, row in zip(cells, (None, *rows), strict=True):
+    for line, looks in chain([(heads, [HEADING] * len(heads))], ((c, _looks(heads, c, k)) for c, k in cells)):
         line[-1] = one_line(line[-1], room)
-        painted = [style(cell, _look(head, cell, row)) for cell, (head, _) in zip(line, columns, strict=True)]
+        painted = list(map(style, line, looks))
         print(join_cells(line, [*widths[:-1], 0], measure=cell_width, painted=painted))
+    return len(cells)
 
 
 def _terminal_columns(default: int) -> int:
@@ -43,13 +52,16 @@ def _terminal_columns(default: int) -> int:
     return shutil.get_terminal_size((default, 24)).columns
 
 
-def _look(head: str, cell: str, row: Mapping[str, Any] | None) -> str:
-    """Return the look of a cell below a heading, or of the heading itself. A session that is not on the disk is quiet."""
-    if row is None:
-        return HEADING
-    if head == "STATUS":
-        return _STATES.get(cell.partition(":")[0], "quiet")
-    return "quiet" if row.get("kept") else _LOOKS.get(head, "")
+def _looks(heads: Sequence[str], cells: Sequence[str], is_quiet: bool) -> list[str]:
+    """Return the look of each cell of a row. A session that is not on the disk is quiet."""
+    return [
+        _STATES.get(cell.partition(":")[0], "quiet")
+        if head == "STATUS"
+        else "quiet"
+        if is_quiet
+        else _LOOKS.get(head, "")
+        for head, cell in zip(heads, cells, strict=True)
+    ]
 
 
 def print_folded(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> None:

@@ -33,8 +33,8 @@ class Outline(Struct, frozen=True, dict=True):
 
     @cached_property
     def _ends(self) -> tuple[Session, Session]:
-        size = os.path.getsize(self.file.path)
-        with open(self.file.path, "rb") as file:
+        size = os.path.getsize(self.file.location)
+        with open(self.file.location, "rb") as file:
             if size <= 2 * WINDOW:
                 session = Session(file.read(), file=self.file)
                 return session, session

@@ -129,7 +129,7 @@ class Project(Record):
         for entry in _list_folder(self.folder):
             if _is_id(entry.name):
                 agents += _agents(Path(entry.path) / "subagents", self.folder, "nested")
-        return sorted(agents, key=lambda agent: str(agent.path))
+        return sorted(agents, key=lambda agent: agent.location)
 
     @property
     def memory(self) -> Path | None:
@@ -170,15 +170,20 @@ class Project(Record):
 class SessionFile(Record):
     """The file of one session; its name is the session id. `inode` is 0 where it is not known."""
 
-    __slots__ = ("inode", "mtime_ns", "path", "project_folder", "size")
+    __slots__ = ("inode", "location", "mtime_ns", "project_folder", "size")
 
-    def __init__(self, path: Path, project_folder: Path, size: int, mtime_ns: int, inode: int = 0) -> None:
-        self.path, self.project_folder = path, project_folder
+    def __init__(self, path: str | Path, project_folder: Path, size: int, mtime_ns: int, inode: int = 0) -> None:
+        self.location = os.fspath(path)  # a Path takes three times the memory, and there can be 100,000 files
+        self.project_folder = project_folder
         self.size, self.mtime_ns, self.inode = size, mtime_ns, inode
 
     @property
+    def path(self) -> Path:
+        return Path(self.location)
+
+    @property
     def id(self) -> str:
-        return self.path.stem
+        return _stem(self.location)
 
     @property
     def is_empty(self) -> bool:
@@ -195,7 +200,7 @@ class SessionFile(Record):
         loose = [*_agents(self.project_folder, self.project_folder, "flat")]
         loose += _agents(self.project_folder / "subagents", self.project_folder, "project")
         agents += [agent for agent in loose if (agent.session_id or "").lower() == self.id.lower()]
-        return sorted(agents, key=lambda agent: str(agent.path))
+        return sorted(agents, key=lambda agent: agent.location)
 
     def tool_results(self) -> list[Path]:
         """Return the outputs that were too long for the transcript, of the session and of its agents."""
@@ -210,15 +215,20 @@ class SessionFile(Record):
 class AgentFile(Record):
     """The file of one agent, in one of three layouts."""
 
-    __slots__ = ("layout", "mtime_ns", "path", "project_folder", "size")
+    __slots__ = ("layout", "location", "mtime_ns", "project_folder", "size")
 
-    def __init__(self, path: Path, layout: Layout, project_folder: Path, size: int, mtime_ns: int) -> None:
-        self.path, self.layout, self.project_folder = path, layout, project_folder
+    def __init__(self, path: str | Path, layout: Layout, project_folder: Path, size: int, mtime_ns: int) -> None:
+        self.location = os.fspath(path)
+        self.layout, self.project_folder = layout, project_folder
         self.size, self.mtime_ns = size, mtime_ns
 
     @property
+    def path(self) -> Path:
+        return Path(self.location)
+
+    @property
     def id(self) -> str:
-        return self.path.stem.removeprefix("agent-")
+        return _stem(self.location).removeprefix("agent-")
 
     @property
     def session_id(self) -> str | None:
@@ -240,7 +250,11 @@ class AgentFile(Record):
     @property
     def is_warmup(self) -> bool:
         """A stub that the program left: the word Warmup and no second line."""
-        return is_warmup(self.path, self.size)
+        return is_warmup(self.location, self.size)
+
+
+def _stem(path: str) -> str:
+    return os.path.splitext(os.path.basename(path))[0]
 
 
 def is_warmup(path: str | os.PathLike[str], size: int) -> bool:
@@ -301,7 +315,7 @@ def _existing(path: Path) -> Path | None:
 def list_sessions(folder: Path, prefix: str = "") -> Iterator[SessionFile]:
     for name, entry in _session_entries(folder, prefix):
         if name.lower().startswith(prefix) and (stat := _stat(entry)):
-            yield SessionFile(Path(entry.path), folder, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+            yield SessionFile(entry.path, folder, stat.st_size, stat.st_mtime_ns, stat.st_ino)
 
 
 def _session_entries(folder: Path, prefix: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
@@ -322,7 +336,7 @@ def _agents(folder: Path, project: Path, layout: Layout) -> Iterator[AgentFile]:
     for name in names:
         path = folder / name
         try:
-            stat = os.stat(path)
+            stat = path.stat()
         except OSError:  # it vanished, or cannot be inspected
             continue
         if S_ISREG(stat.st_mode):
@@ -338,7 +352,7 @@ def _find_agents_once(folder: Path, is_deep: bool) -> _AgentNames:
     ago that the next change cannot have the same one.
     """
     try:
-        stat = os.stat(folder)
+        stat = folder.stat()
     except OSError:
         return (), ()
     if abs(time.time_ns() - stat.st_mtime_ns) < _SETTLING:

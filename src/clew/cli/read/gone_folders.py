@@ -9,14 +9,12 @@ from pathlib import Path
 from clew.cli.output import clean_name, is_terminal, print_message
 from clew.system.plural import plural
 from clew.system.shell_quoting import clew_command
-from clew.wire.json_codec import JsonView
 
 
-def suggest_move(rows: Iterable[JsonView]) -> None:
+def suggest_move(projects: Iterable[str]) -> None:
     """Print one line on a terminal if folders of listed projects are gone, as after a move or a rename."""
     if not is_terminal():
         return
-    projects = {str(row["project"]) for row in rows if row.get("project")}
     named = (path for path in projects if path.isprintable() and Path(path).is_absolute())
     gone = sorted(path for path in named if not os.path.lexists(path))
     if gone:

@@ -52,18 +52,23 @@ def list_kind(options: Namespace) -> int:
     if options.json:
         shown = print_json({k: v for k, v in row.items() if k != "when"} for row in rows_of_kind)
     else:
-        rows = list(rows_of_kind)
-        shown = len(rows)
-        if rows:
-            print_table(rows, columns)
-            if options.kind == "sessions" and not options.quiet and not options.store_tree:
-                suggest_move(rows)
-        elif not options.quiet:
+        projects: set[str] = set()
+        shown = print_table(_note_projects(rows_of_kind, projects), columns)
+        if shown and options.kind == "sessions" and not options.quiet and not options.store_tree:
+            suggest_move(projects)
+        elif not shown and not options.quiet:
             print_message(explain_empty_list(options))
     if options.kind == "sessions" and not options.quiet and not options.store_tree:
         warn_of_expiring_sessions(options)
     report_unlisted_folders(options, fence)
     return 1 if fence.problems or not shown else 0
+
+
+def _note_projects(rows: Iterable[JsonView], projects: set[str]) -> Iterator[JsonView]:
+    for row in rows:
+        if row.get("project"):
+            projects.add(str(row["project"]))
+        yield row
 
 
 def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
