@@ -2,15 +2,76 @@
 
 from __future__ import annotations
 
+import os
+from array import array
+
 import apsw
 
 from clew.index.index_schema import shard_number
-from clew.wire.tree_walk import TranscriptFile, iter_transcripts
+from clew.wire.tree_walk import TranscriptFile, agent_id, iter_transcripts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
+
+
+class FileColumns:
+    """Transcripts as columns, because a first index has all of them: a third of the memory of a list of tuples.
+
+    The values of a file that are parts of its path are not kept, and its folders are shared with other files.
+    """
+
+    __slots__ = ("_folders", "_names", "_numbers", "_order", "_parents", "_sessions", "_shared")
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self._names: list[str] = []
+        self._parents: list[str] = []  # the folders in which the files are
+        self._folders: list[str] = []
+        self._sessions: list[str] = []  # of agents
+        self._shared: dict[str, str] = {}
+        self._numbers = array("q")  # size, mtime, inode and ctime of each file
+        self._order = array("q")
+
+    def add(self, file: TranscriptFile) -> None:
+        path, folder, session, agent, *numbers = file
+        parent, _, name = path.rpartition(os.sep)
+        self._order.append(len(self._names))
+        self._names.append(name)
+        self._numbers.extend(numbers)
+        for column, text in (
+            (self._parents, parent),
+            (self._folders, folder),
+            (self._sessions, session if agent else ""),
+        ):
+            column.append(self._shared.setdefault(text, text))
+
+    def sort(self) -> None:
+        """Put the newest file first; of files with the same time, that with the first path."""
+        times = self._numbers[1::4]
+        order = sorted(self._order, key=self._path)
+        order.sort(key=times.__getitem__, reverse=True)
+        self._order = array("q", order)
+
+    def _path(self, number: int) -> str:
+        return f"{self._parents[number]}{os.sep}{self._names[number]}"
+
+    @property
+    def size(self) -> int:
+        return sum(self._numbers[::4])
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __iter__(self) -> Iterator[TranscriptFile]:
+        for number in self._order:
+            name, numbers = self._names[number], self._numbers[4 * number : 4 * number + 4]
+            agent = agent_id(name)
+            session = self._sessions[number] if agent else name[:-6]
+            yield TranscriptFile(self._path(number), self._folders[number], session, agent, *numbers)
 
 
 class ChangedFiles:
@@ -18,13 +79,9 @@ class ChangedFiles:
 
     __slots__ = ("changed", "deleted")
 
-    def __init__(self, changed: list[TranscriptFile], deleted: dict[int, str]) -> None:
+    def __init__(self, changed: FileColumns, deleted: dict[int, str]) -> None:
         self.changed = changed
         self.deleted = deleted
-
-    @property
-    def size(self) -> int:
-        return sum(file.size for file in self.changed)
 
 
 def find_changed_files(
@@ -37,13 +94,13 @@ def find_changed_files(
     """
     statement = "SELECT path, inode, size, mtime, ctime FROM file WHERE side=''"
     known: dict[str, Any] = {row[0]: row[1:] for shard in shards.values() for row in shard.execute(statement)}
-    changed: dict[int, list[TranscriptFile]] = {number: [] for number in shards}
+    changed = {number: FileColumns() for number in shards}
     for file in iter_transcripts(root, missed, outputs, known):
         number = shard_number(file.session, file.path)
         if number in changed:
-            changed[number].append(file)
+            changed[number].add(file)
     for files in changed.values():
-        files.sort(key=_newest_first)
+        files.sort()
     deleted = known if not missed else {}
     return {
         number: ChangedFiles(changed[number], _row_ids(shard, deleted) if deleted else {})
@@ -54,10 +111,6 @@ def find_changed_files(
 def _row_ids(shard: apsw.Connection, paths: Iterable[str]) -> dict[int, str]:
     rows = ((shard.execute("SELECT id FROM file WHERE path=?", (path,)).get, path) for path in paths)
     return {file_id: path for file_id, path in rows if file_id is not None}
-
-
-def _newest_first(file: TranscriptFile) -> tuple[int, str]:
-    return (-file.mtime_ns, file.path)
 
 
 def are_side_files_current(shards: Sequence[apsw.Connection], files: list[TranscriptFile]) -> bool:

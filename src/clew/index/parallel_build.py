@@ -38,7 +38,7 @@ def build(
 
     Other processes look for changes themselves; `states` are then emptied, because there may be many files.
     """
-    total, count = sum(state.size for state in states), sum(len(state.changed) for state in states)
+    total, count = sum(state.changed.size for state in states), sum(len(state.changed) for state in states)
     is_large = total >= MIN_BYTES and sum(bool(state.changed) for state in states) > 1
     is_parallel = is_large and (count_usable_cores() if jobs is None else jobs) > 1
     if is_parallel and index.folder and (budget is None or budget > MIN_SECONDS):

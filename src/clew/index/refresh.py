@@ -8,7 +8,7 @@ process is killed, the index is incomplete but correct.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import apsw
 
@@ -58,7 +58,7 @@ def _read_changed(writer: IndexWriter, changes: ChangedFiles, moved: dict[str, i
             break
 
 
-def _split_windows(files: list[TranscriptFile], size: int) -> Iterator[list[TranscriptFile]]:
+def _split_windows(files: Iterable[TranscriptFile], size: int) -> Iterator[list[TranscriptFile]]:
     """Split files, newest first, into windows of about some bytes; each begins with its oldest file."""
     window: list[TranscriptFile] = []
     held = 0

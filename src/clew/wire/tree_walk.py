@@ -173,7 +173,7 @@ class _Walk:
                 continue
             name = entry.name
             if name.endswith(".jsonl"):
-                agent = _agent_id(name)
+                agent = agent_id(name)
                 session = "" if agent else name[:-6]
                 if agent or is_uuid(session):
                     self._add_file(entry, folder, session, agent)
@@ -189,7 +189,7 @@ class _Walk:
         for entry in _list_folder(path, self.missed):
             if self._is_unchanged(entry):
                 continue
-            agent = _agent_id(entry.name)
+            agent = agent_id(entry.name)
             if agent:
                 self._add_file(entry, folder, session, agent)
             elif not entry.name.endswith((".json", ".jsonl")) and entry.is_dir(follow_symlinks=False):  # links can loop
@@ -249,7 +249,8 @@ def _is_folder(entry: os.DirEntry[str], missed: list[str]) -> bool:
         return False
 
 
-def _agent_id(name: str) -> str:
+def agent_id(name: str) -> str:
+    """Return the id of the agent that the name of a transcript contains; "" for a session."""
     return name[6:-6] if name.startswith("agent-") and name.endswith(".jsonl") else ""
 
 
