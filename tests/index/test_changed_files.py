@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.index.changed_files import FileColumns
+from clew.index.session_index import Index
 from clew.wire.tree_walk import TranscriptFile, list_transcripts
 from tests.cli.side_tree import prompt, write_lines
 
@@ -66,3 +67,32 @@ def test_many_files_take_little_memory() -> None:
     size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(columns) == 5000 and size / 5000 < 200, size / 5000
+
+
+@given(st.lists(st.integers(0, 50)), st.integers(1, 100))
+def test_windows_have_all_files_newest_first_and_begin_with_their_oldest(sizes: list[int], size: int) -> None:
+    files = [session_file(number, -number)._replace(size=length) for number, length in enumerate(sizes)]
+    windows = list(columns_of(files).split(size))
+    assert [file for window in windows for file in [*window][::-1]] == files
+    for window in windows:
+        assert window.size == sum(file.size for file in window)
+        assert window.size <= size or len([*window]) == 1
+
+
+def test_rows_of_short_texts_do_not_wait_for_many_bytes(tmp_path: Path) -> None:
+    """The rows of 25,000 short texts would be held together, because they come from less than 8 MB."""
+
+    def peak(files: int) -> int:
+        root = tmp_path / str(files)
+        for number in range(files):
+            path = root / f"projects/-p/{number:08x}-aaaa-4bbb-8ccc-000000000001.jsonl"
+            write_lines(path, *[prompt(1, None, "hi")] * 1000)
+        with Index.open(root, tmp_path / f"cache{files}") as index:
+            tracemalloc.start()
+            index.refresh(jobs=1)
+            _, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+        return peak
+
+    peak(1)  # loads modules
+    assert peak(60) < 1.4 * peak(20)

@@ -66,12 +66,39 @@ class FileColumns:
     def __len__(self) -> int:
         return len(self._order)
 
+    def __getitem__(self, position: int) -> TranscriptFile:
+        number = self._order[position]
+        name, numbers = self._names[number], self._numbers[4 * number : 4 * number + 4]
+        agent = agent_id(name)
+        session = self._sessions[number] if agent else name[:-6]
+        return TranscriptFile(self._path(number), self._folders[number], session, agent, *numbers)
+
     def __iter__(self) -> Iterator[TranscriptFile]:
-        for number in self._order:
-            name, numbers = self._names[number], self._numbers[4 * number : 4 * number + 4]
-            agent = agent_id(name)
-            session = self._sessions[number] if agent else name[:-6]
-            yield TranscriptFile(self._path(number), self._folders[number], session, agent, *numbers)
+        return map(self.__getitem__, range(len(self)))
+
+    def split(self, size: int) -> Iterator[FileWindow]:
+        """Split the files, newest first, into windows of about some bytes."""
+        first = held = 0
+        for position, number in enumerate(self._order):
+            more = self._numbers[4 * number]
+            if position > first and held + more > size:
+                yield FileWindow(self, range(first, position), held)
+                first, held = position, 0
+            held += more
+        if len(self) > first:
+            yield FileWindow(self, range(first, len(self)), held)
+
+
+class FileWindow:
+    """Some files in a row and how many bytes they have together; the oldest is first."""
+
+    __slots__ = ("_files", "_positions", "size")
+
+    def __init__(self, files: FileColumns, positions: range, size: int) -> None:
+        self._files, self._positions, self.size = files, positions, size
+
+    def __iter__(self) -> Iterator[TranscriptFile]:
+        return map(self._files.__getitem__, reversed(self._positions))
 
 
 class ChangedFiles:

@@ -14,6 +14,7 @@ from typing import BinaryIO
 import apsw
 
 from clew.errors import UNEXPECTED_ERRORS
+from clew.index.changed_files import FileWindow
 from clew.index.file_rows import FileRow, FileState, delete_pieces, insert_row, load_row, reset_row, save_row
 from clew.index.piece_rows import PieceRows
 from clew.index.piece_writer import PieceWriter
@@ -25,6 +26,7 @@ from clew.wire.tree_walk import TranscriptFile
 
 BATCH = 24 << 20  # bytes of transcripts per transaction
 _CHUNK = 8 << 20  # bytes of transcripts whose rows are inserted together: smaller ones compete for the CPU cache
+_ROWS = 10_000  # rows that are inserted together, if texts are short; they take as much memory as a chunk
 
 
 @dataclass
@@ -62,10 +64,10 @@ class IndexWriter:
     def is_late(self) -> bool:
         return self.deadline is not None and time.monotonic() > self.deadline
 
-    def read_window(self, transcripts: list[TranscriptFile], moved: dict[str, int]) -> None:
+    def read_window(self, window: FileWindow, moved: dict[str, int]) -> None:
         """Read some files, the oldest first, and commit; `moved` are ids of rows that had another path."""
-        self.pieces.start_window(sum(file.size for file in transcripts))
-        for transcript in transcripts:
+        self.pieces.start_window(window.size)
+        for transcript in window:
             if self.is_late:
                 self.counts.is_complete = False
                 break
@@ -125,7 +127,7 @@ class IndexWriter:
                 self._save_progress(file, rows, unfinished, offset)
                 self._flush()
                 self._begin_transaction()
-            elif self.collected >= _CHUNK:
+            elif self.collected >= _CHUNK or len(self.pieces.rows) >= _ROWS:
                 self._insert()
             if self.is_late:
                 is_complete = offset >= state[1]

@@ -8,7 +8,7 @@ process is killed, the index is incomplete but correct.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 
 import apsw
 
@@ -52,24 +52,10 @@ def update_shard(
 
 def _read_changed(writer: IndexWriter, changes: ChangedFiles, moved: dict[str, int]) -> None:
     # With a deadline the windows are small, so that the newest files are read if there is no time for all.
-    for window in _split_windows(changes.changed, BATCH if writer.deadline is None else BATCH // 8):
+    for window in changes.changed.split(BATCH if writer.deadline is None else BATCH // 8):
         writer.read_window(window, moved)
         if not writer.counts.is_complete and writer.is_late:
             break
-
-
-def _split_windows(files: Iterable[TranscriptFile], size: int) -> Iterator[list[TranscriptFile]]:
-    """Split files, newest first, into windows of about some bytes; each begins with its oldest file."""
-    window: list[TranscriptFile] = []
-    held = 0
-    for file in files:
-        if window and held + file.size > size:
-            yield window[::-1]
-            window, held = [], 0
-        window.append(file)
-        held += file.size
-    if window:
-        yield window[::-1]
 
 
 def _delete_removed(shard: apsw.Connection, changes: ChangedFiles, counts: Counts) -> None:
