@@ -79,8 +79,8 @@ def the_newest_file_is_first(patch: Patch) -> None:
 @switches_off("R11 whole scans", cases.takes_nothing_for_deleted_after_half_a_scan)
 def an_incomplete_scan_proves_deletions(patch: Patch) -> None:
     @patch.wrap(Collector._record_deleted)
-    def wrong(original, self, listing, known, writer, report, now):
-        return original(self, listing._replace(missed=[]), known, writer, report, now)
+    def wrong(original, self, listing, *rest):
+        return original(self, listing._replace(missed=[]), *rest)
 
 
 # -- which files are read

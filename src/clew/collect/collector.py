@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from array import array
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import closing
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ import apsw
 from clew.collect.archive.archive_writer import SETTLED, ArchiveWriter
 from clew.collect.archive.erase import read_erased
 from clew.collect.archive.known_files import KnownFile, KnownFiles, known_files
-from clew.collect.discovery import Scan, SourceFile, in_reading_order, scan
+from clew.collect.discovery import Scan, SourceFile, SourceFiles, in_reading_order, scan
 from clew.collect.fingerprint import compute_chain
 from clew.collect.ingest import FileIngester
 from clew.collect.masking import Policy
@@ -44,6 +45,42 @@ class _DueFile(NamedTuple):
     base: int
     must_verify: bool
     reserved: int = 0
+
+
+class _DueFiles:
+    """The files that must be looked at, in reading order; new generations of them get the ids from `first_id` on."""
+
+    def __init__(self, first_id: int, files: Iterable[_DueFile]) -> None:
+        self._first_id = first_id
+        self._sources = SourceFiles()
+        self._bases = array("q")
+        self._is_verified = bytearray()
+        for source, base, must_verify, _ in files:
+            self._sources.append(source)
+            self._bases.append(base)
+            self._is_verified.append(must_verify)
+
+    def __iter__(self) -> Iterator[_DueFile]:
+        values = zip(self._sources, self._bases, map(bool, self._is_verified), strict=True)
+        return (_DueFile(*each, id) for id, each in enumerate(values, self._first_id))
+
+
+class _NewLines:
+    """Where the new lines of files probably begin, and after what."""
+
+    def __init__(self, due: _DueFiles, known: KnownFiles, key: bytes) -> None:
+        self._due, self._known, self._key = due, known, key
+
+    def __iter__(self) -> Iterator[ExpectedLines]:
+        for due in self._due:
+            if due.base < due.source.state.size and not due.source.is_whole:
+                yield self._expect(due)
+
+    def _expect(self, due: _DueFile) -> ExpectedLines:
+        file = self._known.get(due.source.path)
+        if file is None or file.generation is None:
+            return ExpectedLines(due.source, due.base, Precursor(due.reserved, 0, 0, self._key))
+        return ExpectedLines(due.source, due.base, Precursor(file.generation, *file.mark[:3]))
 
 
 class Collector:
@@ -82,41 +119,32 @@ class Collector:
         listing = scan(self.root, extras=self.extras)
         sessions, projects = (read_erased(self.connection, kind) for kind in ("session", "project"))
         if sessions or projects:
-            wanted = [s for s in listing.sources if s.session not in sessions and s.project not in projects]
-            listing = listing._replace(sources=wanted)
+            wanted = (s for s in listing.sources if s.session not in sessions and s.project not in projects)
+            listing = listing._replace(sources=SourceFiles(wanted))
         report.files, report.missed, report.skipped = len(listing.sources), listing.missed, listing.skipped
         report.misnamed = listing.misnamed
         writer = ArchiveWriter(self.connection, self.key, self.policy, self.limits)
         try:
             number = self._root_number()
             known = known_files(self.connection, number)
-            missing = self._missing_by_inode(listing, known)
-            found = self._find_due(listing, known, missing, report, now, scrub)
-            due = [each._replace(reserved=id) for id, each in enumerate(found, writer.next_generation())]
-            with closing(self._read_ahead(due, known, writer)) as reader:
+            absent = set(known)
+            absent.difference_update(source.path for source in listing.sources)
+            missing = self._missing_by_inode(absent, known)
+            due = _DueFiles(writer.next_generation(), self._find_due(listing, known, missing, report, now, scrub))
+            listing = listing._replace(sources=SourceFiles())  # there may be many
+            plan = _NewLines(due, known, self.key)
+            with closing(ReadAhead(self.root, writer.preparer, plan, self.jobs)) as reader:
                 ingester = FileIngester(self.root, number, writer, reader, report, now)
                 total = sum(max(0, each.source.state.size - each.base) for each in due)
                 for _ in self._ingest_due(due, known, missing, ingester):
                     if progress:
                         progress(report.bytes, total)
-            self._record_deleted(listing, known, writer, report, now)
+            self._record_deleted(listing, absent, known, writer, report, now)
             writer.close()
         finally:
             writer.undo()  # no effect after close()
         self.connection.execute("PRAGMA shrink_memory")
         return report
-
-    def _read_ahead(self, due: Iterable[_DueFile], known: KnownFiles, writer: ArchiveWriter) -> ReadAhead:
-        """Return the reader of all files with new lines; it keeps none of what is expected of them."""
-        new = (each for each in due if each.base < each.source.state.size and not each.source.is_whole)
-        return ReadAhead(self.root, writer.preparer, [self._expect(each, known) for each in new], self.jobs)
-
-    def _expect(self, due: _DueFile, known: KnownFiles) -> ExpectedLines:
-        """Return where the new lines of a file probably begin, and after what."""
-        file = known.get(due.source.path)
-        if file is None or file.generation is None:
-            return ExpectedLines(due.source, due.base, Precursor(due.reserved, 0, 0, self.key))
-        return ExpectedLines(due.source, due.base, Precursor(file.generation, *file.mark[:3]))
 
     def _root_number(self) -> int:
         number = self.connection.execute("SELECT id FROM root WHERE path = ?", (self.root,)).get
@@ -193,11 +221,10 @@ class Collector:
 
     # -- moves
 
-    def _missing_by_inode(self, listing: Scan, known: KnownFiles) -> _ByInode:
+    def _missing_by_inode(self, absent: Container[str], known: KnownFiles) -> _ByInode:
         """Return known files that are no longer at their path, by (device, inode)."""
-        present_paths = {source.path for source in listing.sources}
-        absent = (known[path] for path in known if path not in present_paths)
-        missing = (file for file in absent if file.mark.offset)
+        files = (known[path] for path in known if path in absent)
+        missing = (file for file in files if file.mark.offset)
         return {f.state[:2]: f for f in missing if f.gone or not os.path.lexists(os.path.join(self.root, f.path))}
 
     def _find_moved(
@@ -230,14 +257,19 @@ class Collector:
     # -- deletions
 
     def _record_deleted(
-        self, listing: Scan, known: KnownFiles, writer: ArchiveWriter, report: PollReport, now: int
+        self,
+        listing: Scan,
+        absent: Container[str],
+        known: KnownFiles,
+        writer: ArchiveWriter,
+        report: PollReport,
+        now: int,
     ) -> None:
-        """Mark known files that no longer exist; their content stays. An incomplete scan proves nothing."""
+        """Mark known files that are absent and were not moved; their content stays. An incomplete scan proves nothing."""
         if listing.missed:
             return
-        present_paths = {source.path for source in listing.sources}
-        absent = (known[path] for path in known if path not in present_paths)
-        deleted = [file for file in absent if not file.gone and self._is_in_scope(file)]
+        files = (known[path] for path in known if path in absent)
+        deleted = [file for file in files if not file.gone and self._is_in_scope(file)]
         writer.save_deleted((file.id for file in deleted), now)
         report.gone.extend(file.path for file in deleted)
 

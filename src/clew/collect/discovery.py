@@ -7,6 +7,7 @@ not read.
 
 from __future__ import annotations
 
+import marshal
 import os
 from collections.abc import Iterable, Iterator
 from stat import S_ISREG
@@ -51,10 +52,32 @@ class SourceFile(NamedTuple):
         return _PRIORITY.get(self.kind, _EXTRA_PRIORITY)
 
 
+class SourceFiles:
+    """Files to collect. Each is kept as one value of bytes, less than half as large as its fields: there may be many."""
+
+    def __init__(self, files: Iterable[SourceFile] = ()) -> None:
+        self._rows: list[bytes] = []
+        for file in files:
+            self.append(file)
+
+    def append(self, file: SourceFile) -> None:
+        self._rows.append(marshal.dumps((*file[:5], *file.state)))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, number: int) -> SourceFile:
+        path, kind, project, session, agent, *state = marshal.loads(self._rows[number])
+        return SourceFile(path, kind, project, session, agent, SourceState(*state))
+
+    def __iter__(self) -> Iterator[SourceFile]:
+        return map(self.__getitem__, range(len(self)))
+
+
 class Scan(NamedTuple):
     """The files found, the paths that could not be examined (then no deletion is proved), and the ignored paths."""
 
-    sources: list[SourceFile]
+    sources: SourceFiles
     missed: list[str]
     skipped: list[str]
     misnamed: list[str]
@@ -77,7 +100,7 @@ def state_of(stat: os.stat_result) -> SourceState:
 
 def scan(root: str, *, extras: bool = True) -> Scan:
     """List everything to collect below a Claude Code folder; `extras` are files that are not conversations."""
-    listing = Scan([], [], [], [])
+    listing = Scan(SourceFiles(), [], [], [])
     if not os.path.isdir(root):
         listing.missed.append(root)
         return listing
@@ -94,15 +117,16 @@ def scan(root: str, *, extras: bool = True) -> Scan:
     return listing
 
 
-def in_reading_order(sources: Iterable[SourceFile], expiring: int) -> list[SourceFile]:
-    """Sort files: first those that Claude Code will delete soon (older than `expiring`), then by priority; oldest
-    first.
+def in_reading_order(sources: SourceFiles, expiring: int) -> Iterator[SourceFile]:
+    """Yield files in order: first those that Claude Code will delete soon (older than `expiring`), then by priority;
+    oldest first.
     """
 
-    def rank(file: SourceFile) -> tuple[bool, int, int, str]:
+    def rank(number: int) -> tuple[bool, int, int, str]:
+        file = sources[number]
         return file.state.mtime >= expiring, file.priority, file.state.mtime, file.path
 
-    return sorted(sources, key=rank)
+    return map(sources.__getitem__, sorted(range(len(sources)), key=rank))
 
 
 def _scan_project(path: str, project: str, listing: Scan, extras: bool) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from clew.collect.archive.archive_schema import open_read_only
 from clew.collect.archive.archive_writer import SETTLED
 from clew.collect.archive.known_files import KnownFile, known_files
-from clew.collect.discovery import SourceFile, in_reading_order, scan
+from clew.collect.discovery import SourceFile, SourceFiles, in_reading_order, scan
 from clew.collect.job import CollectJob
 
 
@@ -17,7 +17,8 @@ def changed_files(job: CollectJob) -> list[SourceFile]:
     root = os.path.realpath(job.root)
     known = _read_known_files(job.archive, root)
     sources = scan(root, extras=job.extras).sources
-    return in_reading_order((f for f in sources if f.state.size and _is_changed(f, known.get(f.path))), 0)
+    changed = (file for file in sources if file.state.size and _is_changed(file, known.get(file.path)))
+    return list(in_reading_order(SourceFiles(changed), 0))
 
 
 def _read_known_files(archive: str, root: str) -> Mapping[str, KnownFile]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import count, islice
 from typing import Any, NamedTuple
 
@@ -53,8 +53,8 @@ class ExpectedLines(NamedTuple):
     before: Precursor
 
 
-Plan = Sequence[ExpectedLines]
-"""Files in the order in which they are ingested."""
+Plan = Iterable[ExpectedLines]
+"""Files in the order in which they are ingested. They are asked for twice, because there may be too many to hold."""
 
 
 class ReadAhead:

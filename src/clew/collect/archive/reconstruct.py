@@ -33,12 +33,12 @@ class ReconstructedSession(NamedTuple):
 
 def reconstruct_sessions(archive: Archive, root: str) -> Iterator[ReconstructedSession]:
     """Yield every session that left traces and has no transcript in the archive."""
-    files = [file for file in archive.files(root=root) if file.size]
-    known = {file.session.lower() for file in files if file.kind == "session"}
+    known = {file.session.lower() for file in archive.sessions(root=root)}
+    files = [file for file in archive.files(root=root) if file.size and file.session.lower() not in known]
     prompts_by_session = _read_prompts(archive, files)
     traces: dict[str, list[ArchivedFile]] = {}
     for file in files:
-        if file.session and file.kind != "session" and not _is_empty_list(archive, file):
+        if file.session and not _is_empty_list(archive, file):
             traces.setdefault(file.session, []).append(file)
     for session in sorted({*prompts_by_session, *traces}):
         if session.lower() not in known and _is_safe_id(session):

@@ -12,7 +12,7 @@ from clew.collect.archive.deleted_tree import MANIFEST, VERSION, deleted_tree_pa
 from clew.collect.archive.reader import Archive, ArchivedFile
 from clew.collect.archive.reconstruct import ReconstructedSession, reconstruct_sessions
 from clew.wire.json_codec import encode
-from clew.wire.layout import Tree
+from clew.wire.layout import SessionFile, Tree
 from clew.wire.session_writer import create_exactly, replace
 
 
@@ -40,7 +40,11 @@ def sync_deleted_tree(
         else:
             gone.append(session)
     session_files = (file for project in Tree(Path(real)).projects() for file in project.sessions() if file.size)
-    on_disk = {file.id.lower(): file.path.relative_to(real).as_posix() for file in session_files}
+    gone_ids = {session.session.lower() for session in gone}
+    on_disk: dict[str, SessionFile | None] = {}  # with the files of those that were moved; there are many others
+    for file in session_files:
+        id = file.id.lower()
+        on_disk[id] = file if id in gone_ids else None
     sessions = list({s.session: s for s in sorted(gone, key=_time) if s.session.lower() not in on_disk}.values())
     reconstructed = [s for s in reconstruct_sessions(archive, real) if s.session.lower() not in on_disk]
     expected = dict(_expected_files(archive, sessions, reconstructed))
@@ -58,7 +62,8 @@ def sync_deleted_tree(
                 expected[path] = (source, f"{name}:damaged")
                 (damaged if damaged is not None else []).append(path)
     if before or expected or present or gone:
-        present += [on_disk[s.session.lower()] for s in gone if s.session.lower() in on_disk]
+        moved = (on_disk.get(session.session.lower()) for session in gone)
+        present += [file.path.relative_to(real).as_posix() for file in moved if file]
         files = {path: name for path, (_, name) in expected.items()}
         _save_manifest(folder, sessions, reconstructed, files, present)
     return written
