@@ -165,7 +165,7 @@ def read_outlines(options: Namespace, fence: ErrorCollector) -> Iterator[Outline
             if options.limit is not None and shown >= options.limit:
                 return
             outline: Outline | None = None
-            with fence.catch(file.path):
+            with fence.catch(file.location):
                 outline = store.outline(file)
             if outline and outline.is_conversation and not outline.is_sidechain:
                 shown += 1

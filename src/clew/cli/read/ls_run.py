@@ -92,7 +92,7 @@ def _present(options: Namespace, fence: ErrorCollector, attic: DeletedTree | Non
     paths: dict[str, str] = {}
     for outline in read_outlines(options, fence):
         row: JsonView = {}
-        with fence.catch(outline.file.path):
+        with fence.catch(outline.file.location):
             row = {**_session(outline, paths), **_kept(outline, attic), **_store_fields(outline, options)}
             row |= _rounds(outline) if options.rounds else {}
         if row:
@@ -178,7 +178,7 @@ def _session(outline: Outline, paths: dict[str, str]) -> JsonView:
         "started": format_timestamp(outline.started) if outline.started else None,
         "ended": format_timestamp(outline.when),
         "bytes": outline.file.size,
-        "path": str(outline.file.path),
+        "path": outline.file.location,
         "resume": shell_quoting.join_command(shell_quoting.resume_arguments(outline.id)),
         "when": outline.when,
     }
