@@ -14,8 +14,16 @@ from pathlib import Path
 
 import pytest
 
+from clew.system.subprocesses import MAIN
 from clew.system.usable_cores import _cgroup_quotas, count_usable_cores
-from clew.system.worker_processes import BATCH_BYTES, WorkerKilled, _split, map_in_workers
+from clew.system.worker_processes import (
+    BATCH_BYTES,
+    WorkerKilled,
+    _read_message,
+    _split,
+    _write_message,
+    map_in_workers,
+)
 
 SQUARE = "lambda n: n * n"
 LARGE = BATCH_BYTES  # each item becomes a batch
@@ -48,6 +56,21 @@ def test_little_work_and_one_job_stay_in_this_process() -> None:
 
 def test_workers_have_a_low_priority() -> None:
     assert set(run("lambda n: __import__('os').nice(0)", [1, 2], 2)) == {os.nice(0) + 5}
+
+
+def test_a_worker_postpones_what_libraries_import_as_a_command_does() -> None:
+    """Its reading thread starts only after the modules of its task are loaded, because stand-ins need a single thread."""
+    command = [sys.executable, "-X", "importtime", "-I", MAIN, "--worker"]
+    messages = [("clew.report.reply_rows", "prepare_reading", None), []]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as worker:
+        assert worker.stdin and worker.stdout and worker.stderr
+        for message in messages:
+            _write_message(worker.stdin, message)
+        assert _read_message(worker.stdout) == []
+        worker.stdin.close()
+        loaded = {line.rpartition("|")[2].strip() for line in worker.stderr.read().decode().splitlines()}
+    assert "clew.wire.entry" in loaded
+    assert loaded.isdisjoint({"re", "uuid", "decimal", "textwrap", "msgspec.toml", "selectors"})
 
 
 def test_what_a_task_prints_does_not_get_between_the_answers() -> None:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import marshal
 import os
+import select
 import sys
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
@@ -229,12 +230,12 @@ def _start_worker() -> _Worker:
 
 def _wait_for_answers(busy: Collection[int]) -> list[int]:
     """Wait until workers answer or end, and return the descriptors of their pipes."""
-    import selectors
-
-    with selectors.DefaultSelector() as selector:
-        for descriptor in busy:
-            selector.register(descriptor, selectors.EVENT_READ)
-        return [key.fd for key, _ in selector.select()] if busy else []
+    if sys.platform == "win32" or not busy:  # there are no workers on Windows
+        return []
+    poll = select.poll()
+    for descriptor in busy:
+        poll.register(descriptor, select.POLLIN)
+    return [descriptor for descriptor, _ in poll.poll()]
 
 
 def _write_message(pipe: IO[bytes], message: Any) -> None:
@@ -260,6 +261,7 @@ def _read_message(pipe: IO[bytes]) -> Any:
 def serve_batches() -> int:
     """Answer batches from stdin until it closes; the entry point of a worker process."""
     import signal
+    from importlib import import_module
     from queue import SimpleQueue
     from threading import Thread
 
@@ -268,13 +270,18 @@ def serve_batches() -> int:
         os.nice(NICENESS)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing that a library prints may get between the answers
+    questions = os.fdopen(os.dup(0), "rb")
+    task = _read_message(questions)
+    if task is None:
+        return 0
+    module, name, settings = task
+    prepare: Prepare[Any, Any, Any] = getattr(import_module(module), name)  # before the thread: see `PostponingFinder`
     messages: SimpleQueue[Any] = SimpleQueue()
-    progress = _Progress()
-    Thread(target=_read_messages, args=(os.fdopen(os.dup(0), "rb"), messages, progress), daemon=True).start()
-    task = messages.get()
-    work = _load_task(*task) if task else None
+    progress = _Progress(received=1)
+    Thread(target=_read_messages, args=(questions, messages, progress), daemon=True).start()
+    work = prepare(settings)
     progress.answered += 1
-    while work and (batch := messages.get()) is not None:
+    while (batch := messages.get()) is not None:
         results = list(map(work, batch))
         try:
             _write_message(answers, results)
@@ -287,8 +294,8 @@ def serve_batches() -> int:
 class _Progress:
     """The messages that a worker received and those it has dealt with; each number is written by one thread only."""
 
-    def __init__(self) -> None:
-        self.received = self.answered = 0
+    def __init__(self, received: int) -> None:
+        self.received, self.answered = received, 0
 
 
 def _read_messages(pipe: IO[bytes], messages: SimpleQueue[Any], progress: _Progress) -> None:
@@ -299,10 +306,3 @@ def _read_messages(pipe: IO[bytes], messages: SimpleQueue[Any], progress: _Progr
     if progress.received > progress.answered:
         os._exit(1)
     messages.put(None)
-
-
-def _load_task(module: str, name: str, settings: object) -> Callable[[Any], Any]:
-    from importlib import import_module
-
-    prepare: Prepare[Any, Any, Any] = getattr(import_module(module), name)
-    return prepare(settings)
