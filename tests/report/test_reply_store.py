@@ -6,6 +6,7 @@ import random
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -202,7 +203,7 @@ def test_copies_in_parts_are_the_same_as_all_at_once(tmp_path: Path, monkeypatch
         write(tmp_path, session(number), *(line(f"m{each}", output=each + number) for each in range(number, 9)))
     root = str(tmp_path / "claude")
     found = [sorted(collect_buckets(root, None, per_reply=per_reply).buckets) for per_reply in (False, True)]
-    monkeypatch.setattr("clew.report.reply_store.MAX_COPIES", 2)
+    monkeypatch.setattr("clew.report.reply_copies.MAX_COPIES", 2)
     assert [sorted(collect_buckets(root, None, per_reply=per_reply).buckets) for per_reply in (False, True)] == found
 
 
@@ -278,6 +279,42 @@ def test_progress_is_told(tmp_path: Path, cache: Path) -> None:
     store.refresh(list_transcripts(str(tmp_path / "claude")), progress=lambda done, total: heard.append((done, total)))
     store.close()
     assert heard[-1] == (sum(sizes), sum(sizes)) and len(heard) == 3
+
+
+def test_the_usage_of_a_file_is_added_up_before_the_next_one_is_read(tmp_path: Path, cache: Path) -> None:
+    """So that the first process does it while workers read, and not after they have ended."""
+    for number in range(3):
+        write(tmp_path, session(number), line(f"m{number}", output=1, time=f"2026-06-0{1 + number}T10:00:00.000Z"))
+    store = ReplyStore(str(tmp_path / "claude"), str(cache))
+    sums: dict[Any, list[int]] = {}
+    heard: list[int] = []
+    store._update(None, sums, list_transcripts(str(tmp_path / "claude")), True, lambda *_: heard.append(len(sums)))
+    store.close()
+    assert heard == [1, 2, 3]
+
+
+def test_what_cannot_be_read_any_more_counts_as_it_was(tmp_path: Path, cache: Path) -> None:
+    """Also where all sums are added up again, because the summary is gone."""
+    write(tmp_path, session(1), line("a", output=10))
+    write(tmp_path, session(2), line("b", output=5))
+    root = str(tmp_path / "claude")
+    files = list_transcripts(root)
+    store = ReplyStore(root, str(cache))
+    assert totals(store.refresh(files).buckets) == (2, 15)
+    folder = store.folder
+    store.close()
+    assert folder
+    (Path(folder) / "summary").unlink()
+
+    def fail() -> bytes:
+        raise OSError("gone")
+
+    changed = [file._replace(size=file.size + 1) for file in files]
+    write(tmp_path, session(2), line("b", output=5), line("c", output=1))
+    first = next(file.path for file in files if file.session == session(1))
+    store = ReplyStore(root, str(cache), {first: fail})
+    assert totals(store.refresh(changed).buckets) == (3, 16) and store.failed == [first]
+    store.close()
 
 
 def test_two_stores_at_once_agree(tmp_path: Path, cache: Path) -> None:

@@ -19,6 +19,8 @@ Modules:
     rate_limits       The limits of a subscription: five hours and a week, as Claude Code passes them to its status
                       line.
     reconcile         Compare our numbers with those that Claude Code recorded, and explain the differences.
+    reply_copies      Find the replies that several transcripts have, such as those of forks and of agents, because
+                      each counts once.
     reply_rows        Read the replies of transcripts for the reply store: one transcript at a time, in any process.
     reply_store       Cache the replies of every transcript, so that only new lines are read.
     session_cost      The cost of a session, a usage or entries in US dollars: `clew.cost`.

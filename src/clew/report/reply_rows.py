@@ -162,16 +162,3 @@ def decode_spends(spends: bytes) -> list[Spend]:
 def hash_keys(keys: Iterable[str]) -> array[int]:
     """Return a small number for each key, by which replies in several files are found with little memory."""
     return array("I", map(crc32, map(str.encode, keys)))
-
-
-def find_repeated(hashes: Iterable[bytes], within: set[int] | None = None) -> set[int]:
-    """Return the hashes that occur in several files, only those `within` if given."""
-    seen: set[int] = set()
-    repeated: set[int] = set()
-    for of_file in hashes:
-        numbers: Iterable[int] = array("I", of_file)
-        if within is not None:
-            numbers = within.intersection(numbers)
-        repeated.update(seen.intersection(numbers))
-        seen.update(numbers)
-    return repeated
