@@ -135,7 +135,7 @@ def thinking_is_not_counted(patch: Patch) -> None:
 
 @violates("R303", "entries of an unknown type are dropped")
 def unknown_entries_are_dropped(patch: Patch) -> None:
-    @patch.wrap(write_plan._lines)
+    @patch.wrap(write_plan._renamed_lines)
     def wrong(original, items, names):
         known = ("user", "assistant", "system", "summary", "file-history-snapshot", "queue-operation", "progress")
         return original([i for i in items if not isinstance(i, entry.Entry) or i.type in known], names)

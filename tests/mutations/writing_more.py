@@ -104,7 +104,7 @@ def _half(prompt: entry.Entry) -> entry.Entry:
 
 @violates("R299", "all lines of a clone have the version of the newest line")
 def versions_become_one(patch: Patch) -> None:
-    @patch.wrap(write_plan._lines)
+    @patch.wrap(write_plan._renamed_lines)
     def wrong(original, items, names):
         newest = max((e.version for e in items if isinstance(e, entry.Entry) and e.version), default="")
         has_version = (isinstance(each, entry.Entry) and bool(each.version) for each in items)

@@ -22,7 +22,7 @@ def entry(**fields: Any) -> Entry:
 
 def told(**fields: Any) -> dict[str, Any]:
     given = entry(**fields)
-    return {k: v for k, v in entry_data(rename_references(given, NAMES)).items() if k != "type"}
+    return {k: v for k, v in entry_data(rename_references(given, NAMES).json).items() if k != "type"}
 
 
 def entry_data(json: bytes) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def test_other_bytes_stay_as_they_are() -> None:
 
     given = parse_line(Line(1, 0, line, 0, len(line)))
     assert isinstance(given, Entry)
-    assert rename_references(given, NAMES) == line.replace(OLD.encode(), NEW.encode())
+    assert rename_references(given, NAMES).json == line.replace(OLD.encode(), NEW.encode())
 
 
 def test_names_are_new_uuids_and_the_same_each_time() -> None:

@@ -36,8 +36,11 @@ def kept_folder(number: str) -> Path:
 
 
 def digest(path: Path) -> str:
+    """Return the SHA-256 sum of a file."""
+    from hashlib import file_digest
+
     with path.open("rb") as file:
-        return digest_parts(_chunks(file))[0]
+        return file_digest(file, "sha256").hexdigest()
 
 
 def digest_parts(parts: Iterable[bytes]) -> tuple[str, int]:

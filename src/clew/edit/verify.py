@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
 from clew.api import lint
 from clew.conversation.entry_graph import Cycle, Dangling
@@ -12,8 +11,8 @@ from clew.conversation.resume_request import Request
 from clew.conversation.session import Session
 from clew.conversation.speaker import starts_turn
 from clew.errors import Refused
-from clew.wire.entry import Blank, Damaged, Entry, Item
-from clew.wire.rename_ids import IdMapping, is_renamed
+from clew.wire.entry import Entry, Item
+from clew.wire.rename_ids import IdMapping, RenamedLine, is_renamed
 
 
 def find_violations(before: Session, after: Session) -> tuple[str, ...]:
@@ -22,38 +21,29 @@ def find_violations(before: Session, after: Session) -> tuple[str, ...]:
 
 
 def compare_lines(
-    items: Iterable[Item], ending: Iterable[bytes], names: IdMapping, written: Iterator[bytes]
+    items: Iterable[Item], ending: Iterable[bytes], names: IdMapping, made: Iterator[RenamedLine]
 ) -> Iterator[tuple[Item | None, bytes]]:
-    """Yield each planned item with the lines that were written for it, then those that end the file. Raises Refused.
+    """Yield each planned item with its lines, then those that end the file, without the last newline. Raises Refused.
 
-    A written line must be that of its item, byte for byte but for ids and paths that were renamed, and different ids must
+    The line of an entry must be its own, byte for byte but for ids and paths that were renamed, and different ids must
     stay different: then the turns, the branches and what a resume sends are those that were planned.
     """
-    original_ids = names.original_ids()
     number = 1
     for item in items:
         if isinstance(item, Entry):
-            lines = next(written, b"")
-            is_planned = lines.endswith(b"\n") and is_renamed(item, lines, names, original_ids)
+            line = next(made, None)
+            if line is None:
+                raise Refused(["planned lines are missing"])
+            if b"\n" in line.json or not is_renamed(item, line, names):
+                raise Refused([f"line {number} is not the one that was planned"])
+            yield item, item.line.with_bom_of_line(line.json)
         else:
-            expected = unchanged_line(item)
-            lines = b"".join(islice(written, expected.count(b"\n")))
-            is_planned = lines == expected
-        if not is_planned:
-            raise Refused([f"line {number} is not the one that was planned" if lines else "planned lines are missing"])
-        yield item, lines
+            yield item, item.raw.rstrip(b"\r\n")
         number += item.line.count
-    for line in ending:
-        if next(written, b"") != line + b"\n":
-            raise Refused(["the file does not end as planned"])
-        yield None, line + b"\n"
-    if next(written, b""):
+    if next(made, None):
         raise Refused(["the file has more lines than planned"])
-
-
-def unchanged_line(item: Blank | Damaged) -> bytes:
-    """Return what is written for lines without an entry: their bytes, terminated once."""
-    return item.raw.rstrip(b"\r\n") + b"\n"
+    for last in ending:
+        yield None, last
 
 
 def _check(before: Session, after: Session) -> Iterator[str]:

@@ -1,14 +1,14 @@
 """Write a plan as a new session next to the original, with its agents, outputs and file history.
 
-The transcript is written last and appears atomically, so a session exists only when it is complete. It is read back
-and compared with the plan; if it differs, everything that was written is removed.
+The transcript is written last and appears atomically, so a session exists only when it is complete. Each line is
+compared with the plan when it is made, and each file is read back and compared with what was made; if anything differs,
+everything that was written is removed.
 """
 
 from __future__ import annotations
 
 import builtins
 import os
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -23,9 +23,10 @@ from msgspec import Struct
 from clew.conversation.session import Session
 from clew.edit.kept_files import digest
 from clew.edit.plan_files import FileJob, session_file, side_files
+from clew.edit.redact_lines import CHUNK_BYTES
 from clew.edit.redact_session import has_leak, has_leak_in_side_file, redact_side_file
 from clew.edit.undo_journal import UndoJournal
-from clew.edit.verify import compare_lines, unchanged_line
+from clew.edit.verify import compare_lines
 from clew.errors import Refused
 from clew.facts.removed_thinking import REMOVED_KEY, thinking_replies
 from clew.wire.entry import Entry, Item
@@ -36,7 +37,7 @@ from clew.wire.layout import SessionFile
 from clew.wire.path_mapping import PathMapping
 from clew.wire.project_slug import slug
 from clew.wire.relocate_lines import Relocation, relocate_references
-from clew.wire.rename_ids import IdMapping, rename_references
+from clew.wire.rename_ids import IdMapping, RenamedLine, rename_references
 from clew.wire.session_writer import create_exactly, sync_folder
 from clew.wire.timestamps import format_timestamp
 
@@ -77,50 +78,35 @@ def write_plan(
     paths = tuple(contents)
     journal = journal or UndoJournal()
     number = journal.begin("; ".join(plan.steps) or "clone", plan.source.id, new_id, paths)
-    made = {path: sha256() for path in paths}
-    for path, parts in contents.items():
-        is_last = path == paths[-1]
-        for folder in {side.parent for side in paths[:-1]} if is_last else ():
-            sync_folder(folder)
-        create_exactly(path, _update_digest(made[path], parts()), sync_name=is_last)
-    searched = frozenset(map(builtins.id, plan.searched))
-    checks = (_read_back(path, content, made[path], plan.redactor, searched) for path, content in contents.items())
-    if problems := tuple(chain.from_iterable(checks)):
-        for path in reversed(paths):
+    written: dict[Path, str] = {}
+    try:
+        for path, parts in contents.items():
+            is_last = path == paths[-1]
+            for folder in {side.parent for side in paths[:-1]} if is_last else ():
+                sync_folder(folder)
+            total = sha256()
+            create_exactly(path, _update_digest(total, parts()), sync_name=is_last)
+            written[path] = total.hexdigest()
+        checks = (_read_back(path, contents[path], made, plan.redactor) for path, made in written.items())
+        if problems := tuple(chain.from_iterable(checks)):
+            raise Refused(problems)
+    except Refused:
+        for path in reversed(written):
             path.unlink()
         journal.undone(number)
-        raise Refused(problems)
-    journal.end_verified(number, {path: total.hexdigest() for path, total in made.items()})
+        raise
+    journal.end_verified(number, written)
     return Written(new_id, paths[-1], paths, number)
 
 
-def _read_back(
-    path: Path, content: Content, made: HASH, redactor: Redactor | None, searched: Collection[int]
-) -> Iterator[str]:
-    """Read a file that was written, and yield how it differs from what was planned.
+def _read_back(path: Path, content: Content, made: str, redactor: Redactor | None) -> Iterator[str]:
+    """Read a file that was written, and yield how it differs from what was made for it.
 
-    What was written for an item is searched for secrets unless the `id` of the item is among the `searched` ones.
+    The lines of sessions were searched for secrets when they were made; side files are searched here.
     """
-    if not isinstance(content, SessionLines):
-        if digest(path) != made.hexdigest():
-            yield f"{path.name} is not what was written"
-        if redactor and has_leak_in_side_file(path, redactor):
-            yield _leak(path)
-        return
-    total = sha256()
-    unsearched: list[Item] = []
-    with path.open("rb", buffering=_CHUNK) as file:
-        lines = _update_digest(total, file)
-        try:
-            for item, line in compare_lines(content.items, content.ending, content.names, lines):
-                if redactor and id(item) not in searched:
-                    unsearched += read_items(line)
-        except Refused as difference:
-            yield from difference.violations
-            deque(lines, maxlen=0)
-    if total.digest() != made.digest():
+    if digest(path) != made:
         yield f"{path.name} is not what was written"
-    if redactor and has_leak(unsearched, redactor):
+    if redactor and not isinstance(content, SessionLines) and has_leak_in_side_file(path, redactor):
         yield _leak(path)
 
 
@@ -133,42 +119,74 @@ def planned_files(plan: Plan, new_id: str, home: Path, time: datetime | None = N
     file = session_file(plan.source)
     names = _names(plan, new_id, file, home)
     side = (job for job in side_files(plan, file, home, new_id) if not _is_withheld(plan, job))
+    search = LeakSearch(plan.redactor, frozenset(map(builtins.id, plan.searched))) if plan.redactor else None
     contents: dict[Path, Content] = {}
     for job in side:
         contents[job.path] = (
-            SessionLines(job.source.items, names)
+            SessionLines(job.path, job.source.items, names, search)
             if isinstance(job.source, Session)
             else partial(_read_content, plan, job.source)
         )
     origin = _origin(plan, new_id, time or datetime.now(UTC))
-    contents[home / f"{new_id}.jsonl"] = SessionLines(plan.session.items, names, (origin,))
+    path = home / f"{new_id}.jsonl"
+    contents[path] = SessionLines(path, plan.session.items, names, search, (origin,))
     return contents
 
 
 # -- lines
 
 
+class LeakSearch(Struct, frozen=True):
+    """The search for secrets in lines that are made, but for those of items in which it found nothing before."""
+
+    redactor: Redactor
+    searched: Collection[int]  # the `id` of each such item
+
+    def check(self, lines: Iterable[tuple[Item | None, bytes]], path: Path) -> Iterator[tuple[Item | None, bytes]]:
+        """Yield the lines of a file. Raises Refused, at the latest after the last one, if one has a match."""
+        batch: list[Item] = []
+        size = 0
+        for item, line in lines:
+            if id(item) not in self.searched:
+                batch += read_items(line)
+                size += len(line)
+                if size > CHUNK_BYTES:
+                    self._check_batch(batch, path)
+                    batch, size = [], 0
+            yield item, line
+        self._check_batch(batch, path)
+
+    def _check_batch(self, batch: Iterable[Item], path: Path) -> None:
+        if has_leak(batch, self.redactor):
+            raise Refused([_leak(path)])
+
+
 class SessionLines(Struct, frozen=True):
     """The content of a session's file: the lines of its items with new names, and lines that are added."""
 
+    path: Path
     items: tuple[Item, ...]
     names: IdMapping
+    search: LeakSearch | None = None
     ending: tuple[bytes, ...] = ()
 
     def __call__(self) -> Iterator[bytes]:
-        lines = chain(_lines(self.items, self.names), self.ending)
-        while batch := list(islice(lines, _BATCH)):
+        """Yield the lines, each compared with its item. Raises Refused if one differs or has a secret."""
+        lines = compare_lines(self.items, self.ending, self.names, _renamed_lines(self.items, self.names))
+        if self.search:
+            lines = self.search.check(lines, self.path)
+        while batch := [line for _, line in islice(lines, _BATCH)]:
             yield b"\n".join((*batch, b""))
 
 
-def _lines(items: Iterable[Item], names: IdMapping) -> Iterator[bytes]:
+def _renamed_lines(items: Iterable[Item], names: IdMapping) -> Iterator[RenamedLine]:
     move = Relocation(PathMapping(*names.cwd)) if names.cwd else None
     for item in items:
-        if not isinstance(item, Entry):
-            yield unchanged_line(item)[:-1]
-        else:
+        if isinstance(item, Entry):
             line = rename_references(item, names)
-            yield item.line.with_bom_of_line(relocate_references(line, move) if move else line)
+            if move and (moved := relocate_references(line.json, move)) is not line.json:
+                line = RenamedLine(moved)
+            yield line
 
 
 def _origin(plan: Plan, new_id: str, time: datetime) -> bytes:

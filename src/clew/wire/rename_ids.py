@@ -1,22 +1,21 @@
 """Rename the ids by which entries refer to each other and to their session.
 
 Only reference fields change. The content of messages is not touched, even where it looks like an id. `is_renamed` tells
-whether this holds for a line that was written.
+whether this holds for a line that was made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Raw, Struct, field
 from stringzilla import contains
 
 from clew.errors import Refused
 from clew.wire.entry import Entry
 from clew.wire.json_codec import decode, encode
 from clew.wire.json_splice import join_fields, object_frame, splice, split_fields
-from clew.wire.line import BOM
 from clew.wire.path_mapping import PathMapping
 
 UUID_FIELDS = (
@@ -35,15 +34,15 @@ _TYPED = {"sessionId": "session_id", "cwd": "cwd"}  # names that are not ids of 
 _NESTED_FIELDS = frozenset({"snapshot", "forkedFrom", "worktreeSession", "compactMetadata", "data", "toolUseResult"})
 _ONLY_REFERENCES = frozenset({"snapshot", "compactMetadata"})  # an id in them always names an entry of the session
 _SAVED_OUTPUT = b'"persistedOutputPath":'
+_SAME_ID = ["different entries would have the same id"]
 _VARIANTS = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))  # the digit of a uuid that has only four values
 
 
 class _Renamed(dict[bytes, bytes]):
     """The JSON of ids or paths that were renamed, by the JSON of the old ones; most occur in several lines."""
 
-    def __init__(self, change: Callable[[str], str], known: Iterable[str] = ()) -> None:
+    def __init__(self, change: Callable[[str], str]) -> None:
         self._change = change
-        self.update((encode(old), encode(change(old))) for old in known)
 
     def __missing__(self, json: bytes) -> bytes:
         """Return the JSON of a changed text; the same bytes if it stays the same or is no text."""
@@ -51,6 +50,25 @@ class _Renamed(dict[bytes, bytes]):
         new = self._change(old) if isinstance(old, str) else old
         self[json] = changed = json if new == old else encode(new)
         return changed
+
+
+class _RenamedIds(_Renamed):
+    """Those of entries, and the old ids by the new ones. Raises Refused if different ids would become one."""
+
+    def __init__(self, change: Callable[[str], str], known: Collection[str], original: dict[bytes, bytes]) -> None:
+        super().__init__(change)
+        self.update((encode(old), encode(change(old))) for old in known)
+        self.original = original
+        original.update((new, old) for old, new in self.items())
+        if len(original) < len(self):
+            raise Refused(_SAME_ID)
+
+    def __missing__(self, json: bytes) -> bytes:
+        new = super().__missing__(json)
+        old = self.original.setdefault(new, json)
+        if old != json and decode(old) != decode(json):  # JSON has several ways to write an id
+            raise Refused(_SAME_ID)
+        return new
 
 
 class _Layout:
@@ -66,6 +84,14 @@ class _Layout:
         self.names = [(at, name, renamed[name]) for at, name in enumerate(names) if name in _TYPED and name in renamed]
 
 
+class RenamedLine(NamedTuple):
+    """The JSON of an entry with its references renamed, and the values of its fields if it was joined of them."""
+
+    json: bytes
+    layout: _Layout | None = None
+    values: Sequence[bytes | Raw] = ()
+
+
 class IdMapping(Struct, frozen=True, eq=False):
     """New ids for the session and for each entry in `known`. The same old id always gets the same new one."""
 
@@ -74,6 +100,7 @@ class IdMapping(Struct, frozen=True, eq=False):
     source: str = ""  # the session that the entries were copied from
     cwd: tuple[str, str] | None = None  # old and new working directory
     folder: tuple[str, str] | None = None  # old and new folder of the session
+    original_ids: dict[bytes, bytes] = field(default_factory=dict)  # the JSON of old ids by that of their new ones
     _renamed: dict[str, _Renamed] = field(default_factory=dict)
     _layouts: dict[tuple[str, ...], _Layout] = field(default_factory=dict)
 
@@ -84,22 +111,13 @@ class IdMapping(Struct, frozen=True, eq=False):
         """Return a path at or below the old working directory, moved to the new one."""
         return PathMapping(*self.cwd).apply(old) if self.cwd else old
 
-    def original_ids(self) -> Mapping[bytes, bytes]:
-        """Return the JSON of the ids that were renamed by that of their new ones. Raises Refused if two became one."""
-        renamed: Mapping[bytes, bytes] = self._renamed.get("uuid", {})
-        original = {new: old for old, new in renamed.items()}
-        if len(original) < len(renamed):  # JSON has several ways to write an id
-            by_id = {decode(old): new for old, new in renamed.items()}
-            if len(set(by_id.values())) < len(by_id):
-                raise Refused(["different entries would have the same id"])
-        return original
-
     def layout(self, names: tuple[str, ...]) -> _Layout:
         """Return the layout of a line with these fields. Most lines have one of a few."""
         found = self._layouts.get(names)
         if found is None:
             if not self._renamed:
-                self._renamed.update(dict.fromkeys(UUID_FIELDS, _Renamed(self.uuid, self.known)))
+                ids = _RenamedIds(self.uuid, self.known, self.original_ids)
+                self._renamed.update(dict.fromkeys(UUID_FIELDS, ids))
                 self._renamed.update(dict.fromkeys(_SESSION_FIELDS, _Renamed(lambda _: self.session)))
                 self._renamed.update({"cwd": _Renamed(self.path)} if self.cwd else {})
             found = self._layouts[names] = _Layout(names, self._renamed)
@@ -108,14 +126,14 @@ class IdMapping(Struct, frozen=True, eq=False):
 
 def new_uuid(session: str, old: str) -> str:
     """Derive an id for the copy of an entry from the session id: as random as that, and always the same."""
-    from hashlib import sha256
+    import hashlib  # half the time of an import from it, which counts here
 
-    digits = sha256(f"{session}/{old}".encode()).hexdigest()
+    digits = hashlib.sha256(f"{session}/{old}".encode()).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANTS[digits[16]]}{digits[17:20]}-{digits[20:32]}"
 
 
-def rename_references(entry: Entry, names: IdMapping) -> bytes:
-    """Return the JSON of an entry with its references renamed and every other byte unchanged.
+def rename_references(entry: Entry, names: IdMapping) -> RenamedLine:
+    """Return an entry with its references renamed and every other byte unchanged.
 
     Only fields that can refer to something are decoded, not the message.
     """
@@ -137,35 +155,33 @@ def rename_references(entry: Entry, names: IdMapping) -> bytes:
             values[at] = new = _rename_nested(name, old, names)
             longer += len(new) - len(old)
     if is_whole and len(joined := join_fields(layout.frame, values)) == len(view) + longer:
-        return joined
+        return RenamedLine(joined, layout, values)
     pairs = zip(fields.items(), values, strict=True)
     changes = {name: bytes(new) for (name, old), new in pairs if new is not old and new != bytes(old)}
-    return splice(line.json, changes) if changes else line.json
+    return RenamedLine(splice(line.json, changes) if changes else line.json)
 
 
-def is_renamed(entry: Entry, written: bytes, names: IdMapping, original_ids: Mapping[bytes, bytes]) -> bool:
+def is_renamed(entry: Entry, made: RenamedLine, names: IdMapping) -> bool:
     """Return whether a line is the entry with its references renamed.
 
     With the old names put back it must be the old line, byte for byte. Lines with references inside of a field, or that
-    had to be encoded again (a field was repeated), must have the same values. A byte order mark stays.
+    had to be encoded again (a field was repeated), must have the same values. A line that was joined of fields is not
+    split again.
     """
-    if entry.line.has_bom:
-        if not written.startswith(BOM):
-            return False
-        written = written.removeprefix(BOM)
-    fields = split_fields(written)
-    if fields is not None:
-        values = list(fields.values())
-        layout = names.layout(tuple(fields))
+    layout, values = made.layout, list(made.values)
+    if layout is None and (fields := split_fields(made.json)) is not None:
+        layout, values = names.layout(tuple(fields)), list(fields.values())
+        layout = layout if join_fields(layout.frame, values) == made.json else None  # else bytes could follow
+    if layout is not None:
         for at in layout.ids:
-            values[at] = original_ids.get(bytes(values[at]), b"")
+            values[at] = names.original_ids.get(bytes(values[at]), b"")
         for at, name, renamed in layout.names:
             old = encode(getattr(entry, _TYPED[name]))
             values[at] = old if renamed[old] == bytes(values[at]) else b""
         if entry.line.is_json(join_fields(layout.frame, values)):
             return True
     try:
-        return _is_same_entry(entry.data, decode(written), names)
+        return _is_same_entry(entry.data, decode(made.json), names)
     except ValueError:
         return False
 

@@ -26,7 +26,7 @@ def fork(file: SessionFile, session_id: str, tree: Tree, at: str = "", folder: P
     end = locate_entry(session, at) if at else None
     entries = tuple(_up_to(session, end)) if end else session.entries
     names = IdMapping(session_id, (), file.id)
-    lines = [rename_references(entry, names) for entry in entries]
+    lines = [rename_references(entry, names).json for entry in entries]
     if end and Session(entries).leaf != end:
         lines.append(encode(pin(end.uuid, session_id)))
     for saved in tree.file_history(file.id):

@@ -180,7 +180,7 @@ def _rename_texts(items: Iterable[Item], names: IdMapping, marked: Mapping[str, 
             continue
         touched = (item.uuid, item.parent, item.logical_parent, item.leaf, item.message_id, item.source_tool_assistant)
         is_touched = item.is_boundary or any(uuid in names.known for uuid in touched if uuid)
-        entry = parse_at(rename_references(item, names), item.line) if is_touched else item
+        entry = parse_at(rename_references(item, names).json, item.line) if is_touched else item
         items_left.append(entry)
         if item.uuid and item.uuid in marked and item.text.strip():
             level = marked[item.uuid].level.name
