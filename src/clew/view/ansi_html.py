@@ -23,14 +23,23 @@ def ansi_to_html(text: str) -> str:
     parts = _COLOUR.split(text)
     if len(parts) > 2 * _MAX_CHANGES:
         return escape(clean(text))
-    parts_html = [escape(clean(parts[0]))]
+    texts, plain = parts[::2], "".join(parts[::2])
+    if plain.isascii() and clean(plain) is plain:  # the usual case: codes have no letter that is escaped
+        texts = _COLOUR.split(escape(text))[::2]
+    else:
+        texts = [escape(clean(part)) for part in texts]
+    parts_html = [texts[0]]
     state: State = ()
-    for codes, part in zip(parts[1::2], parts[2::2], strict=True):
+    for codes, shown in zip(parts[1::2], texts[1:], strict=True):
         state = _apply_codes(state, codes)
-        shown = escape(clean(part))
-        names = " ".join([f"a-{name}" for _, name in state])
+        names = _class_names(state)
         parts_html.append(f'<span class="{names}">{shown}</span>' if names and shown else shown)
     return "".join(parts_html)
+
+
+@lru_cache(maxsize=256)
+def _class_names(state: State) -> str:
+    return " ".join([f"a-{name}" for _, name in state])
 
 
 @lru_cache(maxsize=256)  # programs use few different codes
