@@ -8,6 +8,7 @@ import random
 import signal
 import sys
 from collections import deque
+from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,14 +23,15 @@ from clew.conversation.session import Session
 from clew.demo.demo_tree import write_demo
 from clew.demo.talk import Talk, bash, talk, task, tool
 from clew.demo.tool_results import image_block
+from clew.edit import write_plan
 from clew.edit.plan import plan
 from clew.edit.redact_lines import redact_lines
-from clew.edit.redact_session import redact
+from clew.edit.redact_session import has_leak, redact
 from clew.edit.redactor import Redactor, has_repeated_names, make_redactor
 from clew.errors import BadQuery, Refused
 from clew.facts.secrets.mask_secrets import mask
 from clew.system.worker_processes import WorkerKilled
-from clew.wire.entry import Entry
+from clew.wire.entry import Entry, Item
 from clew.wire.json_codec import encode
 from clew.wire.json_splice import REMOVED
 from tests.cli.conftest import NOW
@@ -223,8 +225,28 @@ def test_what_a_later_step_writes_is_searched_again(root: Path) -> None:
     session = clew.read(told.write(root))
     redacted = plan(session).redact()
     undone = redacted.then(session.items, "put the secrets back")
+    before = sorted(root.rglob("*"))
     with pytest.raises(Refused, match="would still contain"):
         undone.write()
+    assert [path for path in sorted(root.rglob("*")) if path not in before and path.is_file()] == []
+
+
+def test_lines_that_were_changed_are_searched_in_batches(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = talk()
+    for number in range(12):
+        told = told.user(f"{number} {KEY}").reply("ok", call=bash("ls")).result("word " * 50_000 + KEY)
+    batches: list[int] = []
+
+    def count_bytes(items: Iterable[Item], redactor: Redactor) -> bool:
+        batch = list(items)
+        batches.append(sum(item.line.size for item in batch))
+        return has_leak(batch, redactor)
+
+    monkeypatch.setattr(write_plan, "has_leak", count_bytes)
+    made = plan(clew.read(told.write(root))).redact().write()
+    assert KEY.encode() not in made.path.read_bytes()
+    assert sum(batches) > 3_000_000
+    assert max(batches) < 1_500_000  # not all lines at once
 
 
 def large(word: str) -> Talk:

@@ -158,7 +158,7 @@ def has_leak_in_side_file(path: Path, redactor: Redactor) -> bool:
 
 
 def has_leak(written: Iterable[Item], redactor: Redactor) -> bool:
-    """Return whether items that were read back still contain what the redactor matches."""
+    """Return whether items of lines that were made still contain what the redactor matches."""
     for item, data, may_match in _check_in_batches(written, redactor):
         if isinstance(item, Entry):
             if may_match and redactor.entry(data) is not data:
