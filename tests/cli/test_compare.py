@@ -12,6 +12,8 @@ import pytest
 from clew.api.mock.scripts import MockScript, ScriptRule
 from clew.api.mock.server import running
 from clew.chat.replay.scratch_folder import copy_project
+from clew.cli.read.compare import parse_sides
+from clew.cli.run_command import command_parser
 from clew.conversation.load import read
 from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import talk, write
@@ -49,6 +51,17 @@ def test_a_comparison_as_json(clew: Run, demo: DemoSummary) -> None:
     assert [(row["kind"], row.get("side")) for row in rows] == [("way", "a"), ("way", "b"), ("file", None)]
     assert [len(row["turns"]) for row in rows[:2]] == [1, 2]
     assert rows[2]["path"] == "src/orders/hours.py"
+
+
+def test_a_session_on_both_sides_is_read_once(demo: DemoSummary) -> None:
+    """Two points of a session of 100 MB took twice the time and the memory of one."""
+    of_one = command_parser("compare").parse_args(["b5d583b5@b1", "b5d5@b2", "--claude-dir", str(demo.root)])
+    left, right = parse_sides(of_one)
+    assert left.session is right.session
+    assert [len(side.turns) for side in (left, right)] == [2, 3]
+    of_two = command_parser("compare").parse_args(["b5d5@b1", "a922", "--claude-dir", str(demo.root)])
+    left, right = parse_sides(of_two)
+    assert left.session is not right.session
 
 
 def test_what_is_the_same_has_nothing_to_tell(clew: Run, demo: DemoSummary) -> None:

@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from clew.conversation.session import Session
     from clew.view.comparison import Comparison, ConversationPath, FileDifference
     from clew.view.row_types import Row
 
@@ -40,7 +41,7 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    left, right = _parse_sides(options)
+    left, right = parse_sides(options)
     from clew.view.comparison import Comparison
 
     comparison = Comparison(left, right)
@@ -51,10 +52,11 @@ def run(options: Namespace) -> int:
     return 0 if comparison.differences or comparison.shared < max(len(left.turns), len(right.turns)) else 1
 
 
-def _parse_sides(options: Namespace) -> tuple[ConversationPath, ConversationPath]:
+def parse_sides(options: Namespace) -> tuple[ConversationPath, ConversationPath]:
+    """Return the two paths to compare. A session that is on both sides is read once."""
     left = _parse_side(options, options.left)
     if options.right is not None:
-        return left, _parse_side(options, options.right)
+        return left, _parse_side(options, options.right, left.session)
     from clew.view.comparison import conversation_path
 
     others = [branch for branch in left.session.branches if not branch.is_active]
@@ -70,7 +72,8 @@ def _parse_sides(options: Namespace) -> tuple[ConversationPath, ConversationPath
     )
 
 
-def _parse_side(options: Namespace, text: str) -> ConversationPath:
+def _parse_side(options: Namespace, text: str, other: Session | None = None) -> ConversationPath:
+    """Return the path that a side names. If it is one of the `other` side's session, that is not read again."""
     from clew.cli.select_session import open_session
 
     name, separator, position = text.rpartition("@")
@@ -79,7 +82,7 @@ def _parse_side(options: Namespace, text: str) -> ConversationPath:
     session = open_session(options, name, archived=True)
     from clew.view.comparison import conversation_path
 
-    return conversation_path(session, position)
+    return conversation_path(other if other and other.path == session.path else session, position)
 
 
 def print_comparison(comparison: Comparison, options: Namespace) -> None:
