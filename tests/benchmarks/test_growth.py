@@ -15,7 +15,7 @@ from benchmarks.growth import BULK, judge
 from benchmarks.growth_plot import Curve, Point, growth_plot
 from benchmarks.growth_trees import files_of, tree_of
 from benchmarks.measure import transcripts
-from benchmarks.process_tree import measure_command
+from benchmarks.process_tree import INTERVAL, measure_command, pause_after
 from clew.conversation.load import read
 
 LINEAR = Curve("linear", [Point(10**6, 1.0, 1.0, 50), Point(10**7, 10.0, 10.0, 60)])
@@ -78,6 +78,13 @@ def test_the_memory_and_the_time_of_all_processes_are_counted() -> None:
     assert run.total_mb > (60 if sys.platform == "linux" else 40)
     with pytest.raises(RuntimeError):
         measure_command([sys.executable, "-c", "raise SystemExit(2)"], {})
+
+
+def test_a_look_at_much_memory_is_repeated_less_often() -> None:
+    """At 2 GB the looks took as much CPU as the command that they measured."""
+    assert pause_after(0.0005) == INTERVAL
+    for taken in (0.01, 0.04, 1.0):
+        assert taken / (taken + pause_after(taken)) < 0.2, "share of a core"
 
 
 @pytest.mark.soak
