@@ -6,10 +6,13 @@ everything before the last compaction is cut off, except the messages that the c
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from itertools import takewhile
-from operator import is_
+from itertools import accumulate
+from operator import is_, neg
+
+from msgspec import Struct
 
 from clew.conversation.cli_version import Era
 from clew.conversation.parent_links import SPOKEN, Chain, answered_call, call_ids
@@ -262,22 +265,42 @@ def insert_notes(path: list[Entry], links: Chain) -> list[Entry]:
         positions.setdefault(mid, []).append(index)
     calling = set(owner.values())
     inserted: dict[int, list[Entry]] = {}
+    known: dict[str | None, _ReplyLines] = {}
     for index, entry in enumerate(path):
         if entry.uuid in below and (reply_id(entry) in calling if entry.type == "assistant" else entry.results):
-            group = positions[replies[index]] if replies[index] is not None else [index]
+            mid = replies[index]
+            if mid is None or mid not in known:
+                known[mid] = _reply_lines(path, [index] if mid is None else positions[mid])
             for note in (n for top in below[entry.uuid] if top.uuid in notes for n in _note_chain(top, below, notes)):
-                inserted.setdefault(_note_position(note, path, group), []).append(note)
+                inserted.setdefault(known[mid].position_of(note), []).append(note)
     ranks = {uuid: rank for rank, uuid in enumerate(notes)}
     for group_notes in inserted.values():
         group_notes.sort(key=lambda note: ranks[note.uuid])
     return [e for i, entry in enumerate(path) for e in (entry, *inserted.get(i, ()))]
 
 
-def _note_position(note: Entry, path: Sequence[Entry], group: Sequence[int]) -> int:
-    """Return the index after which a note belongs, among the lines of a reply and the results of its calls."""
-    if note.type == "user":
-        return group[-1]
-    return max((i for i in group if path[i].type == "assistant" or path[i].offset < note.offset), default=group[0])
+class _ReplyLines(Struct, frozen=True):
+    """The lines of a reply and the results of its calls: their indexes on the path, and for each of them the smallest offset
+    of a result from there on, or -1 if a line of the reply itself is among those.
+    """
+
+    indexes: Sequence[int]
+    floors: Sequence[int]
+
+    def position_of(self, note: Entry) -> int:
+        """Return the index after which a note belongs: a meta entry after all of them, an attachment after the last one
+        that is a line of the reply or precedes it in the file.
+        """
+        if note.type == "user":
+            return self.indexes[-1]
+        return self.indexes[max(bisect_left(self.floors, note.offset) - 1, 0)]
+
+
+def _reply_lines(path: Sequence[Entry], indexes: Sequence[int]) -> _ReplyLines:
+    # Example: the offsets are 100 (reply), 400, 200 (results), the floors -1, 200, 200. A note at 300 belongs after the last
+    # result, one at 150 after the reply.
+    offsets = [-1 if path[i].type == "assistant" else path[i].offset for i in reversed(indexes)]
+    return _ReplyLines(indexes, [*accumulate(offsets, min)][::-1])
 
 
 def _is_note(entry: Entry) -> bool:
@@ -288,15 +311,15 @@ def _is_note(entry: Entry) -> bool:
 
 def _note_chain(top: Entry, below: dict[str | None, list[Entry]], notes: dict[str | None, Entry]) -> list[Entry]:
     """Return an entry and the line of entries below it; an empty list if any is not a note, or the line forks."""
-    chain: list[Entry] = []
+    chain: dict[str | None, Entry] = {}
     following = [top]
     while following:
         entry = following[0]
-        if len(following) > 1 or entry.uuid not in notes or entry in chain:
+        if len(following) > 1 or entry.uuid not in notes or entry.uuid in chain:
             return []
-        chain.append(entry)
+        chain[entry.uuid] = entry
         following = below.get(entry.uuid, [])
-    return chain
+    return [*chain.values()]
 
 
 def _splice_siblings(
@@ -331,11 +354,19 @@ def _blocks_by_position(
             positions.setdefault(reply_id(entry), []).append(index)
     inserted: dict[int, list[Entry]] = {}
     for mid, group in blocks.items():
+        lines = [ranks[path[i].uuid] for i in positions[mid]]
+        ceilings = [*accumulate(map(neg, lines), max)]  # negative, because only ascending numbers can be bisected
+        highest: dict[int, list[int]] = {}
         for block in group:
-            is_earlier = [ranks[path[i].uuid] < ranks[block.uuid] for i in positions[mid]]
-            first = is_earlier.index(True) if True in is_earlier else 0
-            run = len([*takewhile(bool, is_earlier[first:])])  # the blocks that precede it, up to one that does not
-            inserted.setdefault(positions[mid][first + max(run - 1, 0)], []).append(block)
+            # Example: the lines are at 5, 1, 3 of the file. A block at 4 belongs after the line at 3: from the first line
+            # that precedes it (1) up to the last one before a line that does not. One at 0 belongs after the first line.
+            rank = ranks[block.uuid]
+            first = bisect_right(ceilings, -rank)
+            if first not in highest:
+                highest[first] = [*accumulate(lines[first:], max)]
+            run = bisect_left(highest[first], rank)
+            index = first + run - 1 if run else 0
+            inserted.setdefault(positions[mid][index], []).append(block)
     return inserted
 
 

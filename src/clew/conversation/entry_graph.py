@@ -130,6 +130,15 @@ class Graph:
             yield uuid
             uuid = self.parents.get(uuid)
 
+    def segment(self, head: str | None, tail: str | None) -> list[str]:
+        """Return the nodes from `head` down to `tail`; none if one of them is missing or the tail is not below the head."""
+        walked: list[str] = []
+        for uuid in self.ancestry(tail) if head in self.nodes and tail in self.nodes else ():
+            walked.append(uuid)
+            if uuid == head:
+                return walked[::-1]
+        return []
+
 
 def find_cycles(parents: Mapping[N, N | None]) -> list[list[N]]:
     """Return the cycles of a map in which each node has at most one parent."""

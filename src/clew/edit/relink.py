@@ -82,15 +82,15 @@ def parent_of(session: Session, entry: Entry, *, history: bool = False) -> str |
 
 def caveats_before(session: Session, prompt: Entry) -> list[Entry]:
     """Return the caveats directly above a command, topmost first."""
-    result: list[Entry] = []
+    found: dict[str | None, Entry] = {}
     step = prompt
-    while has_caveat(prompt):
+    is_command = has_caveat(prompt)
+    while is_command:
         parent = session.graph.nodes.get(parent_of(session, step) or "")
-        if parent is None or parent in result or not is_caveat(parent):
+        if parent is None or parent.uuid in found or not is_caveat(parent):
             break
-        result.insert(0, parent)
-        step = parent
-    return result
+        found[parent.uuid] = step = parent
+    return [*found.values()][::-1]
 
 
 class _Remaining:
@@ -159,7 +159,7 @@ class _Remaining:
         compaction = Compaction.of(boundary)
         changes: dict[str, Any] = {}
         if compaction.segment and compaction.segment.head and compaction.segment.tail:
-            walked = self._segment(compaction.segment.head, compaction.segment.tail)
+            walked = self._session.graph.segment(compaction.segment.head, compaction.segment.tail)
             if any(uuid in self._removed for uuid in (*walked, compaction.segment.anchor)):
                 changes["preservedSegment"] = self._shorten_segment(walked, compaction.segment.anchor, boundary)
         if compaction.messages and any(
@@ -177,10 +177,3 @@ class _Remaining:
             return None
         near = self.nearest(anchor) or boundary.uuid
         return {"headUuid": encode(left[0]), "tailUuid": encode(left[-1]), "anchorUuid": encode(near)}
-
-    def _segment(self, head: str, tail: str) -> list[str]:
-        graph = self._session.graph
-        if tail not in graph.nodes:
-            return []
-        line = list(graph.ancestry(tail))
-        return line[: line.index(head) + 1][::-1] if head in line else []

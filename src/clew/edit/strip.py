@@ -193,10 +193,8 @@ def _state_key(entry: Entry) -> tuple[Any, ...]:
 def _preserved(session: Session, boundary: Entry) -> set[str]:
     compaction = Compaction.of(boundary)
     uuids = set(compaction.messages.uuids) if compaction.messages else set()
-    if compaction.segment and compaction.segment.tail in session.graph.nodes:
-        line = list(session.graph.ancestry(compaction.segment.tail))
-        if compaction.segment.head in line:
-            uuids.update(line[: line.index(compaction.segment.head) + 1])
+    if compaction.segment:
+        uuids.update(session.graph.segment(compaction.segment.head, compaction.segment.tail))
     return uuids
 
 
