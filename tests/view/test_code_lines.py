@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Iterator
 from itertools import groupby
@@ -13,9 +14,9 @@ from pygments.lexer import RegexLexer
 from pygments.lexers import get_lexer_by_name
 
 from clew.view import syntax
-from clew.view.lexing import plain_runs
-from clew.view.lexing.code_lines import Line
-from clew.view.lexing.lexer_rules import combine_rules
+from clew.view.lexing import code_lines, plain_runs
+from clew.view.lexing.code_lines import Line, LineReader
+from clew.view.lexing.lexer_rules import State, combine_rules
 from clew.view.lexing.regex_reach import reach_text
 from clew.view.lexing.regex_start import start_set
 from clew.view.lexing.regex_text import UnknownExpressionError, expression_text
@@ -209,3 +210,25 @@ def test_an_expression_that_is_left_out_cannot_match(name: str) -> None:
         for character in ("\n", "\t", *map(chr, range(32, 127))):
             for start, each in zip(starts, expressions, strict=True):
                 assert start >> ord(character) & 1 or not any(each.match(character + line) for line in LINES)
+
+
+def test_what_was_read_is_dropped_without_a_collection_of_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An export switches the collection off: the memory for its colours grew with the session."""
+    scanner = combine_rules(get_lexer_by_name("javascript", stripnl=False, ensurenl=False), _css_class, plain="")
+    assert scanner is not None
+    reader = LineReader(scanner)
+    monkeypatch.setattr(code_lines, "_MAX_KEPT", 2000)
+
+    def count() -> int:
+        return sum(len(each.pieces) for each in gc.get_objects() if isinstance(each, State))
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = count()
+        for number in range(100):
+            text = "".join(f"f(`{number} ${{ {{a: [{number}]}} }}`, /* {line} */ x{line})\n" for line in range(20))
+            assert reader.read(text, 10.0) is not None
+        assert count() - before < 200, "of 2,000 lines"
+    finally:
+        gc.enable()

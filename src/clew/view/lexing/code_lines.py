@@ -52,6 +52,7 @@ class LineReader:
     def read(self, text: str, seconds: float) -> list[Line] | None:
         """Return the lines of a text; None if that takes too long, or if the lexer changes the text."""
         if self._kept > _MAX_KEPT:
+            self._root.forget()
             self._root, self._kept = self._scanner.state(), 0
         deadline = time.thread_time() + seconds
         lines: list[Line] = []

@@ -181,6 +181,20 @@ class State:
         self.moves: dict[Any, State] = {}
         self.pieces: dict[str, Any] = {}  # for whoever runs the rules: results by text
 
+    def forget(self) -> None:
+        """Drop what was found in this state and in those that it leads to.
+
+        They refer to each other in cycles, so they would stay in memory where no garbage is collected, as in an export.
+        """
+        found, pending = {id(self): self}, [self]
+        while pending:
+            state = pending.pop()
+            for other in (*state.moves.values(), state.below):
+                if other is not None and id(other) not in found:
+                    found[id(other)] = other
+                    pending.append(other)
+            state.moves, state.pieces = {}, {}
+
 
 class _RulesByStart(dict[str, Tried]):
     """What to try at a character: the rules of a state that may match there, and what says that one may read too far."""
