@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -26,6 +28,22 @@ READING = (
 
 def state_of(folder: Path) -> dict[Path, tuple[int, bytes]]:
     return {p: (p.lstat().st_mtime_ns, p.read_bytes() if p.is_file() else b"") for p in sorted(folder.rglob("*"))}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file systems elsewhere have no such names")
+def test_a_folder_whose_name_is_not_utf8_breaks_no_command(clew: Run, claude: Path, tmp_path: Path) -> None:
+    odd = f"{SESSION[:-1]}9"
+    for id, folder in ((SESSION, PROJECT), (odd, os.fsdecode(b"-home-ada-caf\xe9"))):
+        path = claude / "projects" / folder / f"{id}.jsonl"
+        write_lines(path, prompt(1, None, "Is the gate open?"), reply(2, 1, text("The gate is open.")))
+    kept = ("--archive", str(tmp_path / "archive.db"))
+    writing = (("collect", *kept), ("export", SESSION, odd, "-o", str(tmp_path / "pages")), ("clone", odd))
+    for words in (*READING, *writing, ("ls", "--json"), ("ls",), ("show", odd), ("trace", odd), ("files",)):
+        out, err = clew(*words)[1:]
+        assert "Internal error" not in out + err, words
+    assert odd[:8] in clew("ls")[1]
+    code, _, err = clew("pack", odd, "-o", str(tmp_path / "odd.zip"))
+    assert code == 2 and "its name is not valid UTF-8" in err and not (tmp_path / "odd.zip").exists()
 
 
 @pytest.mark.req("R349")

@@ -73,7 +73,7 @@ def write_pack(out: IO[bytes], sessions: Iterable[SessionParts]) -> Manifest:
         for parts in sessions:
             listed[parts.id] = parts.cwd
             for name, path in parts.files.items():
-                name = name.replace(LOOSE, "loose")
+                name = _utf8_name(name.replace(LOOSE, "loose"))
                 if name not in packed:
                     packed[name] = _add_file(archive, name, path)
         manifest = Manifest(listed, tuple(packed.values()), format_timestamp(datetime.now(UTC)))
@@ -82,6 +82,16 @@ def write_pack(out: IO[bytes], sessions: Iterable[SessionParts]) -> Manifest:
         info.external_attr = 0o600 << 16
         archive.writestr(info, _encode_manifest(manifest))
     return manifest
+
+
+def _utf8_name(name: str) -> str:
+    """Return the name of a file in a pack. Raises Refused if it is not UTF-8, as all names in a pack are."""
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        problem = f"{name} cannot be in a pack, because its name is not valid UTF-8"
+        raise Refused([problem], hint="Rename the file or its folder.") from error
+    return name
 
 
 def _add_file(archive: zipfile.ZipFile, name: str, path: Path) -> PackedFile:

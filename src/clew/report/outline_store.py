@@ -114,7 +114,7 @@ class OutlineStore:
     def load_rows(self, files: Iterator[SessionFile]) -> Iterator[SessionFile]:
         """Yield files whose outlines are asked for next: their rows are found some at a time, which is faster."""
         while batch := list(islice(files, _LOADED_TOGETHER)):
-            self._load_files([file.location for file in batch])
+            self._load_files(list(map(_key, batch)))
             yield from batch
 
     def _load_files(self, paths: list[str]) -> None:
@@ -127,7 +127,7 @@ class OutlineStore:
 
     def _read(self, file: SessionFile) -> _Stored:
         """Return what is stored of a file in its present state, else its times."""
-        row = self._unsaved.get(file.location) or self._loaded.get(file.location)
+        row = self._unsaved.get(_key(file)) or self._loaded.get(_key(file))
         if row is not None and row[:3] == _state(file):
             try:
                 return _DECODE(row[3])
@@ -138,13 +138,13 @@ class OutlineStore:
         return stored
 
     def _keep(self, file: SessionFile, stored: _Stored) -> None:
-        self._unsaved[file.location] = (*_state(file), msgpack.encode(stored))
+        self._unsaved[_key(file)] = (*_state(file), msgpack.encode(stored))
         if len(self._unsaved) >= _SAVED_TOGETHER and self._database is not None:
             self._save()
 
     def sort_key(self, file: SessionFile) -> tuple[float, float, str]:
         """Return the key that sorts files newest first (`wire.content_time`). Ask for the files of a folder in a row."""
-        folder = file.location.removesuffix(os.path.basename(file.location))
+        folder = _key(file).removesuffix(os.path.basename(_key(file)))
         if folder != self._folder:
             self._load_folder(folder)
         return sort_key(file, self._read(file).times)
@@ -153,8 +153,8 @@ class OutlineStore:
         """Return the outline of a session with everything that a list shows. Raises OSError for a file that cannot be
         read.
         """
-        if file.location not in self._loaded:
-            self._load_files([file.location])
+        if _key(file) not in self._loaded:
+            self._load_files([_key(file)])
         stored, outline = self._read(file), Outline(file)
         vars(outline)["times"] = stored.times
         if stored.facts is None:
@@ -191,6 +191,14 @@ class OutlineStore:
                 self._database.executemany("DELETE FROM outline WHERE path=?", gone)
         except (*UNUSABLE, *DAMAGE, apsw.BusyError):
             return
+
+
+def _key(file: SessionFile) -> str:
+    """Return the path of a file as a database can store it. A name that is not UTF-8 becomes another one: its state, with
+    the inode, tells it apart from a file that has that name.
+    """
+    path = file.location
+    return path if path.isascii() else path.encode(errors="backslashreplace").decode()
 
 
 def _state(file: SessionFile) -> _FileState:
