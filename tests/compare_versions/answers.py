@@ -17,11 +17,11 @@ from zipfile import ZipFile
 
 SECONDS = 600  # for one command
 RACY_SECONDS = 2.5  # a collector reads files again that changed as recently
-_ID = re.compile(rb"\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}|[0-9a-f]{8})\b")
+_ID = re.compile(rb"\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64}|[0-9a-f]{32}|[0-9a-f]{8})\b")
 _DAYS = b"|".join((datetime.now(UTC) + timedelta(days=day)).strftime("%Y-%m-%d").encode() for day in (-1, 0, 1))
 _NOW = re.compile(rb"(?:" + _DAYS + rb")[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?")
 _SCORE = re.compile(rb'"score":[-0-9.e]+')
-_MILLISECONDS = re.compile(rb"\b%d\d{8}\b" % (int(datetime.now(UTC).timestamp()) // 100_000))
+_MILLISECONDS = re.compile(rb"\b%d\d{8}(?:\d{6})?\b" % (int(datetime.now(UTC).timestamp()) // 100_000))
 
 
 class Answer(NamedTuple):

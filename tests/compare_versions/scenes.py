@@ -22,7 +22,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # Commands that know no tree, or whose answer depends on the time.
 _LEFT_OUT = {"ps", "unpack", "import", "mock", "skill", "trust", "completion", "sync", "undo"}
 _WITHOUT_TREE = {"restore", "sql"}  # take no --claude-dir
-_OTHER_PROGRAM = re.compile(r"--to codex")
+_BY_CHANCE = re.compile(r"--to codex|^lineage|^pack .*--redact")  # the order or the size follows from new ids
 Words = tuple[str, ...]
 
 
@@ -50,7 +50,7 @@ def _chosen(whole: bool, healthy: bool) -> Iterator[str]:
     for name, texts in WORDS.items():
         for text in texts if name not in _LEFT_OUT else ():
             is_about_session = "{id}" in text or "{path}" in text
-            if is_about_session != whole and (healthy or HEALTHY not in text) and not _OTHER_PROGRAM.search(text):
+            if is_about_session != whole and (healthy or HEALTHY not in text) and not _BY_CHANCE.search(text):
                 yield text
 
 
