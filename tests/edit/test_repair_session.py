@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,10 @@ from clew.demo.talk import DENSE, Talk, bash, talk, task
 from clew.edit.fix.repair_session import FIXES, TEXTS, repair, restored_prompts
 from clew.edit.plan import plan
 from clew.facts.health import SOUND, VERSIONS, health
+from tests.conversation.lines import Json, reply, text, user, written
 from tests.edit.broken import PROMPTS, WAYS, five
 from tests.edit.talks import talks
+from tests.step_count import Work, assert_linear
 
 LOST = {"a line cut short": 4}  # of a line that is half gone there is nothing to bring back
 
@@ -218,3 +221,26 @@ def test_branches_below_a_lost_line_join_in_the_same_place() -> None:
         plan(Session(b"".join(lines[:3] + lines[4:]))).repair().session
     )  # without the reply that both branches follow
     assert [turn.text for turn in made.turns] == ["one", "two", "on"]
+
+
+def one_uuid(count: int) -> list[Json]:
+    """Replies that share a uuid, each with a prompt below it."""
+    pairs = ((reply("a", "p", text(f"No. {i}.")), user(f"q{i}", "a", "Again.")) for i in range(count))
+    return [user("p", None, "Go on."), *(line for pair in pairs for line in pair)]
+
+
+def no_parents(count: int) -> list[Json]:
+    """Turns whose parents are missing, in a file that begins with its last reply."""
+    pairs = ((user(f"q{i}", f"gone{i}", f"No. {i}."), reply(f"a{i}", f"q{i}", text("Done."))) for i in range(count))
+    lines = [line for pair in pairs for line in pair]
+    return [reply("z", "end", text("Good.")), *lines, user("end", f"a{count - 1}", "So?")]
+
+
+@pytest.mark.parametrize(("flaw", "shape"), [("duplicate", one_uuid), ("parent", no_parents)])
+def test_a_flaw_is_repaired_in_linear_time(flaw: str, shape: Callable[[int], list[Json]]) -> None:
+    def prepare(count: int) -> Work:
+        session = Session(written(shape(count)))
+        assert session.graph.problems and session.links
+        return lambda: FIXES[flaw](session)
+
+    assert_linear(prepare, 50)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from clew.conversation.entry_graph import Cycle
@@ -64,9 +65,12 @@ def separate_duplicates(session: Session) -> Repaired | None:
     Entries below the uuid that precede the second line belong to the first.
     """
     groups: dict[str, list[Entry]] = {}
+    below: dict[str, list[Entry]] = {}
     for entry in session.entries:
         if entry.uuid:
             groups.setdefault(entry.uuid, []).append(entry)
+        if entry.parent:
+            below.setdefault(entry.parent, []).append(entry)
     # Example: lines 3 and 9 have one uuid and different texts. Line 3 gets a new uuid, and its children in lines 4 to 9
     # follow it; children after line 9 belong to line 9.
     removed: dict[int, int] = {}
@@ -78,15 +82,17 @@ def separate_duplicates(session: Session) -> Repaired | None:
         if len({e.parent for e in group}) == 1 and all(content == contents[0] for content in contents):
             removed |= {e.offset: e.line.number for e in group[1:]}
             continue
+        names: dict[int, str] = {}
         for number, entry in enumerate(group[:-1]):
             if contents[number] == contents[-1]:
                 removed[entry.offset] = entry.line.number
                 continue
-            name = new_uuid(session.id, f"{uuid} {number}")
-            revised[entry.offset] = revise(revised.get(entry.offset, entry), {"uuid": encode(name)})
-            for child in session.entries:
-                if child.parent == uuid and entry.offset < child.offset <= group[number + 1].offset:
-                    revised[child.offset] = revise(revised.get(child.offset, child), {"parentUuid": encode(name)})
+            names[number] = new_uuid(session.id, f"{uuid} {number}")
+            revised[entry.offset] = revise(revised.get(entry.offset, entry), {"uuid": encode(names[number])})
+        offsets = [entry.offset for entry in group]
+        for child in below.get(uuid, ()):
+            if name := names.get(bisect_left(offsets, child.offset) - 1):
+                revised[child.offset] = revise(revised.get(child.offset, child), {"parentUuid": encode(name)})
     if not removed:
         return replace_entries(session, revised)
     items = tuple(revised.get(i.line.offset, i) for i in session.items if i.line.offset not in removed)
@@ -160,23 +166,26 @@ class _LinkedLines:
         """Return the uuid of the line before; None for an agent's entry inside a session."""
         if entry.is_sidechain and not self._session.is_agent:
             return None
-        below = set() if self._is_ordered else _subtree(self._session, entry)
+        below = set() if self._is_ordered else self._subtree(entry)
         at = bisect_left(self._offsets, entry.offset)
         return next((e.uuid for i in range(at - 1, -1, -1) if (e := self._chain[i]).uuid not in below), None)
 
+    def _subtree(self, top: Entry) -> set[str | None]:
+        subtree: set[str | None] = {top.uuid}
+        pending = [top.uuid]
+        while pending:
+            for uuid in self._children.get(pending.pop(), ()):
+                if uuid not in subtree:
+                    subtree.add(uuid)
+                    pending.append(uuid)
+        return subtree
 
-def _subtree(session: Session, top: Entry) -> set[str | None]:
-    children: dict[str | None, list[str]] = {}
-    for uuid, entry in session.graph.nodes.items():
-        children.setdefault(entry.parent, []).append(uuid)
-    subtree: set[str | None] = {top.uuid}
-    pending = [top.uuid]
-    while pending:
-        for uuid in children.get(pending.pop(), ()):
-            if uuid not in subtree:
-                subtree.add(uuid)
-                pending.append(uuid)
-    return subtree
+    @cached_property
+    def _children(self) -> dict[str | None, list[str]]:
+        children: dict[str | None, list[str]] = {}
+        for uuid, entry in self._session.graph.nodes.items():
+            children.setdefault(entry.parent, []).append(uuid)
+        return children
 
 
 def drop_empty_messages(session: Session) -> Repaired | None:
