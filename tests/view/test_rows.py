@@ -12,6 +12,8 @@ from clew.demo.talk import DENSE, Talk, bash, edit, read, talk
 from clew.view.depths import DEPTHS
 from clew.view.row_types import CallRow, PromptRow, ReplyRow, Row
 from clew.view.rows import ViewOptions, preamble_rows, remaining_rows, rows
+from tests.conversation import lines
+from tests.step_count import Work, assert_linear
 
 
 def told(said: Talk, **wish: Any) -> list[Row]:
@@ -107,3 +109,18 @@ def test_no_entry_of_the_program_becomes_a_prompt() -> None:
     assert [r.text for r in told(made, meta=True) if r.kind == "prompt"] == ["real"]
     assert next(r.text for r in told(made, meta=True) if r.kind == "meta") == "meta"
     assert not any(r.kind == "meta" for r in told(made, depth="full"))
+
+
+def test_rows_of_calls_take_linear_time_where_no_line_has_a_folder() -> None:
+    def prepare(count: int) -> Work:
+        pairs = (
+            (
+                lines.reply(f"a{i}", f"r{i - 1}" if i else "p", lines.use(f"t{i}")),
+                lines.result(f"r{i}", f"a{i}", f"t{i}"),
+            )
+            for i in range(count)
+        )
+        session = lines.session(lines.user("p", None, "go"), *(line for pair in pairs for line in pair))
+        return lambda: list(rows(session, session.turns, ViewOptions()))
+
+    assert_linear(prepare, 80)

@@ -342,17 +342,17 @@ class Session:
         """The tag that the user gave; empty if there is none."""
         return titles.session_tag(self)
 
-    @property
+    @cached_property
     def cwd(self) -> str | None:
         """The working directory at the start of the session; it may have changed since."""
         return next((e.cwd for e in self.entries if e.cwd), None)
 
-    @property
+    @cached_property
     def branch_name(self) -> str | None:
         """The git branch at the last entry that names one."""
         return next((e.git_branch for e in reversed(self.entries) if e.git_branch), None)
 
-    @property
+    @cached_property
     def slug(self) -> str | None:
         """The short label that Claude Code gave to the session, such as `deep-dazzling-harbor`; the newest one."""
         return next((e.slug for e in reversed(self.entries) if e.slug), None)
