@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import clew
-from clew.conversation.api_messages import _match_results, _move_context_after_replies
+from clew.conversation.api_messages import _match_results, _move_context_after_replies, build_messages
 from clew.conversation.cli_version import NEWEST, Era
 from clew.conversation.message_drafts import MessageDraft, build_drafts
 from clew.conversation.resume_request import build_request
@@ -368,3 +368,15 @@ def test_many_attachments_after_the_last_reply() -> None:
         return lambda: _move_context_after_replies(contexts)
 
     assert_linear(prepare, 30)
+
+
+def test_results_that_follow_one_another_are_joined_in_linear_time() -> None:
+    def prepare(count: int) -> Work:
+        called = [reply(f"a{i}", f"a{i - 1}" if i else "p", use(f"t{i}"), mid="m") for i in range(count)]
+        answers = [result(f"r{i}", f"r{i - 1}" if i else f"a{count - 1}", f"t{i}") for i in range(count)]
+        found = session(user("p", None, "Go."), *called, *answers)
+        drafts = build_drafts(found.resume_path, Era.newest(), "claude-opus-4-6")
+        assert len(build_messages(drafts, Era.newest(), "claude-opus-4-6")[2]["content"]) == count
+        return lambda: build_messages(drafts, Era.newest(), "claude-opus-4-6")
+
+    assert_linear(prepare, 60)

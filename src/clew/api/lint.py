@@ -193,7 +193,7 @@ def _check_pairs(messages: Sequence[Json]) -> Iterator[Violation]:
             yield Violation("unique", f"messages.{index}", "`tool_use` ids must be unique.")
         used.update(calls)
         next_turn = turns[position + 1] if position + 1 < len(turns) else None
-        answers = _answered_calls(next_turn[2]) if next_turn and next_turn[1] == "user" else []
+        answers = {*_answered_calls(next_turn[2])} if next_turn and next_turn[1] == "user" else ()
         if missing := [call for call in calls if call not in answers]:
             yield Violation(
                 "unanswered",
@@ -207,7 +207,7 @@ def _check_pairs(messages: Sequence[Json]) -> Iterator[Violation]:
 def _check_results(
     content: Sequence[Json], before: tuple[int, str, Sequence[Json]] | None, where: str
 ) -> Iterator[Violation]:
-    calls = _made_calls(before[2]) if before and before[1] == "assistant" else []
+    calls = {*_made_calls(before[2])} if before and before[1] == "assistant" else ()
     answered: set[str] = set()
     has_text = False
     for position, block in enumerate(content):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from itertools import chain, groupby
 from typing import Any
 
 from msgspec.structs import replace
@@ -25,7 +26,7 @@ def build_messages(drafts: list[MessageDraft], era: Era, model: str) -> list[Jso
     """Convert drafts to the messages of a request."""
     drafts = [d for d in drafts if d.kind not in ("mark", "silent", "left out") and not _is_virtual(d, era)]
     drafts = _move_contexts_up(_move_context_after_replies(drafts) if era.renders_attachments else drafts)
-    merged = _merge_drafts([d for d in drafts if not _is_api_error(d)], era, model)
+    merged = _merge_drafts(_join_results(d for d in drafts if not _is_api_error(d)), era, model)
     merged = [_adjust_reply(d, era, model) for d in merged]
     merged = _pair_results(merged, era)
     sent: list[Json] = [{"role": d.role, "content": d.blocks} for d in merged if d.blocks]
@@ -136,6 +137,21 @@ def _move_contexts_up(drafts: Sequence[MessageDraft]) -> list[MessageDraft]:
 def _sort_queued_first(contexts: Sequence[MessageDraft]) -> list[MessageDraft]:
     """Sort drafts that are in reverse order: context is sent before queued prompts."""
     return sorted(contexts, key=lambda draft: draft.kind != "queued")
+
+
+def _join_results(drafts: Iterable[MessageDraft]) -> Iterator[MessageDraft]:
+    """Join drafts that are results alone and follow one another: each would be put before all other texts of its turn."""
+    for are_results, group in groupby(drafts, _has_only_results):
+        if are_results:
+            first = next(group)
+            yield replace(first, blocks=[*chain(first.blocks, *(draft.blocks for draft in group))])
+        else:
+            yield from group
+
+
+def _has_only_results(draft: MessageDraft) -> bool:
+    is_message = draft.role == "user" and draft.kind == "message" and bool(draft.blocks)
+    return is_message and all(block.get("type") == "tool_result" for block in draft.blocks)
 
 
 def _merge_drafts(drafts: Iterable[MessageDraft], era: Era, model: str) -> list[MessageDraft]:
