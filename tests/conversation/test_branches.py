@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from clew.conversation.branches import list_branches
 from clew.conversation.speaker import prompt_text
 from clew.demo.talk import Talk, bash, talk
 from tests.conversation.lines import opened, pin, reply, session, text, user
@@ -133,3 +134,17 @@ def test_turns_of_many_branches_from_one_reply() -> None:
         return lambda: [found.turns_of(branch) for branch in found.branches]
 
     assert_linear(prepare, 15)
+
+
+def test_branches_from_each_turn_are_listed_in_linear_time() -> None:
+    def prepare(count: int) -> Work:
+        told = talk().user("Begin.").reply("Begun.")
+        for number in range(count):
+            at = told.leaf
+            assert at is not None
+            told = told.user(f"Try {number}.").reply("Tried.").at(at).user(f"Go on {number}.").reply("Done.")
+        found = opened(told)
+        assert found.active and len(list_branches(found.links, found.active)) == count + 1
+        return lambda: list_branches(found.links, found.active)
+
+    assert_linear(prepare, 40)

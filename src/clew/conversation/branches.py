@@ -7,6 +7,7 @@ each prompt is below the prompt that it followed, and every prompt without a suc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from msgspec import Struct
 
@@ -41,11 +42,16 @@ def list_branches(links: Chain, path: Sequence[Entry]) -> tuple[Branch, ...]:
     active = {e.uuid: None for e in path if starts_turn(e, links.agent)}
     last = next(reversed(active), None)
     ends = [uuid for uuid in parents if uuid not in followed or (active and uuid == last)]
+    # What other branches share with the active one is copied from it: with a rewind in each turn, that is most of each.
+    trunk, _ = _prompts_below(last, parents, {}) if active else ([], 0)
+    places = {uuid: place for place, uuid in enumerate(trunk)}
+    entries = [links.nodes[uuid] for uuid in trunk]
+    counts = [0, *accumulate(uuid in active for uuid in trunk)]
     result = []
     for number, end in enumerate(ends, 1):
-        steps = _prompt_path(end, parents)
-        shared = sum(1 for uuid in steps if uuid in active)
-        prompts = tuple(links.nodes[uuid] for uuid in steps)
+        own, begun = _prompts_below(end, parents, places)
+        shared = counts[begun] + sum(1 for uuid in own if uuid in active)
+        prompts = (*entries[:begun], *(links.nodes[uuid] for uuid in own))
         result.append(Branch(number, prompts, shared, bool(active) and end == last))
     return tuple(result)
 
@@ -82,8 +88,15 @@ def _previous_prompt(links: Chain, entry: Entry, cache: dict[str | None, str | N
     return answer
 
 
-def _prompt_path(end: str | None, parents: dict[str | None, str | None]) -> list[str | None]:
-    steps: list[str | None] = [end]
-    while (node := parents.get(steps[-1])) is not None:
+def _prompts_below(
+    end: str | None, parents: dict[str | None, str | None], places: dict[str | None, int]
+) -> tuple[list[str | None], int]:
+    """Return the prompts up to `end` that have no place on the trunk, and how many of the trunk precede them."""
+    steps: list[str | None] = []
+    node = end
+    while node not in places:
         steps.append(node)
-    return steps[::-1]
+        node = parents.get(node)
+        if node is None:
+            return steps[::-1], 0
+    return steps[::-1], places[node] + 1
