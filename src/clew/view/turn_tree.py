@@ -52,13 +52,13 @@ class TurnTree:
             if prompt.uuid not in placed:
                 self._add_path([prompt])
 
-    def _add_path(self, line: Iterable[Entry]) -> None:
-        above: int | None = None
-        for prompt in line:
-            if prompt.offset not in self.parent:
-                self.parent[prompt.offset] = above
-                self.prompts[prompt.offset] = prompt
-                self.number[prompt.offset] = 1 if above is None else self.number[above] + 1
+    def _add_path(self, line: Sequence[Entry]) -> None:
+        begun = next((i for i in range(len(line), 0, -1) if line[i - 1].offset in self.parent), 0)  # the rest is new
+        above = line[begun - 1].offset if begun else None
+        for prompt in line[begun:]:
+            self.parent[prompt.offset] = above
+            self.prompts[prompt.offset] = prompt
+            self.number[prompt.offset] = 1 if above is None else self.number[above] + 1
             above = prompt.offset
 
     @cached_property
