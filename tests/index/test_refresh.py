@@ -174,6 +174,29 @@ def test_rows_are_in_the_order_of_time_though_files_are_read_in_many_transaction
             assert places == sorted(places)
 
 
+def test_merging_after_a_build_writes_pages_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refresh, "MERGE_PAGES", 1)
+    few, many = (rows_changed_by_merging(segments) for segments in (30, 120))
+    assert many <= 6 * few
+
+
+def rows_changed_by_merging(segments: int) -> int:
+    """Merge some segments whose words alternate, and return how many pages of segments, and entries for these, were
+    written or deleted.
+    """
+    shard, _ = index_schema.open_shard(index_schema.MEMORY)
+    for segment in range(segments):
+        words = " ".join(f"{number * 7919 % 65521:05}x{segment}" for number in range(3000))
+        shard.execute("INSERT INTO done(rowid, text) VALUES(?, ?)", (segment + 1, words))  # a transaction of its own
+    assert shard.execute("SELECT count(DISTINCT segid) FROM done_idx").get == segments
+    before = shard.total_changes()
+    refresh.merge_segments(shard, None)
+    changed = shard.total_changes() - before
+    assert shard.execute("SELECT count(DISTINCT segid) FROM done_idx").get == 1
+    shard.close()
+    return changed
+
+
 def failing_call(text: str) -> list[bytes]:
     """A call, much that comes before its result, and the result, which marks the call as failed."""
     return [call("Bash", text, command=text), *(reply("word " * 50) for _ in range(4)), result("no", text, failed=True)]

@@ -71,7 +71,7 @@ CREATE VIRTUAL TABLE said USING fts5(
 CREATE VIRTUAL TABLE done USING fts5(
   text, content='', contentless_delete=1, tokenize="{TOKENIZER}");
 """
-# Merging while inserting stalled single inserts for seconds (measured), so `merge_segments` does it in small steps.
+# Merging while inserting stalled single inserts for seconds (measured), so `merge_segments` does it in steps.
 _FTS_SETTINGS = (("hashsize", 6 << 20), ("automerge", 0), ("crisismerge", 1000))
 
 

@@ -20,6 +20,7 @@ from clew.wire.growth import ReadState, has_only_grown
 from clew.wire.tree_walk import TranscriptFile
 
 MERGE_PAGES = 64  # full-text pages merged per step, about 25 ms (measured)
+MERGE_STEPS = 32  # without a deadline, about, however large the shard is
 MERGE_SECONDS = 0.02  # after a small refresh
 
 
@@ -92,13 +93,18 @@ def _continues(transcript: TranscriptFile, before: ReadState) -> bool:
 
 
 def merge_segments(shard: apsw.Connection, deadline: float | None) -> None:
-    """Merge full-text segments in small steps until the deadline; searches are faster with few segments."""
+    """Merge full-text segments in small steps until the deadline; searches are faster with few segments.
+
+    Each step opens every segment and writes its first page again, and a build leaves segments in proportion to what it
+    read. So without a deadline the steps are larger in a larger shard: else they would take quadratic time.
+    """
+    pages = MERGE_PAGES if deadline is not None else max(MERGE_PAGES, shard.pragma("page_count") // MERGE_STEPS)
     for table in ("said", "done"):
         while deadline is None or time.monotonic() < deadline:
             before = shard.total_changes()
             try:
                 with WriteTransaction(shard):
-                    shard.execute(f"INSERT INTO {table}({table}, rank) VALUES('merge', ?)", (MERGE_PAGES,))
+                    shard.execute(f"INSERT INTO {table}({table}, rank) VALUES('merge', ?)", (pages,))
             except apsw.BusyError:
                 return
             if shard.total_changes() - before < 2:
