@@ -765,6 +765,14 @@ def test_literals_are_in_all_that_the_rule_finds() -> None:
         assert not rule.folded or all(literal == literal.lower() for literal in rule.literals)
 
 
+def test_rule_that_is_tried_only_at_its_literal_begins_with_it() -> None:
+    for rule in RULES + CONTEXT_RULES:
+        if rule.anchored and len(rule.literals) == 1:
+            literal = rule.literals[0]
+            assert rule.expression.text.startswith((literal, literal.replace(".", r"\."))), rule.name
+            assert not any(literal.startswith(literal[at:]) for at in range(1, len(literal)))  # none hides in another
+
+
 def test_rule_names_fit_in_a_mark() -> None:
     for rule in RULES + CONTEXT_RULES:
         assert set(rule.name) <= set(string.ascii_lowercase + string.digits + "-")

@@ -61,7 +61,11 @@ CONTEXT_RULES: tuple[SecretRule, ...] = (
         folded=True,
     ),
     SecretRule(
-        "url-password", ("://",), r"://[^\s/:@\"'`<>\0]{0,120}+:([^\s/\"'`<>\0]{1,256})@(?=[A-Za-z0-9\[$_{])", also="@"
+        "url-password",
+        ("://",),
+        r"://[^\s/:@\"'`<>\0]{0,120}+:([^\s/\"'`<>\0]{1,256})@(?=[A-Za-z0-9\[$_{])",
+        also="@",
+        anchored=True,
     ),
     SecretRule(
         "curl-user",

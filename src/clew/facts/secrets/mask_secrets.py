@@ -166,7 +166,7 @@ def _plain_claims(canvas: str, data: bytes) -> list[Claim]:
     if not is_ascii or " " in canvas or "=" in canvas or ":" in canvas or ">" in canvas:  # every assignment has one
         lower = data.lower()  # lowers ASCII only, like the names, so offsets stay the same
         ranks, keywords, words = caseless_ranks(lower), keywords_in(lower), words_in(lower, is_ascii)
-        folded = lower.decode("utf-8", "surrogatepass") if ranks or keywords or words else ""
+        folded = lower if is_ascii else lower.decode("utf-8", "surrogatepass")
         for rank in ranks:
             claims += caseless_claims(rank, canvas, folded)
         for keyword in keywords:

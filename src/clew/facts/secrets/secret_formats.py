@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from re import Match, Pattern
-    from typing import NamedTuple, TypeVar
+    from typing import Any, NamedTuple, TypeVar
 
     _Item = TypeVar("_Item")
 
@@ -54,12 +54,25 @@ def contains_in(data: bytes) -> Callable[[bytes, bytes], bool]:
     return contains_long
 
 
-def positions(text: str, literal: str) -> Iterator[int]:
-    """Yield where a literal occurs, without overlaps."""
-    at = text.find(literal)
+def searchable(text: str, data: bytes) -> str | bytes:
+    """Return a text as its bytes if these have the same positions, so that literals are found sooner: see `positions`."""
+    return data if len(data) == len(text) else text
+
+
+def positions(text: str | bytes, literal: str) -> Iterator[int]:
+    """Yield where a literal occurs, without overlaps, in a text or in the bytes of one in ASCII."""
+    find: Any = type(text).find
+    sought: str | bytes = literal
+    if isinstance(text, bytes):
+        sought = literal.encode()
+        if len(text) >= _SHORT:
+            from stringzilla import find as find_long
+
+            find = find_long
+    at = find(text, sought, 0)
     while at >= 0:
         yield at
-        at = text.find(literal, at + len(literal))
+        at = find(text, sought, at + len(sought))
 
 
 # --- plain --------------------------------------------------------------------------------------------------
@@ -92,10 +105,13 @@ def exact_claims(canvas: str, data: bytes) -> Iterator[Claim]:
     """Yield the claims of the case-sensitive rules; `data` is the same text as bytes."""
     for rank in _present(data, _EXACT):
         rule = _ALL[rank]
+        if rule.also not in canvas:
+            continue
         if rule.anchored:
+            text = searchable(canvas, data)
             for literal in rule.literals:
-                yield from _matches(rank, _matches_at(rule.expression.compiled, canvas, canvas, literal))
-        elif rule.also in canvas:
+                yield from _matches(rank, _matches_at(rule.expression.compiled, canvas, text, literal))
+        else:
             yield from _matches(rank, rule.expression.compiled.finditer(canvas))
 
 
@@ -104,8 +120,8 @@ def caseless_ranks(lower: bytes) -> set[int]:
     return _present(lower, _FOLDED)
 
 
-def caseless_claims(rank: int, canvas: str, folded: str) -> Iterator[Claim]:
-    """Yield the claims of one case-insensitive rule; `folded` is the text in lower case."""
+def caseless_claims(rank: int, canvas: str, folded: str | bytes) -> Iterator[Claim]:
+    """Yield the claims of one case-insensitive rule; `folded` is the text in lower case, which `positions` searches."""
     for literal in _ALL[rank].literals:
         yield from _matches(rank, _matches_at(_ALL[rank].expression.compiled, canvas, folded, literal))
 
@@ -122,7 +138,7 @@ def _present(data: bytes, groups: tuple[tuple[bytes, list[tuple[bytes, int]]], .
     }
 
 
-def _matches_at(pattern: Pattern[str], canvas: str, folded: str, literal: str) -> Iterator[Match[str]]:
+def _matches_at(pattern: Pattern[str], canvas: str, folded: str | bytes, literal: str) -> Iterator[Match[str]]:
     end = 0
     for at in positions(folded, literal):
         if at >= end and (match := pattern.match(canvas, at)):
@@ -196,11 +212,15 @@ def _long_runs(canvas: str, data: bytes) -> Iterator[Match[str]]:
     The outline has `b` for each base64 character and a space for any other: a run is forty `b` in a row.
     """
     ascii = data if len(data) == len(canvas) else canvas.encode("ascii", "replace")
-    outline = ascii.translate(_OUTLINE)
-    at = outline.find(_LONG_RUN)
+    if len(ascii) < _SHORTEST_BASE64:
+        return
+    from stringzilla import find, translate
+
+    outline = translate(ascii, _OUTLINE)
+    at = find(outline, _LONG_RUN)
     while at >= 0 and (run := _BASE64_RUN.compiled.match(canvas, at)):
         yield run
-        at = outline.find(_LONG_RUN, run.end())
+        at = find(outline, _LONG_RUN, run.end())
 
 
 def _decode_base64(run: str) -> bytes:
@@ -276,7 +296,7 @@ def decode_literals(canvas: str, data: bytes) -> tuple[str, list[int], list[int]
         characters.append(WALL)
         offsets.append(at)
 
-    for fold in _folds(canvas, signs):
+    for fold in _folds(canvas, searchable(canvas, data), signs):
         start = fold.start()
         if end < 0 or start - end > _READ_BEFORE + _READ_AFTER:
             if end >= 0:
@@ -298,10 +318,10 @@ def decode_literals(canvas: str, data: bytes) -> tuple[str, list[int], list[int]
     return "".join(characters), offsets, seams
 
 
-def _folds(canvas: str, signs: list[str]) -> Iterator[Match[str]]:
+def _folds(canvas: str, text: str | bytes, signs: list[str]) -> Iterator[Match[str]]:
     """Yield the escapes and joints, in order; they are matched only where a sign occurs."""
     end = 0
-    for at in sorted({at for sign in signs for at in positions(canvas, sign)}):
+    for at in sorted({at for sign in signs for at in positions(text, sign)}):
         start = at - 3 + len(canvas[max(0, at - 3) : at].rstrip("\\")) if at >= 3 else at
         if start >= end and (fold := _FOLD.compiled.match(canvas, start)):
             end = fold.end()

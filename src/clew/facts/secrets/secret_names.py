@@ -44,7 +44,7 @@ def keywords_in(lower: bytes) -> list[str]:
     return [keyword for keyword, literal in _KEYWORDS if contains(lower, literal)]
 
 
-def find_assigned(canvas: str, folded: str, keyword: str) -> Iterator[tuple[int, int, str]]:
+def find_assigned(canvas: str, folded: str | bytes, keyword: str) -> Iterator[tuple[int, int, str]]:
     """Yield (start, end, rule) of the values assigned to secret names that contain a keyword.
 
     `done` skips keywords inside a value that was just found.

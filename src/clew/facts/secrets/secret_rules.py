@@ -72,7 +72,9 @@ def _after_boundary(width: int) -> str:
 def _prefixed(name: str, *prefixes: str, body: str = r"[A-Za-z0-9_-]{20,}+", judged: bool = False) -> SecretRule:
     """Return the rule for the common case: a fixed prefix at a word boundary and an opaque body up to its end."""
     starts = "|".join(prefix.replace(".", r"\.") + _after_boundary(len(prefix)) for prefix in prefixes)
-    return SecretRule(name, prefixes, f"(?:{starts}){body}" if len(prefixes) > 1 else starts + body, judged=judged)
+    is_single = len(prefixes) == 1
+    pattern = starts + body if is_single else f"(?:{starts}){body}"
+    return SecretRule(name, prefixes, pattern, judged=judged, anchored=is_single)
 
 
 # The first of two rules that claim the same text names it, so the more specific come first.
@@ -135,7 +137,7 @@ RULES: tuple[SecretRule, ...] = (
     _prefixed("npm-token", "npm_", body=r"[A-Za-z0-9]{30,}+"),
     _prefixed("pypi-token", "pypi-AgE"),
     _prefixed("huggingface-token", "hf_", body=r"[A-Za-z0-9]{30,}+"),
-    SecretRule("twilio-key", ("SK",), r"SK" + _after_boundary(2) + r"[0-9a-f]{32}(?![A-Za-z0-9_])"),
+    SecretRule("twilio-key", ("SK",), r"SK" + _after_boundary(2) + r"[0-9a-f]{32}(?![A-Za-z0-9_])", anchored=True),
     SecretRule("sendgrid-key", ("SG.",), r"SG\." + _after_boundary(3) + rf"{_OPAQUE}{{16,}}+\.{_OPAQUE}{{16,}}+"),
     _prefixed("digitalocean-token", "dop_v1_", "doo_v1_", "dor_v1_", body=r"[0-9a-f]{32,}+"),
     _prefixed("groq-key", "gsk_", body=r"[A-Za-z0-9]{30,}+"),
@@ -176,6 +178,7 @@ RULES: tuple[SecretRule, ...] = (
         ("eyJ",),
         r"eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+"
         r"(?:\.[A-Za-z0-9_-]++){0,2}",
+        anchored=True,
     ),
 )
 

@@ -122,7 +122,7 @@ def words_in(lower: bytes, is_ascii: bool) -> list[_Word]:
     return words
 
 
-def find_stated(canvas: str, folded: str, word: _Word) -> Iterator[tuple[int, int, str]]:
+def find_stated(canvas: str, folded: str | bytes, word: _Word) -> Iterator[tuple[int, int, str]]:
     """Yield (start, end, rule) of the values that a text states for this word."""
     done = 0
     for at in positions(folded, word.text):
