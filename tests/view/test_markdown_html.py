@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clew.view import markdown_html
 from clew.view.markdown_html import markdown_to_html, render_with_markdown_it
 from tests.view.markup import tags
 
@@ -84,6 +85,42 @@ def test_what_is_made_quickly_is_what_markdown_means(parts: list[tuple[str, str]
     made = markdown_to_html(text)
     tags(made)
     assert flat(made) == flat(render_with_markdown_it(text))
+
+
+ITEMS = (
+    "- a",
+    "- it's `b`",
+    '- **c** "d"',
+    "1. e",
+    "2. f",
+    "007. g",
+    "- h ",
+    "- i  ",
+    "- `j",
+    "-",
+    "- - k",
+    "* l",
+    "a",
+    "  m",
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(ITEMS), st.sampled_from(("\n", "\n\n", "\n \n", "\n\n\n"))), max_size=6))
+@settings(max_examples=300)
+def test_list_with_blank_lines_is_what_markdown_means(items: list[tuple[str, str]]) -> None:
+    text = "".join(item + end for item, end in items).strip("\n")
+    assert flat(markdown_to_html(text).replace("&#x27;", "'")) == flat(render_with_markdown_it(text))
+
+
+@pytest.mark.parametrize("lead", ["", "lead\n"])
+@pytest.mark.parametrize("text", ["- it's\n- `b`\n\n- **c**", "1. a\n\n2. b\n \n\n7. c", "3. a\n\n3. b"])
+def test_list_with_blank_lines_needs_no_markdown_it(lead: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    meant = render_with_markdown_it(lead + text)
+    if lead and text.startswith("3"):
+        return  # no list may begin with 3 below a line of text
+    monkeypatch.setattr(markdown_html, "render_with_markdown_it", None)
+    assert markdown_to_html(lead + text) == meant
+    assert markdown_to_html(f"{lead}{text}\n\nafter") == f"{meant}<p>after</p>\n"
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ _LIST = re.compile(
 _FIRST_ITEM = re.compile(r"\n(?=- |1\. )")  # of a list that follows a paragraph without a blank line
 _ITEM = re.compile(r"^(?:-|\d+\.) ", re.MULTILINE)
 _MARKED = re.compile(r"(`)([^`]+)`|\*\*([^*]+)\*\*")
-_CONTINUES_LIST = re.compile(r"\s|[-*+] |\d+[.)] ")
+_CONTINUES_LIST = re.compile(r"\s|(?:[-*+]|\d+[.)])(?:\s|\Z)")
 _TASK = re.compile(r"<li>(<p>)?\[([ xX])\] ")
 _FOOTNOTE = re.compile(r"^\[\^([\w-]{1,20})\]:[ \t]+(.+)$", re.MULTILINE)
 _FENCED = re.compile(r"^(?:```|~~~)", re.MULTILINE)
@@ -126,27 +126,31 @@ def _split_fences(text: str) -> Iterator[tuple[str | None, str]]:
 
 def _render_paragraphs(text: str) -> Iterator[str]:
     """Render text between blank lines by the quick path where that is safe; the others together with markdown-it."""
-    starts = [0, *(gap.end() for gap in _BLANK.finditer(text))]
-    stops = [*(gap.start() for gap in _BLANK.finditer(text)), len(text)]
-    slow_start = -1
-    for number, (start, stop) in enumerate(zip(starts, stops, strict=True)):
-        continues = number + 1 < len(starts) and _CONTINUES_LIST.match(text, starts[number + 1])
-        quick = _render_quick(text[start:stop], slow_start < 0 and not continues)
+    gaps = [gap.span() for gap in _BLANK.finditer(text)]
+    starts, stops = [0, *(stop for _, stop in gaps)], [*(start for start, _ in gaps), len(text)]
+    slow_start, number = -1, 0
+    while number < len(starts):
+        first, number = number, number + 1
+        start, stop = starts[first], stops[first]
+        quick = _render_quick(text[start:stop])
+        if quick is None and slow_start < 0:
+            if number == len(starts) or not _CONTINUES_LIST.match(text, starts[number]):
+                quick = _render_flat_list(text[start:stop])
+            elif found := _render_loose_list(text, starts, stops, first):
+                quick, number = found
         if quick is None:
             slow_start = start if slow_start < 0 else slow_start
             continue
         if slow_start >= 0:
-            yield render_with_markdown_it(text[slow_start : stops[number - 1]])
+            yield render_with_markdown_it(text[slow_start : stops[first - 1]])
             slow_start = -1
         yield quick
     if slow_start >= 0 and text[slow_start:].strip():
         yield render_with_markdown_it(text[slow_start:])
 
 
-def _render_quick(part: str, is_alone: bool) -> str | None:
-    """Return the HTML of a simple paragraph, heading or flat list, or of a list after a paragraph, equal to markdown-it's;
-    None for anything else.
-    """
+def _render_quick(part: str) -> str | None:
+    """Return the HTML of a simple paragraph or heading, equal to markdown-it's; None for anything else."""
     if "  \n" in part or part.endswith(" "):
         return None
     if _PARAGRAPH.fullmatch(part):
@@ -154,20 +158,60 @@ def _render_quick(part: str, is_alone: bool) -> str | None:
     if match := _HEADING.fullmatch(part):
         level = min(6, len(match[1]) + 2)
         return f"<h{level}>{_render_inline(match[2])}</h{level}>\n"
-    if is_alone and (match := _LIST.fullmatch(part)):
-        return _list_html(match)
-    if is_alone and (first := _FIRST_ITEM.search(part)):
-        lead, items = part[: first.start()], _LIST.fullmatch(part, first.end())
-        if items and not lead.endswith(" ") and _PARAGRAPH.fullmatch(lead):
-            html = f"<p>{_render_inline(lead)}</p>\n{_list_html(items)}"
-            return html.replace("&#x27;", "'")  # which markdown-it does not escape
     return None
 
 
-def _list_html(match: re.Match[str]) -> str:
-    items = "".join(f"<li>{_render_inline(_ITEM.sub('', item, 1))}</li>\n" for item in match[0].split("\n"))
-    start = f' start="{int(match[1])}"' if match[1] and int(match[1]) != 1 else ""
-    return f"<ol{start}>\n{items}</ol>\n" if match[1] else f"<ul>\n{items}</ul>\n"
+def _render_flat_list(part: str) -> str | None:
+    """Return the HTML of a flat list, or of one after a paragraph, equal to markdown-it's; None for anything else."""
+    if "  \n" in part or part.endswith(" ") or (found := _match_list(part)) is None:
+        return None
+    lead, items = found
+    html = _list_html([items], "<li>", "</li>\n")
+    return _after_lead(lead, html) if lead else html
+
+
+def _render_loose_list(text: str, starts: list[int], stops: list[int], first: int) -> tuple[str, int] | None:
+    """Return the HTML of a flat list with blank lines in it, and the number of the part after it; None if the parts from
+    the first one on are anything else.
+    """
+    if (found := _match_list(text[starts[first] : stops[first]])) is None:
+        return None
+    lead, items = found
+    lists, after = [items], first + 1
+    while after < len(starts) and _CONTINUES_LIST.match(text, starts[after]):
+        more = _LIST.fullmatch(text, starts[after], stops[after])
+        if more is None or bool(more[1]) != bool(items[1]):
+            return None
+        lists.append(more)
+        after += 1
+    if any(" \n" in f"{text[starts[number] : stops[number]]}\n" for number in range(first, after)):
+        return None
+    return _after_lead(lead, _list_html(lists, "<li>\n<p>", "</p>\n</li>\n")), after
+
+
+def _match_list(part: str) -> tuple[str, re.Match[str]] | None:
+    """Return the paragraph before a flat list ("" for none), and the list; None if a part is anything else."""
+    if match := _LIST.fullmatch(part):
+        return "", match
+    if first := _FIRST_ITEM.search(part):
+        lead, items = part[: first.start()], _LIST.fullmatch(part, first.end())
+        if items and not lead.endswith(" ") and _PARAGRAPH.fullmatch(lead):
+            return lead, items
+    return None
+
+
+def _after_lead(lead: str, html: str) -> str:
+    """Return a list after its paragraph, with apostrophes as they are: markdown-it does not escape them."""
+    return (f"<p>{_render_inline(lead)}</p>\n{html}" if lead else html).replace("&#x27;", "'")
+
+
+def _list_html(lists: Sequence[re.Match[str]], opening: str, closing: str) -> str:
+    """Return parts of one list as HTML, each item between an opening and a closing."""
+    lines = (line for part in lists for line in part[0].split("\n"))
+    items = "".join(f"{opening}{_render_inline(_ITEM.sub('', line, 1))}{closing}" for line in lines)
+    number = lists[0][1]
+    start = f' start="{int(number)}"' if number and int(number) != 1 else ""
+    return f"<ol{start}>\n{items}</ol>\n" if number else f"<ul>\n{items}</ul>\n"
 
 
 def _render_inline(text: str) -> str:
