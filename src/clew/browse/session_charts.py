@@ -5,7 +5,7 @@ from __future__ import annotations
 from clew.conversation.session import Session
 from clew.facts.prices import load
 from clew.facts.secrets.mask_secrets import mask
-from clew.facts.token_usage import usage
+from clew.facts.token_usage import Usage
 from clew.report.charts.canvas import asset
 from clew.report.context_history import context_points, context_window
 from clew.report.cost_by_turn import all_turn_costs
@@ -15,8 +15,11 @@ from clew.view.html_page import NO_EXTRA, Extra
 _MIN_TURNS = 2
 
 
-def session_charts(session: Session, *, reveal: bool) -> Extra:
-    """Return charts that lead to the turns of the page; none for a single turn, or if the name of a model is a secret."""
+def session_charts(session: Session, spent: Usage, *, reveal: bool) -> Extra:
+    """Return charts that lead to the turns of the page; none for a single turn, or if the name of a model is a secret.
+
+    `spent` is the usage of the session.
+    """
     has_secret = not reveal and any(mask(model)[1] for model in session.models)
     if len(session.turns) < _MIN_TURNS or has_secret:
         return NO_EXTRA
@@ -25,7 +28,7 @@ def session_charts(session: Session, *, reveal: bool) -> Extra:
         return f"#turn-{number}"
 
     points = context_points(session)
-    costs = all_turn_costs(session, load(), usage(session).replies, by_model=True)
+    costs = all_turn_costs(session, load(), spent.replies, by_model=True)
     figures = [context_figure(points, context_window(session, points), link)] if points else []
     figures += [turns_figure(costs, link)] if costs else []
     body = "".join(f"<h3>{figure.title}</h3>{figure.html()}" for figure in figures)

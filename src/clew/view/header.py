@@ -11,7 +11,7 @@ from clew.conversation.branches import Branch
 from clew.conversation.session import Session
 from clew.conversation.speaker import prompt_text
 from clew.facts.secrets.mask_secrets import may_contain_secrets
-from clew.facts.token_usage import usage
+from clew.facts.token_usage import Usage, usage
 from clew.system.plural import plural
 from clew.system.shell_quoting import join_command
 from clew.view.mask_rows import MaskCount
@@ -86,20 +86,25 @@ def describe_branches(session: Session, tally: MaskCount | None, shown: Branch |
 
 
 def describe_session(
-    session: Session, tally: MaskCount | None, branch: Branch | None = None, *, every_branch: bool = False
+    session: Session,
+    tally: MaskCount | None,
+    branch: Branch | None = None,
+    *,
+    every_branch: bool = False,
+    spent: Usage | None = None,
 ) -> About:
     """Return the header of a session; `tally` masks and counts secrets, and without one nothing is masked.
 
-    A document shows the active branch, another `branch`, or every branch.
+    A document shows the active branch, another `branch`, or every branch. `spent` is the usage, if it is known.
     """
-    spent = usage(session).total
+    tokens = (usage(session) if spent is None else spent).total
     everywhere = " in all branches" if len(session.branches) > 1 else ""
     facts = {
         "cwd": session.cwd or "",
         "branch": session.branch_name or "",
         "model": ", ".join(session.models),
         "turns": plural(len(session.turns_of(branch) if branch else session.turns), "turn"),
-        "tokens": f"{format_tokens(spent.output)} output tokens{everywhere}" if spent.output else "",
+        "tokens": f"{format_tokens(tokens.output)} output tokens{everywhere}" if tokens.output else "",
         "version": ", ".join(session.programs),
         "slug": session.slug or "",
         "id": session.id,

@@ -9,10 +9,12 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from clew.browse.session_charts import session_charts
+from clew.conversation.session import Session
 from clew.errors import NotFound
+from clew.facts.token_usage import usage
 from clew.view.export_session import export_parts, view_options
 from clew.view.header import About, describe_session
-from clew.view.html_page import NO_EXTRA
+from clew.view.html_page import NO_EXTRA, Extra
 from clew.view.static_site import file_name
 from clew.web.app_state import AppState
 from clew.web.page_target import PageTarget, page_target
@@ -53,5 +55,8 @@ class ExportPage:
             turns=[turn for turn in reading.turns if turn.number] if reading.branch else None,
             branches=[branch for branch in reading.session.branches if is_every and not branch.is_active],
             agents=reading.root.agents_for,
-            extra=session_charts(reading.session, reveal=self._state.is_revealed) if has_charts else NO_EXTRA,
+            extra=self._charts(reading.session) if has_charts else NO_EXTRA,
         )
+
+    def _charts(self, session: Session) -> Extra:
+        return session_charts(session, usage(session), reveal=self._state.is_revealed)

@@ -124,10 +124,12 @@ def _one(options: Namespace, session: Session, tally: MaskCount) -> int:
 
     gc.disable()  # a command ends soon and creates no cycles: looking for them took a thirtieth of its time
     from clew.cli.share.export_document import SUFFIXES, describe, document_parts, report_file
+    from clew.facts.token_usage import usage
     from clew.view.static_site import file_name
 
-    head = describe(session, options, tally)
-    data = document_parts(session, head, options, tally)
+    spent = usage(session)
+    head = describe(session, spent, options, tally)
+    data = document_parts(session, head, spent, options, tally)
     if options.output is None:
         parts = map(escape_json_bytes, data) if options.format == "json" else data
         print_data(parts, is_json=options.format in ("json", "jsonl"))

@@ -10,6 +10,7 @@ from clew.browse.session_charts import session_charts
 from clew.cli.output import clean_name, print_json
 from clew.cli.turn_range import ALL_BRANCHES, find_branch, select_turns, selects_part
 from clew.conversation.session import Session
+from clew.facts.token_usage import Usage
 from clew.view.export_session import export_parts, view_options
 from clew.view.header import About, describe_session
 from clew.view.html_page import NO_EXTRA
@@ -20,19 +21,20 @@ SUFFIXES = {"html": ".html", "markdown": ".md", "json": ".json", "jsonl": ".json
 PassRows = Callable[[Iterable[Row]], Iterable[Row]]
 
 
-def describe(session: Session, options: Namespace, tally: MaskCount) -> About:
+def describe(session: Session, spent: Usage, options: Namespace, tally: MaskCount) -> About:
     """Return what stands above a page; in the other forms it only names the file, which counts for nothing."""
     counter = None if options.reveal else tally if options.format in ("html", "markdown") else MaskCount()
     branch, every = find_branch(session, options), options.branch == ALL_BRANCHES
-    return describe_session(session, counter, branch, every_branch=every)
+    return describe_session(session, counter, branch, every_branch=every, spent=spent)
 
 
 def document_parts(
-    session: Session, head: About, options: Namespace, tally: MaskCount, pass_rows: PassRows = iter
+    session: Session, head: About, spent: Usage, options: Namespace, tally: MaskCount, pass_rows: PassRows = iter
 ) -> Iterable[bytes]:
     """Return the session in the chosen format, in parts as they are made."""
     is_every = options.branch == ALL_BRANCHES
     is_part = selects_part(options) and not is_every
+    has_charts = options.format == "html" and not is_part
     return export_parts(
         session,
         options.format,
@@ -43,7 +45,7 @@ def document_parts(
         branches=[branch for branch in session.branches if is_every and not branch.is_active],
         front_matter=options.front_matter,
         pass_rows=pass_rows,
-        extra=session_charts(session, reveal=options.reveal) if options.format == "html" and not is_part else NO_EXTRA,
+        extra=session_charts(session, spent, reveal=options.reveal) if has_charts else NO_EXTRA,
     )
 
 

@@ -25,6 +25,7 @@ from clew.cli.share.export_document import SUFFIXES, describe, document_parts, r
 from clew.conversation.session import Session
 from clew.conversation.turn_numbers import TurnRange
 from clew.errors import UNEXPECTED_ERRORS, NotFound
+from clew.facts.token_usage import usage
 from clew.system.file_errors import ErrorCollector, describe_error
 from clew.system.worker_processes import map_in_workers
 from clew.view.header import About, BranchNote, masked_line
@@ -117,9 +118,10 @@ def _export_session(path: str, target: str, options: Namespace) -> Result:
     session = Session(file.path, file=file)
     tally, words = MaskCount(), set[str]()
     try:
-        head = describe(session, options, tally)
+        spent = usage(session)
+        head = describe(session, spent, options, tally)
         pass_rows = partial(collect_words, words) if options.format == "html" else iter
-        write_new_file(Path(target), document_parts(session, head, options, tally, pass_rows))
+        write_new_file(Path(target), document_parts(session, head, spent, options, tally, pass_rows))
     except NotFound as missing:  # of turns or branches; other sessions may have them
         return _LEFT_OUT, str(missing), [], tally.secrets
     except UNEXPECTED_ERRORS as error:
