@@ -16,7 +16,9 @@ damage in a transcript is a value (`clew.Damaged`), never an exception.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # Errors raised by code that reads a file when a value in it is not what the code assumed. The error collector
 # (`system.file_errors`) and the outermost handler (`cli.run_command`) catch these, but not KeyboardInterrupt or SystemExit.

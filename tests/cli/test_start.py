@@ -94,6 +94,7 @@ UNUSED = {
     "restore": "secrets hmac random msgspec apsw re enum pathlib",
     "sql SELECT": "apsw.ext http email inspect dataclasses",
     "rewind ID --dry-run": "asyncio ssl",
+    "search rounding -nothing -n 3": "re enum json pathlib clew.conversation.session",
     "recall": "json clew.facts.secrets.mask_secrets clew.index.results clew.wire.session_writer",
     "retitle ID title --dry-run": "re enum uuid decimal clew.conversation.resume_request clew.wire.side_files hashlib",
     "tag ID word --dry-run": "clew.conversation.resume_request clew.wire.side_files clew.wire.overflow_files hashlib",
@@ -202,6 +203,8 @@ def test_nothing_is_replaced_while_other_threads_run() -> None:
         "(-*A?-*)(-*[A-]*)",
         "(AA)",
         "(A[A]*)",
+        "(-*-*)",
+        "(-*)",
     ],
 )
 def test_arguments_are_assigned_as_by_the_expressions_of_argparse(pattern: str, text: str) -> None:

@@ -43,12 +43,12 @@ class Guarded:
 
 def guard_text(text: str) -> str:
     """Clean a text, except for our own sequences."""
-    import re
-
     from clew.system.control_characters import clean
 
     if "\x1b" not in text and "\r" not in text:
         return clean(text)
+    import re  # which few texts need
+
     parts, at = [], 0
     for match in re.finditer(_OURS, text):
         parts += [clean(text[at : match.start()]), match[0]]

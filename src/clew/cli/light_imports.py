@@ -74,6 +74,8 @@ _ARGUMENTS = {
     "(-*[A-]*)": (0, sys.maxsize),
     "(-*A[A-]*)": (1, sys.maxsize),
     "()": (0, 0),
+    "(-*-*)": (0, 0),  # an argument that is left for later; "(-*)" since Python 3.12.7
+    "(-*)": (0, 0),
     "(A)": (1, 1),
     "(A?)": (0, 1),
     "([A]*)": (0, sys.maxsize),
