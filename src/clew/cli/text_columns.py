@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from clew.cli.output import is_terminal, one_line
+from clew.system.environment import terminal_columns
 from clew.system.table_layout import column_widths, join_cells
 from clew.system.terminal_style import HEADING, stdout_style
 from clew.view.sanitize import columns as cell_width
@@ -35,7 +36,7 @@ def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) ->
         cells.append((line, bool(row.get("kept"))))
     if not cells:
         return 0
-    width = _terminal_columns(100) if is_terminal() else 0
+    width = terminal_columns(100) if is_terminal() else 0
     before = sum(w + 2 for w in widths[:-1])
     room = max(20, width - before) if width else 0
     style = stdout_style()
@@ -44,12 +45,6 @@ def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) ->
         painted = list(map(style, line, looks))
         print(join_cells(line, [*widths[:-1], 0], measure=cell_width, painted=painted))
     return len(cells)
-
-
-def _terminal_columns(default: int) -> int:
-    import shutil
-
-    return shutil.get_terminal_size((default, 24)).columns
 
 
 def _looks(heads: Sequence[str], cells: Sequence[str], is_quiet: bool) -> list[str]:
@@ -70,7 +65,7 @@ def print_folded(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -
     Columns that do not fit continue in a further block below, which repeats the first column. A cell that is wider
     than the terminal continues on the next line, at a comma.
     """
-    width = max(40, _terminal_columns(80))
+    width = max(40, terminal_columns(80))
     cells = [[one_line(head) for head, _ in columns], *([one_line(read(row)) for _, read in columns] for row in rows)]
     widths = column_widths(cells, cell_width)
     room = width - widths[0] - 2

@@ -7,7 +7,6 @@ behave like the older one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cache
 
@@ -18,7 +17,9 @@ NEWEST = "2.1.325"
 
 @cache
 def version_key(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+    """Return the first three numbers of a version. `re` is not loaded for them: most commands come by here."""
+    spaced = "".join([letter if letter.isdecimal() else " " for letter in version])
+    return tuple(map(int, spaced.split()[:3]))
 
 
 class Since:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from clew.cli.options import add_common_options, add_store_options
 from clew.cli.output import clean, clean_name, is_terminal, one_line, print_json, print_message
 from clew.errors import NotFound
+from clew.system.environment import terminal_columns
 from clew.system.plural import plural
 
 TYPE_CHECKING = False
@@ -74,13 +75,11 @@ def _parse_file(text: str) -> tuple[str, int, int | None]:
 
 def _format(lines: Sequence[BlamedLine], reveal: bool) -> Iterator[str]:
     """Yield the table; a change is described once for each run of its lines."""
-    import shutil
-
     from clew.system.table_layout import join_cells
     from clew.system.terminal_style import stdout_style
     from clew.view.sanitize import columns
 
-    width = shutil.get_terminal_size((100, 24)).columns if is_terminal() else 0
+    width = terminal_columns(100) if is_terminal() else 0
     style = stdout_style()
     rows = []
     previous = None

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from clew.cli.options import add_common_options, add_store_options
 from clew.cli.output import clean, clean_name, format_age, is_terminal, one_line, print_json, print_message
+from clew.system.environment import terminal_columns
 from clew.system.plural import plural
 
 TYPE_CHECKING = False
@@ -29,13 +30,11 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    import shutil
-
     files = _summarize_files(options)
     if options.json:
         print_json(_file_json(file, options.reveal) for file in files)
     else:
-        width = shutil.get_terminal_size((100, 24)).columns if is_terminal() else 0
+        width = terminal_columns(100) if is_terminal() else 0
         for line in _format(files, width, options.reveal):
             print(line)
     if not options.quiet:
