@@ -78,8 +78,9 @@ def cut(text: str, terms: Sequence[Term], width: int = WIDTH) -> tuple[str, tupl
 def _best_position(text: str, terms: Sequence[Term]) -> int:
     """Return the start of the occurrence that is followed by the most other terms within one snippet."""
     lowered = lower_in_place(text)
-    tries = _MAX_TRIES if len(terms) > 1 else 1
-    positions = [[start for start, _ in islice(find_spans(lowered, term), tries)] for term in terms]
+    if len(terms) == 1:
+        return next(find_spans(lowered, terms[0]), (0, 0))[0]
+    positions = [[start for start, _ in islice(find_spans(lowered, term), _MAX_TRIES)] for term in terms]
     best = (0, 0)
     for at in sorted(at for starts in positions for at in starts):
         near = sum(any(at <= other < at + WIDTH - BEFORE for other in starts) for starts in positions)
@@ -138,14 +139,14 @@ def find_spans(text: str, term: Term) -> Iterator[tuple[int, int]]:
 
 
 def _match_end(text: str, at: int, term: Term) -> int:
-    """Return the end of a term that starts at a position; 0 if it does not."""
+    """Return the end of a term whose first word is at a position; 0 if it is only a part of a word there."""
     if at and _is_inside_word(text, at):
         return 0
-    stop, size = at, len(text)
-    for number, word in enumerate(term.words):
-        while number and stop < size and not text[stop].isalnum():
+    stop, size = at + len(term.words[0]), len(text)
+    for word in term.words[1:]:
+        while stop < size and not text[stop].isalnum():
             stop += 1
-        if not text.startswith(word, stop) or (number and _is_inside_word(text, stop)):
+        if not text.startswith(word, stop) or _is_inside_word(text, stop):
             return 0
         stop += len(word)
     while term.is_prefix and stop < size and _is_inside_word(text, stop):
