@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from clew.cli.find.search import _excludes_word
 from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import bash, talk, task
 from tests.cli.conftest import Run
@@ -180,3 +181,13 @@ def test_a_word_with_a_dash_is_excluded_even_if_an_option_begins_like_it(
 def test_an_option_that_needs_a_number_says_so(clew: Run, demo: DemoSummary, option: str) -> None:
     code, out, err = clew("search", "valve", option, "x")
     assert (code, out) == (2, "") and "'x' is not a whole number" in err and "Try: clew search --help" in err
+
+
+@pytest.mark.parametrize("word", ["-timeout", "-5", "-n5x", "-pp", "-été", "-a\nb"])
+def test_a_word_after_a_dash_is_excluded(word: str) -> None:
+    assert _excludes_word(word)
+
+
+@pytest.mark.parametrize("word", ["timeout", "", "-", "--", "--json", "-n", "-n5", "-p", "-q", "-h"])
+def test_an_option_is_no_excluded_word(word: str) -> None:
+    assert not _excludes_word(word)
