@@ -87,8 +87,7 @@ def group_by_core(items: Sequence[_Item], literal: Callable[[_Item], bytes]) -> 
     """Return items by the part that their literals share with others; else each by its literal."""
     groups: dict[bytes, list[_Item]] = {}
     for item in items:
-        text = literal(item)
-        core = next((core for core in _CORES_BYTES if core in text), text)
+        core = next((core for core in _CORES_BYTES if core in literal(item)), literal(item))
         groups.setdefault(core, []).append(item)
     return tuple(groups.items())
 
