@@ -10,7 +10,7 @@ from clew.facts.secrets.secret_rules import SecretRule
 _SEPARATOR = r"\\{0,4}[\"'`]?\]?\s{0,4}[:=,]\s{0,4}\\{0,4}[\"'`]?"
 _SCHEMES = "bearer|basic|token|digest|bot|apikey|negotiate|ssws|geniekey"
 _ARGUMENT = (
-    r"(?!\W{0,3}(?:your|my|the)?[_-]?passw?(?:or)?d?(?:\W|\Z))"
+    r"(?![^\w\0]{0,3}(?:your|my|the)?[_-]?passw?(?:or)?d?(?:\W|\Z))"
     r"(?:\\{0,4}\"([^\"\\\r\n\0]{1,200}+)|\\{0,4}'([^'\\\r\n\0]{1,200}+)|([^\s\"'\\;&|\0]{1,200}+))"
 )
 _BEFORE_OPTION = r"(?:[^\r\n|;&\0]{0,200}?\s)?"

@@ -46,7 +46,7 @@ else:
 
     Secret = namedtuple("Secret", "rule start end")
 
-RULES_VERSION = 3
+RULES_VERSION = 4
 """Incremented with every change of the rules, so that text masked by older rules can be masked again."""
 
 _MARK_START = "[REDACTED:"

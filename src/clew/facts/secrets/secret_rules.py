@@ -111,7 +111,7 @@ RULES: tuple[SecretRule, ...] = (
         "webhook",  # Teams, Mattermost and Zapier, Make, IFTTT, Feishu and Lark, WeCom
         ("office.com/webhook", "/hooks/", ".make.com/", "/with/key/", "/bot/v2/hook/", "webhook/send?key="),
         r"(?:office\.com/webhook(?:b2)?/|/hooks/(?:catch/)?(?:\d{4,}+/)?|\.make\.com/|/with/key/|/bot/v2/hook/"
-        r"|webhook/send\?key=)((?=[^\s/]{0,40}\d)[A-Za-z0-9_@-]{20,}+(?:/[A-Za-z0-9_-]++)*+)",
+        r"|webhook/send\?key=)((?=[^\s/\0]{0,40}\d)[A-Za-z0-9_@-]{20,}+(?:/[A-Za-z0-9_-]++)*+)",
         anchored=True,
     ),
     SecretRule(
