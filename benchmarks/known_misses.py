@@ -51,6 +51,7 @@ KNOWN_MISSES = (
     KnownMiss("search", "clew search error, 30 sessions ÷ *", "≤ 3", 5, "The start of a search."),
     KnownMiss("search", "clew search --no-refresh error, all sessions ÷ *", "≤ 3", 7, "The start of a search."),
     KnownMiss("search", "clew search error, all sessions ÷ *", "≤ 3", 12, "The start of a search."),
+    KnownMiss("search", "warm search, * files, nothing new: wall", "≤ 0.1", 0.35, "The start of a search."),
     KnownMiss("peers", "agentsview ÷ clew: CPU for a first index", "≥ 8", 2.4, "A first index."),
 )
 
