@@ -223,7 +223,7 @@ def test_what_another_user_may_not_read_is_named() -> None:
             path.chmod(0o755 if path.is_dir() else 0o644)
         bad.chmod(0)
         closed.chmod(0)
-        # Nobody may not read the modules of a Python below /root, so those that few texts need are loaded before.
+        # A Python in the home of root cannot be read by nobody, so modules that few texts need are loaded before.
         script = (
             "import os, re, sys\nfrom clew.cli import main\nmain(['ls', '--quiet', '--claude-dir', '/nowhere'])\n"
             f"os.setgid(65534); os.setuid(65534)\nsys.exit(main(['ls', '--claude-dir', {str(root)!r}]))"
