@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from clew.conversation.session import Session
-from clew.demo.talk import Talk
+from clew.demo.talk import Talk, talk
 from clew.wire.entry import Entry
 from clew.wire.json_codec import encode
 from clew.wire.timestamps import format_timestamp
@@ -76,6 +76,16 @@ def session(*entries: Json) -> Session:
 def opened(told: Talk) -> Session:
     """A conversation as clew reads it, without a file."""
     return Session(told.bytes())
+
+
+def rewound_in_each_turn(count: int) -> Session:
+    """A conversation in which each prompt was tried and rewound once before it went on."""
+    told = talk().user("Begin.").reply("Begun.")
+    for number in range(count):
+        at = told.leaf
+        assert at is not None
+        told = told.user(f"Try {number}.").reply("Tried.").at(at).user(f"Go on {number}.").reply("Done.")
+    return opened(told)
 
 
 def uuids(entries: Sequence[Entry]) -> list[str | None]:

@@ -9,7 +9,7 @@ import pytest
 from clew.conversation.branches import list_branches
 from clew.conversation.speaker import prompt_text
 from clew.demo.talk import Talk, bash, talk
-from tests.conversation.lines import opened, pin, reply, session, text, user
+from tests.conversation.lines import opened, pin, reply, rewound_in_each_turn, session, text, user
 from tests.step_count import Work, assert_linear
 
 
@@ -138,12 +138,7 @@ def test_turns_of_many_branches_from_one_reply() -> None:
 
 def test_branches_from_each_turn_are_listed_in_linear_time() -> None:
     def prepare(count: int) -> Work:
-        told = talk().user("Begin.").reply("Begun.")
-        for number in range(count):
-            at = told.leaf
-            assert at is not None
-            told = told.user(f"Try {number}.").reply("Tried.").at(at).user(f"Go on {number}.").reply("Done.")
-        found = opened(told)
+        found = rewound_in_each_turn(count)
         assert found.active and len(list_branches(found.links, found.active)) == count + 1
         return lambda: list_branches(found.links, found.active)
 

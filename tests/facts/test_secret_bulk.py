@@ -49,7 +49,6 @@ def test_what_may_hold_nothing_holds_nothing(values: list[Any]) -> None:
 
 @given(ANY, ANY)
 @example("https://example.com/hooks/pre-commit-and-other-hooks-of-git", "redis:5432:b:c")
-@example("sshpass -p !!swordfish", "passwd")
 @example("sshpass -p !!", "password ssh host-of-ann")
 @settings(max_examples=250)
 def test_no_rule_looks_across_a_wall(first: str, second: str) -> None:

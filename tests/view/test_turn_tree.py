@@ -15,6 +15,7 @@ from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk, task
 from clew.view.tree_row import TreeRow
 from clew.view.turn_tree import TurnTree, count_rows, tree_rows
+from tests.conversation.lines import rewound_in_each_turn
 from tests.step_count import Work, assert_linear
 
 
@@ -314,12 +315,7 @@ def test_whatever_the_parents_every_prompt_is_drawn_once_and_the_lanes_join(link
 
 def test_prompts_of_branches_from_each_turn_are_placed_in_linear_time() -> None:
     def prepare(count: int) -> Work:
-        told = talk().user("Begin.").reply("Begun.")
-        for number in range(count):
-            at = told.leaf
-            assert at is not None
-            told = told.user(f"Try {number}.").reply("Tried.").at(at).user(f"Go on {number}.").reply("Done.")
-        found = Session(told.bytes())
+        found = rewound_in_each_turn(count)
         assert found.turns and found.prompts and len(found.branches) == count + 1
         return lambda: TurnTree(found)
 
